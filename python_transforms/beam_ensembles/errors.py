@@ -1,0 +1,128 @@
+"""Every exception of the project, one tree.
+
+    EnsembleError
+    ├── InvalidEnsemble      the file, the call or the input schema is wrong: found before anything runs
+    └── NodeError            a node failed on one or more rows: found while running
+        └── RowFailed        a row failed and the caller took no error output: fails the bundle
+
+A message says what was found, where, what is allowed and what is nearest. It is one line and never holds a traceback.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Sequence
+
+WHOLE_FILE = "$"
+"""The path of a problem that belongs to the file as a whole."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One thing that is wrong, in the words of the ensemble file.
+
+    Attributes:
+        path: Where: dotted keys with list indices (``nodes.vote.inputs[1]``), ``$`` for the whole file,
+            ``input.<field>`` for the incoming rows.
+        code: Stable name of the kind of mistake (``unknown_column``), documented in ``docs/errors.md``.
+        message: One line: what was found, what is allowed, what is nearest.
+    """
+
+    path: str
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"[{self.code}] {self.path}: {' '.join(self.message.split())}"
+
+
+class EnsembleError(Exception):
+    """Base of every error that this project raises."""
+
+
+class InvalidEnsemble(EnsembleError):
+    """The ensemble, its configuration or its input cannot be right; carries all problems found.
+
+    Args:
+        problems: What is wrong, at least one.
+        ensemble: Name of the ensemble where it is known.
+    """
+
+    def __init__(self, problems: Iterable[Problem], *, ensemble: str | None = None) -> None:
+        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+        self.ensemble = ensemble
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        name = f"ensemble '{self.ensemble}'" if self.ensemble else "the ensemble"
+        count = len(self.problems)
+        head = f"{name} is not valid: {count} problem{'' if count == 1 else 's'}"
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore_invalid, (self.problems, self.ensemble)
+
+
+def _restore_invalid(problems: tuple[Problem, ...], ensemble: str | None) -> InvalidEnsemble:
+    return InvalidEnsemble(problems, ensemble=ensemble)
+
+
+class NodeError(EnsembleError):
+    """A node failed on the rows that it was given.
+
+    Args:
+        code: Stable name of the kind of failure (``model_error``, ``null_value``, ``wrong_length``).
+        message: One line saying what was found and what is allowed.
+        stack: The traceback of the member's own code, for the error output's ``stack``; never shown otherwise.
+    """
+
+    def __init__(self, code: str, message: str, *, stack: str = "") -> None:
+        self.code = code
+        self.message = " ".join(message.split())
+        self.stack = stack
+        super().__init__(self.message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore_node_error, (self.code, self.message, self.stack)
+
+
+def _restore_node_error(code: str, message: str, stack: str) -> NodeError:
+    return NodeError(code, message, stack=stack)
+
+
+class RowFailed(NodeError):
+    """A row could not be scored and the caller took no error output, so its bundle fails.
+
+    Args:
+        ensemble: Name of the ensemble.
+        node: Name of the node that failed.
+        code: The failure's code.
+        message: The failure's message.
+    """
+
+    def __init__(self, ensemble: str, node: str, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.ensemble = ensemble
+        self.node = node
+
+    def __str__(self) -> str:
+        return (
+            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] nodes.{self.node}: {self.message} "
+            "(take the error output to keep such rows apart instead of failing)"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RowFailed, (self.ensemble, self.node, self.code, self.message)
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
+    close = difflib.get_close_matches(word, list(allowed), n=1)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def listed(words: Sequence[str], limit: int = 12) -> str:
+    """Joins words for a message, cutting a long list short."""
+    shown = ", ".join(words[:limit]) if words else "none"
+    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"
