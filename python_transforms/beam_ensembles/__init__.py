@@ -1,0 +1,7 @@
+"""Ensembles of models as one Beam transform."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__version__: Final = "0.1.0"

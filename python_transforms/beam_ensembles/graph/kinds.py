@@ -1,0 +1,127 @@
+"""What the graph's checks need to know about a kind of node, and what a kind gets to check itself.
+
+A kind is one value of a node's ``model``, ``combine``, ``route`` or ``apply`` key. ``handlers``, ``combiners`` and so
+on each hold a table of them; the checks take the table as an argument, so that this package knows none of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from beam_ensembles.errors import Problem
+from beam_ensembles.graph.files import Files
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.types import Type
+
+Columns = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+"""Column name to its values: one leading item a row; objects (text, bytes, lists) in an array of dtype object."""
+
+
+class Member(Protocol):
+    """A loaded node: reads columns of some rows and gives columns of the same rows.
+
+    It is called with the columns of ``inputs``, all of the same length, without a null; it gives every column of
+    ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits the batch to find the
+    bad ones.
+    """
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Computes the node's columns."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """A key that a kind takes on its node.
+
+    Attributes:
+        name: The key.
+        accepts: ``string``, ``integer``, ``number``, ``boolean``, ``list`` or ``mapping``.
+        description: One sentence for people.
+        required: Whether the node must have it.
+        choices: The allowed values, where only some are.
+        default: What holds where the node has none, as text for people.
+    """
+
+    name: str
+    accepts: str
+    description: str
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    default: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node as its kind sees it when it is checked.
+
+    Attributes:
+        spec: The node; its options have been checked against the kind's ``options`` (names and JSON types) before.
+        inputs: Type of each column that it reads; a column that nobody makes is absent (reported already), one whose
+            type is not known because of another mistake is None.
+        files: Resolves and opens what the node's URIs name.
+        report: Takes a problem; the kind goes on to find more.
+    """
+
+    spec: NodeSpec
+    inputs: Mapping[str, Type | None]
+    files: Files
+    report: Callable[[Problem], None]
+
+    def problem(self, code: str, keys: str, message: str) -> None:
+        """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""
+        self.report(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """Gives the value of one of the node's own keys."""
+        return self.spec.options.get(name, default)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheckedNode:
+    """A node whose names, types and files are settled; what a worker loads.
+
+    Attributes:
+        spec: The node as the file has it.
+        inputs: Type of each column that it reads.
+        outputs: Type of each column that it adds.
+        uri: Absolute place of its model, or None.
+    """
+
+    spec: NodeSpec
+    inputs: Mapping[str, Type]
+    outputs: Mapping[str, Type]
+    uri: str | None = None
+
+
+class Kind(Protocol):
+    """One kind of node: how it is described, checked and loaded. Stateless; imports no framework but in ``load``."""
+
+    kind: str
+    """Which of the node's four keys names it: ``model``, ``combine``, ``route`` or ``apply``."""
+    name: str
+    """Its value there, such as ``sklearn``."""
+    summary: str
+    """One sentence for people."""
+    extra: str | None
+    """The extra of the distribution that installs what it needs, or None."""
+    modules: tuple[str, ...]
+    """The modules that must be importable on a worker."""
+    options: tuple[Option, ...]
+    """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks a node and settles the type of each column of its ``outputs``.
+
+        A type is None where it could not be settled because of a problem that has been reported.
+        """
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the node on a worker; here and only here may a framework be imported."""
+
+
+Kinds = Mapping[tuple[str, str], Kind]
+"""All kinds by (``model``, ``sklearn``)."""

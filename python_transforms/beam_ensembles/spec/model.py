@@ -1,0 +1,94 @@
+"""What an ensemble file says, as frozen values: no file was opened and no name was looked up yet."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.types import Type
+
+KINDS: Final = ("model", "combine", "route", "apply")
+"""The keys of which a node has exactly one; its value names what the node runs."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a node reads.
+
+    Attributes:
+        columns: The columns, in the order of the file.
+        ports: For a mapping the argument's name of each column, as many as there are columns; None for a list,
+            which is one argument (a model) or the members (a combiner).
+    """
+
+    columns: tuple[str, ...]
+    ports: tuple[str, ...] | None = None
+
+    def path(self, index: int) -> str:
+        """Gives the place of a column below its node: ``inputs[0]`` or ``inputs.X``."""
+        return f"inputs[{index}]" if self.ports is None else f"inputs.{self.ports[index]}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """One column that a node adds.
+
+    Attributes:
+        column: The column's name.
+        port: The name under which the model gives it (``from``), or None: the column's name, else the only port.
+        type: The declared type, or None where the model's signature or the kind determines it.
+    """
+
+    column: str
+    port: str | None = None
+    type: Type | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One node of the file.
+
+    Attributes:
+        name: The node's name.
+        kind: Which of ``KINDS`` it is.
+        target: The value of that key, such as ``sklearn`` or ``soft_vote``.
+        inputs: What it reads; None where the file says nothing.
+        outputs: The columns that it adds, in the order of the file.
+        options: All other keys of the node as the file has them (``uri``, ``method``, ``weights``, ``config``, ...),
+            parameters filled in.
+    """
+
+    name: str
+    kind: str
+    target: str
+    inputs: Inputs | None
+    outputs: tuple[OutputSpec, ...]
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def path(self, *keys: str) -> str:
+        """Gives the place of something below this node: ``path("uri")`` is ``nodes.forest.uri``."""
+        return ".".join(("nodes", self.name, *keys))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EnsembleSpec:
+    """A parsed ensemble file.
+
+    Attributes:
+        name: The ensemble's name.
+        description: Free text, or empty.
+        inputs: The columns that are read from the incoming row, with their types.
+        nodes: The nodes in the order of the file.
+        outputs: The columns to add to the row; None: those that no node reads.
+        base_uri: What relative URIs in the file are relative to; None where there is nothing.
+        text: The file's text as it was read.
+    """
+
+    name: str
+    description: str
+    inputs: tuple[tuple[str, Type], ...]
+    nodes: tuple[NodeSpec, ...]
+    outputs: tuple[str, ...] | None
+    base_uri: str | None
+    text: str
