@@ -1,0 +1,85 @@
+"""Imports Beam's inference modules without what they pull in needlessly. Written for Beam 2.77.
+
+``apache_beam.ml.inference.base`` imports ``model_manager``, and that imports torch wherever it is installed: seconds
+and hundreds of megabytes for a class that only multi-model handlers use. Beam guards that import, so it is enough to
+let it fail; Beam imports the manager again where it is needed. The same guard drops ``resource``, without which
+``model_byte_size`` is always 0: it is put back.
+
+``xgboost_inference`` imports ``datatable``, which has no wheel for current Pythons, for the annotations of one handler
+that is not used here: an empty stand-in takes its place while it is imported, where the real one is missing.
+
+Every module of this project that needs one of Beam's inference modules gets it here, first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Final
+
+BEAM_VERSION: Final = "2.77"
+"""The version of Beam whose imports are described above; a test compares it with the one installed."""
+
+_BASE: Final = "apache_beam.ml.inference.base"
+_MODEL_MANAGER: Final = "apache_beam.ml.inference.model_manager"
+_LOCK: Final = threading.RLock()
+
+
+def import_base() -> Any:
+    """Imports ``apache_beam.ml.inference.base`` without torch, with ``base.resource`` in place.
+
+    Returns:
+        The module; from here on a plain import of it gives the same one.
+    """
+    with _LOCK:
+        if _BASE not in sys.modules and _MODEL_MANAGER not in sys.modules:
+            with _stand_in(_MODEL_MANAGER, None):
+                base: Any = importlib.import_module(_BASE)
+        else:
+            base = importlib.import_module(_BASE)
+        if base.resource is None:
+            with contextlib.suppress(ImportError):  # there is none on Windows
+                base.resource = importlib.import_module("resource")
+        return base
+
+
+def import_handlers(module: str) -> Any:
+    """Imports one of Beam's handler modules, such as ``xgboost_inference``, and with it its framework.
+
+    Args:
+        module: The module's name within ``apache_beam.ml.inference``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: The framework is not installed.
+    """
+    with _LOCK:
+        import_base()
+        name = f"apache_beam.ml.inference.{module}"
+        if module == "xgboost_inference" and importlib.util.find_spec("datatable") is None:
+            with _stand_in("datatable", _datatable()):
+                return importlib.import_module(name)
+        return importlib.import_module(name)
+
+
+def _datatable() -> ModuleType:
+    stand_in: Any = ModuleType("datatable", "Stands in for datatable while Beam's xgboost_inference is imported.")
+    stand_in.Frame = type("Frame", (), {})
+    return stand_in  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _stand_in(name: str, module: ModuleType | None) -> Iterator[None]:
+    """Puts a module, or None so that its import fails, in ``sys.modules`` for a while."""
+    sys.modules[name] = module  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
