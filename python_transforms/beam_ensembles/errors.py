@@ -108,7 +108,8 @@ class RowFailed(NodeError):
 
     def __str__(self) -> str:
         return (
-            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] nodes.{self.node}: {self.message} "
+            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] "
+            f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self.message} "
             "(take the error output to keep such rows apart instead of failing)"
         )
 

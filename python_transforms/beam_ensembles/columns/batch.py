@@ -1,0 +1,72 @@
+"""A batch on its way through an ensemble: rows as they came, columns as the nodes see them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_ensembles.errors import NodeError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowBatch:
+    """Elements of one window, with what Beam knows about each.
+
+    Attributes:
+        elements: The elements as the PCollection holds them.
+        micros: Event time of each, microseconds since the epoch; None where all have that of the batch itself.
+        windows: The windows that all of them are in.
+    """
+
+    elements: Sequence[Any]
+    micros: Sequence[int] | None = None
+    windows: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowFailure:
+    """A row that could not be scored.
+
+    Attributes:
+        index: Its place in the batch.
+        node: The node that failed on it; empty where the row itself was not as declared.
+        error: Why.
+    """
+
+    index: int
+    node: str
+    error: NodeError
+
+
+@dataclasses.dataclass(slots=True)
+class ColumnBatch:
+    """The columns of the rows of a batch that are still being scored.
+
+    Attributes:
+        rows: For each item of the columns the index of its row in the batch.
+        columns: Column name to values, one leading item a row of ``rows``.
+        failures: The rows that have left, in no order.
+    """
+
+    rows: np.ndarray  # type: ignore[type-arg]
+    columns: dict[str, np.ndarray]  # type: ignore[type-arg]
+    failures: list[RowFailure] = dataclasses.field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def drop(self, node: str, faults: Mapping[int, NodeError]) -> None:
+        """Takes rows out: ``faults`` maps positions in the columns to reasons."""
+        if not faults:
+            return
+        self.failures.extend(RowFailure(int(self.rows[at]), node, error) for at, error in faults.items())
+        keep = np.ones(len(self.rows), dtype=bool)
+        keep[list(faults)] = False
+        self.rows = self.rows[keep]
+        self.columns = {name: values[keep] for name, values in self.columns.items()}

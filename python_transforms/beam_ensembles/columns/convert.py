@@ -1,0 +1,158 @@
+"""Values of rows <-> columns: a list of Python values to one numpy array and back.
+
+Nothing is cast on the quiet: a null, a text where a number is declared or a list of another length is the error of its
+own row. The whole column is tried at once first; only a column with something wrong in it is read row by row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape, width_of
+
+_KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
+"""Which kinds of numbers may stand where a kind is declared: whole numbers for floats, never the other way round."""
+
+_PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {"string": (str, np.str_), "bytes": (bytes, np.bytes_)}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Converted:
+    """A column made from values.
+
+    Attributes:
+        values: The array, one leading item for each row that could be read.
+        faults: Index of each row that could not, with the reason.
+    """
+
+    values: np.ndarray  # type: ignore[type-arg]
+    faults: dict[int, NodeError]
+
+
+def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
+    """Makes a column of declared type from the values of its rows.
+
+    Args:
+        values: One a row: Python values, or numpy scalars and arrays.
+        type_: The declared type; a tensor's values may be flat (row-major) or nested.
+        name: The column's name, for messages.
+
+    Returns:
+        The array and the rows that are not in it. Numbers have the declared dtype and shape ``[N, ...]``; everything
+        else is an array of objects.
+    """
+    found = _try(values, type_)
+    if found is not None:
+        return Converted(found, {})
+    faults: dict[int, NodeError] = {}
+    good: list[Any] = []
+    for index, value in enumerate(values):
+        one = _try([value], type_)
+        if one is None:
+            faults[index] = _fault(value, type_, name)
+        else:
+            good.append(one)
+    return Converted(np.concatenate(good) if good else _empty(type_), faults)
+
+
+def _empty(type_: Type) -> np.ndarray:  # type: ignore[type-arg]
+    return np.empty((0, *row_shape(type_)), dtype=dtype_of(type_) or object)
+
+
+def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: ignore[type-arg]
+    """Makes the column at once, or gives None where a single value is not as declared."""
+    dtype = dtype_of(type_)
+    if dtype is None:
+        return _objects(values, type_)
+    try:
+        found = np.array(values)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if found.dtype.kind not in _KINDS[dtype.kind]:
+        return None
+    shape = (len(values), *row_shape(type_))
+    if found.shape != shape:
+        if found.shape != (len(values), width_of(type_)):
+            return None
+        found = found.reshape(shape)
+    return found if found.dtype == dtype else _narrow(found, dtype)
+
+
+def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:  # type: ignore[type-arg]
+    if dtype.kind in "iu" and found.size:
+        limits = np.iinfo(dtype)
+        if int(found.min()) < limits.min or int(found.max()) > limits.max:
+            return None
+    return found.astype(dtype)
+
+
+def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: ignore[type-arg]
+    if isinstance(type_, Scalar):
+        allowed = _PYTHON_TYPES.get(type_.name)
+        kinds = set(map(type, values))
+        if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
+            return None
+    elif not all(_is_object(value, type_) for value in values):
+        return None
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _is_object(value: Any, type_: Type) -> bool:
+    if value is None:
+        return False
+    if isinstance(type_, Array):
+        return isinstance(value, list | tuple | np.ndarray) and _holds(value, type_.element)
+    return True
+
+
+def _holds(items: Any, element: Type) -> bool:
+    """Says whether the items of a list without fixed length are all of its element's type."""
+    if element.nullable:
+        items = [item for item in items if item is not None]
+    return len(items) == 0 or _try(items, element.required()) is not None
+
+
+def _fault(value: Any, type_: Type, name: str) -> NodeError:
+    if value is None:
+        return NodeError("null_value", f"input '{name}' is null, and the ensemble declares it as {type_}")
+    width = width_of(type_)
+    if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
+        if any(item is None for item in value):
+            return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")
+        if _length(value) not in (width, row_shape(type_)[0]):
+            return NodeError("wrong_length", f"input '{name}' holds {_length(value)} values, {type_} needs {width}")
+    return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
+
+
+def _length(value: Any) -> int:
+    return len(value) if np.ndim(value) else 1
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+def to_values(column: np.ndarray, type_: Type) -> list[Any]:  # type: ignore[type-arg]
+    """Gives the values of a column as rows hold them: Python scalars, and flat lists for tensors."""
+    if column.dtype != object:
+        flat = column if column.ndim <= 2 else column.reshape(len(column), -1)
+        return list(flat.tolist())
+    if isinstance(type_, Array):
+        return [_plain(value) for value in column]
+    return list(column.tolist())
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def reader(name: str) -> Callable[[Any], Any]:
+    """Gives a fast function from a row object to one of its fields, whatever characters the name has."""
+    return operator.attrgetter(name) if "." not in name else lambda row: getattr(row, name)

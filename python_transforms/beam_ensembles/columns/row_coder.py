@@ -1,0 +1,172 @@
+"""Rows of other languages on the wire: a positional coder that takes every schema as it stands.
+
+Beam's own ``RowCoder`` refuses logical types that Python does not know and field names that are no Python
+identifiers, and gives back the first type ever seen under a schema's id (Go's ids are hashes of a type's name). This
+coder hands Beam's compiled implementation a neutral schema instead: fields ``f0, f1, ...``, logical types replaced
+by their representation, ids made from the content. Elements are tuples, field by position.
+
+Written for Apache Beam 2.77.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+from apache_beam.coders import typecoders
+from apache_beam.coders.coders import Coder, FastCoder
+from apache_beam.coders.row_coder import RowCoder
+from apache_beam.portability import common_urns
+from apache_beam.portability.api import schema_pb2
+from apache_beam.typehints import typehints
+
+from beam_ensembles.columns.schemas import MILLIS_INSTANT
+
+_OWN_ENCODING: Final = (MILLIS_INSTANT, "beam:logical_type:decimal:v1")
+"""Logical types whose bytes are not those of their representation: Beam's own coders read them."""
+
+
+class RowType(typehints.TypeConstraint):  # type: ignore[misc]
+    """The type hint of rows that are tuples in the order of a schema.
+
+    Args:
+        schema: The schema exactly as it crosses the wire, ids included.
+    """
+
+    def __init__(self, schema: schema_pb2.Schema) -> None:
+        self.schema = schema
+        self._key = schema.SerializeToString(deterministic=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowType) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"RowType({', '.join(field.name for field in self.schema.fields)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_row_type, (self._key,)
+
+    def _consistent_with_check_(self, sub: object) -> bool:
+        return self == sub
+
+    def type_check(self, instance: object) -> None:
+        """Accepts what the coder accepts: a tuple with one item a field."""
+        if not isinstance(instance, tuple) or len(instance) != len(self.schema.fields):
+            raise typehints.CompositeTypeHintError(f"{self!r} is a tuple of {len(self.schema.fields)} items")
+
+
+def _restore_row_type(key: bytes) -> RowType:
+    return RowType(schema_pb2.Schema.FromString(key))
+
+
+class PositionalRowCoder(FastCoder):  # type: ignore[misc]
+    """Encodes tuples as ``beam:coder:row:v1`` by position.
+
+    Args:
+        schema: The schema as it crosses the wire.
+    """
+
+    def __init__(self, schema: schema_pb2.Schema) -> None:
+        self.schema = schema
+        self._rows = RowCoder(neutral_schema(schema))
+
+    def _create_impl(self) -> Any:
+        return self._rows.get_impl()
+
+    def is_deterministic(self) -> bool:
+        return bool(self._rows.is_deterministic())
+
+    def to_type_hint(self) -> RowType:
+        return RowType(self.schema)
+
+    @classmethod
+    def from_type_hint(cls, hint: RowType, registry: Any) -> PositionalRowCoder:
+        return cls(hint.schema)
+
+    def to_runner_api_parameter(self, context: Any) -> tuple[str, schema_pb2.Schema, list[Coder]]:
+        return common_urns.coders.ROW.urn, self.schema, []
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PositionalRowCoder) and self.schema == other.schema
+
+    def __hash__(self) -> int:
+        return hash(self.schema.SerializeToString(deterministic=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_coder, (self.schema.SerializeToString(),)
+
+
+def _restore_coder(schema: bytes) -> PositionalRowCoder:
+    return PositionalRowCoder(schema_pb2.Schema.FromString(schema))
+
+
+def register_row_type() -> None:
+    """Lets Beam find the coder of a ``RowType``; enough where a pipeline only writes such rows."""
+    typecoders.registry.register_coder(RowType, PositionalRowCoder)
+
+
+def install() -> None:
+    """Makes this coder the one for ``beam:coder:row:v1`` in this process: the service and its workers."""
+    register_row_type()
+    Coder.register_urn(
+        common_urns.coders.ROW.urn, schema_pb2.Schema, lambda schema, components, context: PositionalRowCoder(schema)
+    )
+
+
+def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
+    """Gives a schema of the same bytes on the wire that Beam's ``RowCoder`` takes without looking at names."""
+    neutral = schema_pb2.Schema(encoding_positions_set=schema.encoding_positions_set)
+    for index, field in enumerate(schema.fields):
+        neutral.fields.add(
+            name=f"f{index}", type=_neutral_type(field.type), id=field.id, encoding_position=field.encoding_position
+        )
+    neutral.id = f"positional-{hashlib.sha256(neutral.SerializeToString(deterministic=True)).hexdigest()[:24]}"
+    return neutral
+
+
+def _neutral_type(found: schema_pb2.FieldType) -> schema_pb2.FieldType:
+    neutral = schema_pb2.FieldType(nullable=found.nullable)
+    info = found.WhichOneof("type_info")
+    if info == "atomic_type":
+        neutral.atomic_type = found.atomic_type
+    elif info in ("array_type", "iterable_type"):
+        neutral.array_type.element_type.CopyFrom(_neutral_type(getattr(found, info).element_type))
+    elif info == "map_type":
+        neutral.map_type.key_type.CopyFrom(_neutral_type(found.map_type.key_type))
+        neutral.map_type.value_type.CopyFrom(_neutral_type(found.map_type.value_type))
+    elif info == "row_type":
+        neutral.row_type.schema.CopyFrom(neutral_schema(found.row_type.schema))
+    elif info == "logical_type" and found.logical_type.urn in _OWN_ENCODING:
+        neutral.logical_type.CopyFrom(found.logical_type)
+    elif info == "logical_type":
+        neutral.CopyFrom(_neutral_type(found.logical_type.representation))
+        neutral.nullable = neutral.nullable or found.nullable
+    return neutral
+
+
+@functools.lru_cache(maxsize=256)
+def row_class(names: tuple[str, ...]) -> Any:
+    """Gives a tuple class whose instances the coders can encode.
+
+    Fields are reached as ``f0, f1, ...``, as the positional coder does, and by their own names whatever these are, as
+    Beam's coder does on a worker where ``install`` was not called.
+    """
+    cls: Any = collections.namedtuple("PositionalRow", [f"f{index}" for index in range(len(names))])  # noqa: PYI024
+    for index, name in enumerate(names):
+        setattr(cls, name, getattr(cls, f"f{index}"))
+    return cls
+
+
+def getter(positions: Sequence[int]) -> Any:
+    """Gives a fast function from a tuple to the tuple of its items at some positions."""
+    if len(positions) == 1:
+        (only,) = positions
+        return lambda row: (row[only],)
+    return operator.itemgetter(*positions) if positions else lambda row: ()

@@ -1,0 +1,116 @@
+"""The rows of a PCollection: which fields they have, how columns are read from them and how they grow.
+
+Two forms: rows of other languages are tuples in the order of a schema (``row_coder``); rows of Python pipelines are
+objects with one attribute a field (``beam.Row``, named tuples, data classes). Either may be the value of a pair, and
+then the key travels along.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import apache_beam as beam
+
+from beam_ensembles.columns.convert import reader
+from beam_ensembles.columns.row_coder import getter, row_class
+
+ERROR_FIELDS = ("element", "ensemble", "node", "code", "msg", "stack")
+"""Fields of a row on the error output, in order; ``element`` is the input row."""
+
+
+class RowForm(Protocol):
+    """How to read the fields of the elements of a PCollection and how to build the elements of its outputs."""
+
+    def values(self, elements: Sequence[Any], field: str) -> list[Any]:
+        """Gives one field of every element."""
+
+    def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
+        """Gives the elements of the output: kept fields and added columns (one sequence a column)."""
+
+    def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
+        """Gives the element of the error output; ``details`` are ensemble, node, code, msg, stack."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TupleRows:
+    """Rows that are tuples in the order of a schema.
+
+    Attributes:
+        fields: Names of the fields.
+        positions: For each field of the output where it is: below ``len(fields)`` a field of the input, from there on
+            an added column.
+        output: Names of the output's fields.
+    """
+
+    fields: tuple[str, ...]
+    positions: tuple[int, ...]
+    output: tuple[str, ...]
+
+    def values(self, elements: Sequence[Any], field: str) -> list[Any]:
+        return list(map(operator.itemgetter(self.fields.index(field)), elements))
+
+    def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
+        make = row_class(self.output)._make
+        whole: Iterable[tuple[Any, ...]] = map(operator.add, elements, _across(added, len(elements)))
+        if self.positions != tuple(range(len(self.fields) + len(added))):
+            whole = map(getter(self.positions), whole)
+        return list(map(make, whole))
+
+    def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
+        return row_class(ERROR_FIELDS)._make((row_class(self.fields)._make(element), *details))
+
+
+@dataclasses.dataclass(frozen=True)
+class ObjectRows:
+    """Rows of a Python pipeline: objects with one attribute a field. What comes out is ``beam.Row``.
+
+    Attributes:
+        kept: Names of the fields that the output keeps.
+        added: Names of the columns that the output gains.
+    """
+
+    kept: tuple[str, ...]
+    added: tuple[str, ...]
+
+    def values(self, elements: Sequence[Any], field: str) -> list[Any]:
+        return list(map(reader(field), elements))
+
+    def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
+        names = self.kept + self.added
+        kept = [self.values(elements, name) for name in self.kept]
+        return [_row(zip(names, values, strict=True)) for values in _across([*kept, *added], len(elements))]
+
+    def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
+        return _row(zip(ERROR_FIELDS, (element, *details), strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyedRows:
+    """Pairs of a key and a row: the key goes with the row to either output."""
+
+    rows: RowForm
+
+    def values(self, elements: Sequence[Any], field: str) -> list[Any]:
+        return self.rows.values([row for _, row in elements], field)
+
+    def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
+        rows = self.rows.extend([row for _, row in elements], added)
+        return list(zip(map(operator.itemgetter(0), elements), rows, strict=True))
+
+    def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
+        key, row = element
+        return key, self.rows.failed(row, details)
+
+
+def _across(columns: Sequence[Sequence[Any]], count: int) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns, strict=True) if columns else iter([()] * count)
+
+
+def _row(items: Iterable[tuple[str, Any]], new: Callable[..., Any] = object.__new__) -> Any:
+    """Makes a ``beam.Row`` without going through its keyword arguments, which cost half as much again."""
+    row = new(beam.Row)
+    row.__dict__ = dict(items)
+    return row

@@ -1,0 +1,113 @@
+"""Rows to batches before inference and batches to rows after it, keeping each row's event time and windows.
+
+Beam's ``BatchElements`` gives every row of a batch the batch's time, which after it is the end of the window. Pane
+information is not kept. Written for Beam 2.77 (``windowed_value.create``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue, create
+
+from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.errors import RowFailed
+from beam_ensembles.runtime.scoring import BatchResult
+
+DEFAULT_BATCH_SIZE = 1_024
+"""Rows a batch, at most; the last batch of a bundle is smaller."""
+
+_GLOBAL = (GlobalWindow(),)
+
+
+def _batch(elements: list[Any], micros: list[int], windows: tuple[Any, ...]) -> WindowedValue:
+    same = micros.count(micros[0]) == len(micros)
+    return create(RowBatch(elements, None if same else micros, windows), micros[0], windows)
+
+
+class BatchGlobally(beam.DoFn):  # type: ignore[misc]
+    """Gathers the rows of a bundle where all are in the global window.
+
+    Args:
+        size: Rows a batch, at most.
+    """
+
+    def __init__(self, size: int = DEFAULT_BATCH_SIZE) -> None:
+        self._size = size
+
+    def start_bundle(self) -> None:
+        self._elements: list[Any] = []
+        self._micros: list[int] = []
+
+    def process(self, element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterable[WindowedValue] | None:
+        self._elements.append(element)
+        self._micros.append(timestamp.micros)
+        return [self._take()] if len(self._elements) >= self._size else None
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        if self._elements:
+            yield self._take()
+
+    def _take(self) -> WindowedValue:
+        elements, micros = self._elements, self._micros
+        self._elements, self._micros = [], []
+        return _batch(elements, micros, _GLOBAL)
+
+
+class BatchPerWindow(beam.DoFn):  # type: ignore[misc]
+    """Gathers the rows of a bundle window by window.
+
+    Args:
+        size: Rows a batch, at most.
+    """
+
+    def __init__(self, size: int = DEFAULT_BATCH_SIZE) -> None:
+        self._size = size
+
+    def start_bundle(self) -> None:
+        self._waiting: dict[Any, tuple[list[Any], list[int]]] = {}
+
+    def process(
+        self, element: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+    ) -> Iterable[WindowedValue] | None:
+        elements, micros = self._waiting.setdefault(window, ([], []))
+        elements.append(element)
+        micros.append(timestamp.micros)
+        return [_batch(*self._waiting.pop(window), (window,))] if len(elements) >= self._size else None
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for window, (elements, micros) in self._waiting.items():
+            yield _batch(elements, micros, (window,))
+        self._waiting = {}
+
+
+class Unbatch(beam.DoFn):  # type: ignore[misc]
+    """Emits the rows of a batch one by one; a failed row goes to the error output or, without one, fails the bundle.
+
+    Args:
+        ensemble: Name of the ensemble, for the message.
+        errors: Tag of the error output, or None.
+    """
+
+    def __init__(self, ensemble: str, errors: str | None) -> None:
+        self._ensemble = ensemble
+        self._errors = errors
+
+    def process(self, result: BatchResult) -> Iterable[Any]:
+        if not result.failed:
+            return _timed(result.ok, result.micros, result.windows)
+        if self._errors is None:
+            failure = result.failed[0][0]
+            raise RowFailed(self._ensemble, failure.node, failure.error.code, failure.error.message)
+        failed = _timed([row for _, row in result.failed], result.failed_micros, result.windows)
+        tagged = (beam.pvalue.TaggedOutput(self._errors, row) for row in failed)
+        return itertools.chain(_timed(result.ok, result.micros, result.windows), tagged)
+
+
+def _timed(rows: Sequence[Any], micros: Sequence[int] | None, windows: tuple[Any, ...]) -> Iterable[Any]:
+    """Gives rows their event times back; rows that have that of their batch need nothing."""
+    return rows if micros is None else map(create, rows, micros, itertools.repeat(windows))

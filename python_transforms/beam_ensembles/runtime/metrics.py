@@ -1,0 +1,59 @@
+"""The metrics of each node, under Beam's names for RunInference and the namespace ``<ensemble>/<node>``.
+
+Beam counts one model a RunInference and would count a whole stage as one; so its own collector is switched off
+(``override_metrics``) and every node writes its own. Metrics can only be written while a bundle is processed: what was
+measured while loading waits for the next batch.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from apache_beam.metrics.metric import Metrics
+
+from beam_ensembles.graph.kinds import Columns
+
+
+class NodeMeter:
+    """Writes the metrics of one node.
+
+    Args:
+        ensemble: Name of the ensemble.
+        node: Name of the node.
+    """
+
+    def __init__(self, ensemble: str, node: str) -> None:
+        namespace = f"{ensemble}/{node}"
+        self._inferences = Metrics.counter(namespace, "num_inferences")
+        self._failed_batches = Metrics.counter(namespace, "failed_batches_counter")
+        self._failed_rows = Metrics.counter(namespace, "failed_rows")
+        self._batch_size = Metrics.distribution(namespace, "inference_request_batch_size")
+        self._batch_bytes = Metrics.distribution(namespace, "inference_request_batch_byte_size")
+        self._latency = Metrics.distribution(namespace, "inference_batch_latency_micro_secs")
+        self._load_latency = Metrics.distribution(namespace, "load_model_latency_milli_secs")
+        self._model_bytes = Metrics.distribution(namespace, "model_byte_size")
+        self._loaded: tuple[int, int] | None = None
+        self._lock = threading.Lock()
+
+    def loaded(self, milliseconds: int, size: int) -> None:
+        """Notes how long loading took and by how many bytes the process grew meanwhile."""
+        self._loaded = (milliseconds, size)
+
+    def ran(self, rows: int, columns: Columns, nanoseconds: int, failed: int) -> None:
+        """Counts one batch: its rows, the bytes of the columns read, how long it took, how many rows failed."""
+        self._inferences.inc(rows - failed)
+        self._batch_size.update(rows)
+        self._batch_bytes.update(sum(values.nbytes for values in columns.values()))
+        self._latency.update(nanoseconds // 1_000)
+        if failed:
+            self._failed_batches.inc()
+            self._failed_rows.inc(failed)
+        if self._loaded is not None:
+            self._write_loaded()
+
+    def _write_loaded(self) -> None:
+        with self._lock:
+            loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            self._load_latency.update(loaded[0])
+            self._model_bytes.update(loaded[1])

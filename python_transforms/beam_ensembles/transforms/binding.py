@@ -1,0 +1,164 @@
+"""Binds a checked ensemble to the rows of one PCollection: which field feeds which input, what the outputs hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apache_beam.portability.api import schema_pb2
+from apache_beam.typehints.schemas import PYTHON_ANY_URN
+
+from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.columns.rows import TupleRows
+from beam_ensembles.columns.schemas import describe, type_of
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.transforms.output_schema import parse_schema, positions_in
+from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
+from beam_ensembles.types import Array, Map, Row, Type, widens
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CallOptions:
+    """What one call of an ensemble says beside the ensemble itself.
+
+    Attributes:
+        columns: The file's input column to the row's field, where names differ.
+        prefix: Put before the name of every added column.
+        pass_through: The fields that the output keeps; None: all.
+        opaque: Fields that the caller carries where no model can read them, with their types' names.
+        output_schema: Serialized schema that the caller decodes the output with, or None.
+        errors_schema: The same for the error output.
+    """
+
+    columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    prefix: str = ""
+    pass_through: Sequence[str] | None = None
+    opaque: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    output_schema: bytes | None = None
+    errors_schema: bytes | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """An ensemble bound to rows.
+
+    Attributes:
+        inputs: For each input column: its name, the row's field, its type.
+        outputs: The form and the element types of what comes out.
+    """
+
+    inputs: tuple[tuple[str, str, Type], ...]
+    outputs: OutputRows
+
+
+def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
+    """Checks the rows against the ensemble's inputs and settles its outputs.
+
+    Raises:
+        InvalidEnsemble: With everything that does not fit.
+    """
+    problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
+    if problems:
+        raise InvalidEnsemble(problems, ensemble=graph.spec.name)
+    inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.spec.inputs)
+    kept = list(rows.fields) if call.pass_through is None else list(call.pass_through)
+    added = [(call.prefix + name, type_) for name, type_ in graph.outputs]
+    outputs = output_rows(rows, kept, added)
+    if call.output_schema is not None or call.errors_schema is not None:
+        outputs = _ordered(outputs, call)
+    return Binding(inputs, outputs)
+
+
+def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
+    declared = dict(graph.spec.inputs)
+    problems = [
+        Problem(f"columns.{name}", "unknown_column", f"the ensemble has no input '{name}'{nearest(name, declared)}")
+        for name in call.columns
+        if name not in declared
+    ]
+    for name, type_ in declared.items():
+        problem = _input_problem(name, type_, rows, call)
+        if problem:
+            problems.append(problem)
+    return problems
+
+
+def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -> Problem | None:
+    field = call.columns.get(name, name)
+    where = f"input.{field}"
+    if field in call.opaque:
+        text = f"the ensemble reads '{field}', but its type {call.opaque[field]} cannot cross to the models"
+        return Problem(where, "opaque_field", f"{text}; make it {type_} before the ensemble")
+    if field not in rows.fields:
+        fields = list(rows.fields)
+        text = f"the ensemble reads '{field}', which the incoming rows lack{nearest(field, fields)}"
+        return Problem(where, "missing_field", f"{text} (fields: {listed(fields, 30)})")
+    found = rows.fields[field]
+    if _is_any(found) or _feeds(type_of(found), type_):
+        return None
+    text = f"the incoming rows have '{field}' as {describe(found)}, and the ensemble declares {type_}"
+    return Problem(where, "field_type", f"{text}; numbers may only become wider")
+
+
+def _is_any(found: schema_pb2.FieldType) -> bool:
+    """A field of a Python pipeline whose type Beam could not infer: its values are checked as they come."""
+    return bool(found.WhichOneof("type_info") == "logical_type" and found.logical_type.urn == PYTHON_ANY_URN)
+
+
+def _feeds(found: Type | None, wanted: Type) -> bool:
+    """Nulls are left to the rows: one that has a null where none is declared fails alone."""
+    return found is not None and widens(_without_nulls(found), _without_nulls(wanted))
+
+
+def _without_nulls(type_: Type) -> Type:
+    if isinstance(type_, Array):
+        return Array(_without_nulls(type_.element), type_.shape)
+    if isinstance(type_, Map):
+        return Map(_without_nulls(type_.key), _without_nulls(type_.value))
+    if isinstance(type_, Row):
+        return Row(tuple((name, _without_nulls(field)) for name, field in type_.fields))
+    return type_.required()
+
+
+def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
+    fields = list(rows.fields)
+    kept = fields if call.pass_through is None else call.pass_through
+    problems = [
+        Problem("pass_through", "missing_field", f"the incoming rows have no field '{name}'{nearest(name, fields)}")
+        for name in kept
+        if name not in rows.fields
+    ]
+    for name, _ in graph.outputs:
+        if call.prefix + name in kept:
+            text = f"the incoming rows have a field '{call.prefix + name}' already, which the ensemble would hide"
+            problems.append(Problem(f"outputs.{name}", "column_exists", f"{text}; rename it, or give a prefix"))
+    return problems
+
+
+def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:
+    """Puts columns into the order of the caller's schemas, which then stand on the wire as they are."""
+    form, hint, errors_hint = outputs.form, outputs.hint, outputs.errors_hint
+    if not isinstance(hint, RowType) or not isinstance(form, TupleRows):
+        text = "a Python pipeline's rows are read by name; output_schema is for other languages"
+        raise InvalidEnsemble([Problem("output_schema", "wrong_config", text)])
+    if call.output_schema is not None:
+        wanted = parse_schema(call.output_schema, "output_schema")
+        found = positions_in(hint.schema, wanted, "output_schema")
+        names = tuple(field.name for field in wanted.fields)
+        form = dataclasses.replace(form, positions=tuple(form.positions[at] for at in found), output=names)
+        hint = RowType(wanted)
+    if call.errors_schema is not None:
+        errors_hint = _ordered_errors(errors_hint, call.errors_schema)
+    return OutputRows(form, hint, errors_hint)
+
+
+def _ordered_errors(errors_hint: Any, wanted_schema: bytes) -> RowType:
+    wanted = parse_schema(wanted_schema, "errors_schema")
+    found = positions_in(errors_hint.schema, wanted, "errors_schema")
+    if found != tuple(range(len(errors_hint.schema.fields))):
+        names = listed([field.name for field in errors_hint.schema.fields])
+        text = f"the caller's type for error rows must have the fields {names}, in this order"
+        raise InvalidEnsemble([Problem("errors_schema", "output_schema_mismatch", text)])
+    return RowType(wanted)

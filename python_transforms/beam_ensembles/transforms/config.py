@@ -1,0 +1,119 @@
+"""The configuration of ``run_ensemble`` as every language sends it, field by field."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.types import Array, Map, Row, Scalar, Type, parse_type
+
+RUN_ENSEMBLE: Final = "beam:schematransform:io.github.beamensembles:run_ensemble:v1"
+"""The identifier of the schema transform."""
+
+OUTPUT: Final = "output"
+"""Tag of the main output."""
+
+
+def _field(type_: str, description: str) -> Any:
+    return dataclasses.field(default=None, metadata={"type": type_, "description": description})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunEnsembleConfig:
+    """What a caller says to ``run_ensemble``; a field that is None was not given. Fields and words are the contract."""
+
+    spec: str | None = _field("string?", "The ensemble file's text, YAML or JSON.")
+    base_uri: str | None = _field(
+        "string?", "Absolute folder or URI that relative URIs in the spec are relative to; for spec_uri its own folder."
+    )
+    spec_uri: str | None = _field("string?", "Instead of spec: where the service reads the ensemble file.")
+    parameters: Mapping[str, str] | None = _field("map<string,string>?", "Values of ${name} in the ensemble file.")
+    columns: Mapping[str, str] | None = _field(
+        "map<string,string>?", "The file's input column: the row's field, where their names differ."
+    )
+    prefix: str | None = _field("string?", "Put before the name of every added column.")
+    pass_through: tuple[str, ...] | None = _field(
+        "array<string>?", "Which of the row's own fields the output keeps; all where absent."
+    )
+    error_handling: Mapping[str, str] | None = _field(
+        "row<output: string>?",
+        "Takes rows that cannot be scored on a second output of this name; without it such a row fails its bundle.",
+    )
+    output_schema: bytes | None = _field(
+        "bytes?", "The schema (serialized) with which the caller decodes the output; its columns come in that order."
+    )
+    errors_schema: bytes | None = _field("bytes?", "The schema with which the caller decodes the error output.")
+    opaque: Mapping[str, str] | None = _field(
+        "map<string,string>?",
+        "Fields that travel inside the bytes column __opaque, with the caller's name of their type; models cannot "
+        "read them.",
+    )
+    client: str | None = _field("string?", "The client's language and version, such as 'go 0.1.0'.")
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> RunEnsembleConfig:
+        """Makes a configuration from named values, and refuses names and values that it does not know.
+
+        Raises:
+            InvalidEnsemble: With one problem for each wrong field.
+        """
+        types = field_types()
+        problems = [_problem(name, value, types) for name, value in given.items()]
+        found = [problem for problem in problems if problem]
+        if not found:
+            config = cls(**{name: _frozen(value) for name, value in given.items()})
+            found = config._source_problems()
+        if found:
+            raise InvalidEnsemble(found)
+        return config
+
+    def _source_problems(self) -> list[Problem]:
+        if (self.spec is None) == (self.spec_uri is None):
+            count = "neither" if self.spec is None else "both"
+            return [Problem("spec", "wrong_config", f"give either spec (text) or spec_uri, found {count}")]
+        if self.error_handling is not None and self.error_output in ("", OUTPUT):
+            where = "error_handling.output"
+            return [Problem(where, "wrong_config", f"the error output needs a name of its own, not '{OUTPUT}' or ''")]
+        return []
+
+    @property
+    def error_output(self) -> str | None:
+        """Name of the error output, or None where the caller takes none."""
+        return None if self.error_handling is None else self.error_handling["output"]
+
+
+def field_types() -> dict[str, Type]:
+    """Gives the type of each field, in order."""
+    return {field.name: parse_type(field.metadata["type"]) for field in dataclasses.fields(RunEnsembleConfig)}
+
+
+def field_descriptions() -> dict[str, str]:
+    """Gives the description of each field, in order."""
+    return {field.name: field.metadata["description"] for field in dataclasses.fields(RunEnsembleConfig)}
+
+
+def _problem(name: str, value: Any, types: Mapping[str, Type]) -> Problem | None:
+    if name not in types:
+        text = f"this service knows no option '{name}'{nearest(name, types)} (options: {listed(list(types), 20)})"
+        return Problem(name, "unknown_option", text)
+    if value is None or _fits(value, types[name]):
+        return None
+    return Problem(name, "wrong_type", f"'{name}' takes {types[name].required()}, found {type(value).__name__}")
+
+
+def _fits(value: Any, type_: Type) -> bool:
+    if isinstance(type_, Scalar):
+        return isinstance(value, {"string": str, "bytes": bytes}[type_.name])
+    if isinstance(type_, Array):
+        return isinstance(value, list | tuple) and all(_fits(item, type_.element) for item in value)
+    if isinstance(type_, Map):
+        items = value.items() if isinstance(value, Mapping) else [(None, None)]
+        return all(_fits(key, type_.key) and _fits(item, type_.value) for key, item in items)
+    names = {name for name, _ in type_.fields} if isinstance(type_, Row) else set()
+    return isinstance(value, Mapping) and set(value) == names and all(isinstance(v, str) for v in value.values())
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

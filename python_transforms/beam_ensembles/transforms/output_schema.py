@@ -1,0 +1,90 @@
+"""Orders an output to the schema with which its caller decodes it.
+
+Some languages decode by a schema's id alone (Go): a field in another place is garbage there, without an error. So the
+client sends the whole schema it expects, and the columns come in that order under that schema, or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apache_beam.portability.api import schema_pb2
+
+from beam_ensembles.columns.schemas import describe
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+
+_LISTS: Final = ("array_type", "iterable_type")
+
+
+def parse_schema(data: bytes, path: str) -> schema_pb2.Schema:
+    """Reads a serialized schema.
+
+    Raises:
+        InvalidEnsemble: The bytes are no schema.
+    """
+    try:
+        return schema_pb2.Schema.FromString(data)
+    except Exception as error:
+        raise InvalidEnsemble([Problem(path, "wrong_config", f"'{path}' is no serialized Beam schema")]) from error
+
+
+def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) -> tuple[int, ...]:
+    """Finds each wanted field among those made.
+
+    Args:
+        made: What the transform gives.
+        wanted: What the caller decodes with: some or all of the fields, in any order.
+        path: The configuration's field, for messages.
+
+    Returns:
+        For each wanted field its position in ``made``.
+
+    Raises:
+        InvalidEnsemble: A field is not made, or is of another type.
+    """
+    names = [field.name for field in made.fields]
+    problems = []
+    positions = []
+    for field in wanted.fields:
+        where = f"{path}.{field.name}"
+        if field.name not in names:
+            text = f"the caller's type has a field '{field.name}', which the ensemble's output lacks"
+            text += f"{nearest(field.name, names)} (fields: {listed(names, 30)})"
+            problems.append(Problem(where, "output_schema_mismatch", text))
+            continue
+        position = names.index(field.name)
+        if not fits(made.fields[position].type, field.type):
+            text = f"the caller's type has '{field.name}' as {describe(field.type)}, "
+            text += f"but the ensemble gives {describe(made.fields[position].type)}"
+            problems.append(Problem(where, "output_schema_mismatch", text))
+        positions.append(position)
+    if problems:
+        raise InvalidEnsemble(problems)
+    return tuple(positions)
+
+
+def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType) -> bool:
+    """Says whether bytes written as ``made`` are read rightly as ``wanted``: the same, or null allowed in addition."""
+    if made.nullable and not wanted.nullable:
+        return False
+    info, other = made.WhichOneof("type_info"), wanted.WhichOneof("type_info")
+    if info in _LISTS and other in _LISTS:
+        return _same(getattr(made, info).element_type, getattr(wanted, other).element_type)
+    if info != other:
+        return False
+    if info == "map_type":
+        keys = _same(made.map_type.key_type, wanted.map_type.key_type)
+        return keys and _same(made.map_type.value_type, wanted.map_type.value_type)
+    if info == "row_type":
+        ours, theirs = made.row_type.schema.fields, wanted.row_type.schema.fields
+        return [f.name for f in ours] == [f.name for f in theirs] and all(
+            fits(a.type, b.type) for a, b in zip(ours, theirs, strict=True)
+        )
+    if info == "logical_type":
+        return bool(made.logical_type.urn == wanted.logical_type.urn)
+    return bool(made.atomic_type == wanted.atomic_type)
+
+
+def _same(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType) -> bool:
+    """Items of lists and maps carry a mark where they are nullable, so that must be the same."""
+    return made.nullable == wanted.nullable and fits(made, wanted)

@@ -1,0 +1,134 @@
+"""From a PCollection's element type to how its rows are read, and to the element types of the outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+from apache_beam.portability.api import schema_pb2
+from apache_beam.typehints import row_type, schemas, typehints
+
+from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
+from beam_ensembles.columns.schemas import field_type, schema_of
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.types import STRING, Type
+
+
+@dataclasses.dataclass(frozen=True)
+class InputRows:
+    """The rows of a PCollection.
+
+    Attributes:
+        schema: Their schema.
+        hint: The element type of the rows themselves (of the value, for pairs).
+        key: The element type of the key, for pairs; None for plain rows.
+    """
+
+    schema: schema_pb2.Schema
+    hint: Any
+    key: Any = None
+
+    @property
+    def fields(self) -> dict[str, schema_pb2.FieldType]:
+        """Type of each field by name, in order."""
+        return {field.name: field.type for field in self.schema.fields}
+
+
+def input_rows(hint: Any) -> InputRows:
+    """Finds the schema of a PCollection's elements.
+
+    Args:
+        hint: The PCollection's element type.
+
+    Raises:
+        InvalidEnsemble: The elements are no rows.
+    """
+    key = None
+    if isinstance(hint, typehints.TupleConstraint) and len(hint.tuple_types) == 2:
+        key, hint = hint.tuple_types
+    if isinstance(hint, RowType):
+        return InputRows(hint.schema, hint, key)
+    try:
+        return InputRows(schemas.schema_from_element_type(hint), hint, key)
+    except (TypeError, ValueError, AttributeError) as error:
+        found = getattr(hint, "__name__", None) or str(hint)
+        raise InvalidEnsemble([Problem("input", "no_schema", _NO_SCHEMA.format(found=found))]) from error
+
+
+_NO_SCHEMA: Final = (
+    "the incoming PCollection's elements ({found}) are not rows with a schema; make them rows "
+    "(in Python: beam.Map(lambda x: beam.Row(name=...)) or a NamedTuple with_output_types), or pairs of a key and a row"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputRows:
+    """How the outputs' elements are made, and of which type they are.
+
+    Attributes:
+        form: Reads and builds elements.
+        hint: Element type of the main output.
+        errors_hint: Element type of the error output.
+    """
+
+    form: RowForm
+    hint: Any
+    errors_hint: Any
+
+
+def output_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+    """Settles the outputs: the kept fields as they came, then the added columns.
+
+    Args:
+        rows: The incoming rows.
+        kept: Names of the fields that the output keeps, in order.
+        added: Names and types of the columns that it gains.
+    """
+    made = _tuple_rows(rows, kept, added) if isinstance(rows.hint, RowType) else _object_rows(rows, kept, added)
+    if rows.key is None:
+        return made
+    hints = [typehints.Tuple[rows.key, hint] for hint in (made.hint, made.errors_hint)]
+    return OutputRows(KeyedRows(made.form), hints[0], hints[1])
+
+
+def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+    fields = tuple(rows.fields)
+    schema = schema_pb2.Schema()
+    for name in kept:
+        schema.fields.add(name=name, type=rows.fields[name])
+    schema.fields.extend(schema_of(added).fields)
+    positions = (*(fields.index(name) for name in kept), *range(len(fields), len(fields) + len(added)))
+    names = tuple(field.name for field in schema.fields)
+    return OutputRows(TupleRows(fields, positions, names), RowType(schema), RowType(_errors_schema(rows.schema)))
+
+
+def _errors_schema(element: schema_pb2.Schema) -> schema_pb2.Schema:
+    schema = schema_pb2.Schema()
+    schema.fields.add(
+        name=ERROR_FIELDS[0], type=schema_pb2.FieldType(row_type=schema_pb2.RowType(schema=element))
+    )
+    schema.fields.extend(schema_of((name, STRING) for name in ERROR_FIELDS[1:]).fields)
+    return schema
+
+
+def _object_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+    hints = dict(_python_fields(rows.hint))
+    fields = [(name, hints[name]) for name in kept] + [(name, python_type(type_)) for name, type_ in added]
+    errors = [(ERROR_FIELDS[0], rows.hint)] + [(name, str) for name in ERROR_FIELDS[1:]]
+    return OutputRows(
+        ObjectRows(tuple(kept), tuple(name for name, _ in added)),
+        row_type.RowTypeConstraint.from_fields(fields),
+        row_type.RowTypeConstraint.from_fields(errors),
+    )
+
+
+def _python_fields(hint: Any) -> Sequence[tuple[str, Any]]:
+    constraint = hint if isinstance(hint, row_type.RowTypeConstraint) else row_type.RowTypeConstraint.from_user_type(hint)
+    return list(constraint._fields)
+
+
+def python_type(type_: Type) -> Any:
+    """Gives the Python type hint of a column, as Beam's schemas for Python have it."""
+    return schemas.typing_from_runner_api(field_type(type_))

@@ -1,0 +1,116 @@
+"""``RunEnsemble``: rows in, the same rows with the ensemble's answers out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_ensembles.graph import check, plan
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.spec import load_file, load_text
+from beam_ensembles.transforms.binding import CallOptions
+from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
+from beam_ensembles.transforms.stages import run_plan
+
+ERRORS = "errors"
+"""Usual tag of the error output."""
+
+
+class RunEnsemble(beam.PTransform):  # type: ignore[misc]
+    """Runs an ensemble over rows: each row comes out with the ensemble's columns added.
+
+    Takes a PCollection of rows with a schema (``beam.Row``, named tuples, data classes) or of pairs of a key and such
+    a row; gives rows (``beam.Row``), or pairs with the same keys. Event times and windows stay as they are. A row that
+    cannot be scored fails its bundle, with one sentence that says why; ``with_errors`` takes such rows apart::
+
+        scored = rows | RunEnsemble("digits.yaml")
+        scored, errors = rows | RunEnsemble("digits.yaml").with_errors()
+
+    Args:
+        file: The ensemble file, YAML or JSON.
+        parameters: Values of ``${name}`` in the file.
+        columns: The file's input column to the row's field, where their names differ.
+        prefix: Put before the name of every added column.
+        pass_through: The fields of the row to keep; None keeps all.
+        trust: Folders whose pickles may be loaded without a ``sha256``; the file's own folder where not given.
+
+    Raises:
+        InvalidEnsemble: The file is wrong; everything that is wrong is reported at once.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        parameters: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        prefix: str = "",
+        pass_through: Sequence[str] | None = None,
+        trust: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__()
+        spec = load_file(file, parameters=parameters)
+        trusted = tuple(trust) if trust is not None else (os.path.dirname(os.path.abspath(file)),)
+        self._graph = check(spec, KINDS, Files(spec.base_uri, trusted))
+        self._call = CallOptions(columns=columns or {}, prefix=prefix, pass_through=pass_through)
+        self._errors: str | None = None
+
+    def with_errors(self) -> RunEnsemble:
+        """Takes rows that cannot be scored on a second output instead of failing.
+
+        Their rows are ``element`` (the row as it came), ``ensemble``, ``node``, ``code``, ``msg`` and ``stack``.
+        """
+        self._errors = ERRORS
+        return self
+
+    def default_label(self) -> str:
+        """Names the step after the ensemble."""
+        return f"RunEnsemble({self._graph.spec.name})"
+
+    def expand(self, pcoll: beam.PCollection) -> Any:
+        """Gives the scored rows, or the pair of scored rows and errors."""
+        outputs = run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
+        return outputs[OUTPUT] if self._errors is None else (outputs[OUTPUT], outputs[self._errors])
+
+
+class RunEnsembleFromConfig(beam.PTransform):  # type: ignore[misc]
+    """The schema transform ``run_ensemble``: what a client of any language asks the expansion service for.
+
+    Args:
+        config: What the caller said.
+        trust: Folders and URI prefixes whose pickles may be loaded without a ``sha256``.
+        shared_files: Whether the workers see this machine's files.
+
+    Raises:
+        InvalidEnsemble: The ensemble is wrong; everything that is wrong is reported at once.
+    """
+
+    def __init__(self, config: RunEnsembleConfig, *, trust: Sequence[str] = (), shared_files: bool = True) -> None:
+        super().__init__()
+        self._errors = config.error_output
+        self._graph = _graph_of(config, tuple(trust), shared_files)
+        self._call = CallOptions(
+            columns=config.columns or {},
+            prefix=config.prefix or "",
+            pass_through=config.pass_through,
+            opaque=config.opaque or {},
+            output_schema=config.output_schema,
+            errors_schema=config.errors_schema,
+        )
+
+    def expand(self, pcoll: beam.PCollection) -> dict[str, beam.PCollection]:
+        """Gives the outputs by tag."""
+        return run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
+
+
+def _graph_of(config: RunEnsembleConfig, trust: tuple[str, ...], shared_files: bool) -> EnsembleGraph:
+    if config.spec is not None:
+        spec = load_text(config.spec, base_uri=config.base_uri, parameters=config.parameters)
+    else:
+        spec = load_file(config.spec_uri or "", base_uri=config.base_uri, parameters=config.parameters)
+    return check(spec, KINDS, Files(spec.base_uri, trust, shared_files))
