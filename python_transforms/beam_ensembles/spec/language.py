@@ -1,0 +1,52 @@
+"""The words of the language: which keys there are, which kinds, and what a name may look like."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
+"""The keys of a file."""
+
+OUTPUT_KEYS: Final = ("from", "type")
+"""The keys of a node's output where it is more than a type."""
+
+COMMON_KEYS: Final = (
+    "when", "enabled", "on_error", "timeout", "retries", "isolate", "batch", "device", "resources", "stage",
+    "shadow_of", "quorum", "samples", "per_row",
+)  # fmt: skip
+"""The keys that every node of the language may have; this version builds none of them."""
+
+EXPRESSION_KEYS: Final = ("when", "select", "cases")
+"""The keys of a node that hold expressions: they read columns by name; no parameter is filled in there."""
+
+TARGETS: Final[dict[str, tuple[str, ...]]] = {
+    "model": (
+        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "tensorflow", "huggingface", "vertex_ai",
+        "open_inference", "python",
+    ),
+    "combine": (
+        "mean", "weighted_mean", "median", "max", "min", "hard_vote", "soft_vote", "stack", "rank", "first",
+        "agree",
+    ),
+    "route": ("split", "switch"),
+    "apply": (
+        "sql", "image", "audio", "processor", "softmax", "argmax", "top_k", "labels", "zip", "keywords",
+        "text", "read", "lookup", "python",
+    ),
+}  # fmt: skip
+"""All values of a node's four keys, whether this version builds them or not."""
+
+NAME_RULE: Final = "a name starts with a letter or one '_' and goes on with letters, digits, '_' or '-'"
+"""What ``is_name`` accepts, for messages."""
+
+_NAME: Final = re.compile(r"(?!__)[^\W\d][\w-]*")
+
+
+def is_name(text: str) -> bool:
+    """Says whether an ensemble, a node or a column may be called so.
+
+    No dots, spaces or brackets, so that a place in the file (``nodes.vote.inputs[1]``) and a metric's
+    namespace stay readable; not two underscores in front, which are the clients' own columns (``__opaque``).
+    """
+    return _NAME.fullmatch(text) is not None

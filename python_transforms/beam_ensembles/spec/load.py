@@ -1,0 +1,172 @@
+"""A text or a file to an ``EnsembleSpec``, with everything that is wrong reported together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
+from beam_ensembles.spec.document import read_document
+from beam_ensembles.spec.language import TOP_KEYS
+from beam_ensembles.spec.mistakes import Mistakes
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+from beam_ensembles.spec.nodes import read_node
+from beam_ensembles.spec.parameters import fill
+from beam_ensembles.spec.places import below, in_order
+from beam_ensembles.types import Type
+
+_REQUIRED: Final = {
+    "ensemble": "the ensemble's name",
+    "inputs": "the columns that it reads from a row and their types, such as {x: double}",
+    "nodes": "what it runs, by name",
+}
+
+
+def load_text(
+    text: str, *, base_uri: str | None = None, parameters: Mapping[str, str] | None = None
+) -> EnsembleSpec:
+    """Reads an ensemble file's text.
+
+    Args:
+        text: YAML or JSON.
+        base_uri: What relative URIs in it are relative to.
+        parameters: Values of ``${name}``.
+
+    Returns:
+        What the text says; no name was looked up and no file was opened.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong with it.
+    """
+    spec, problems = examine_text(text, base_uri=base_uri, parameters=parameters)
+    if spec is None or problems:
+        raise InvalidEnsemble(problems, ensemble=spec.name if spec else None)
+    return spec
+
+
+def load_file(path: str | os.PathLike[str], *, parameters: Mapping[str, str] | None = None) -> EnsembleSpec:
+    """Reads a local ensemble file; relative URIs in it are relative to its folder.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong with it.
+        OSError: The file cannot be opened.
+    """
+    base_uri = os.path.dirname(os.path.abspath(path))
+    return load_text(read_text(path), base_uri=base_uri, parameters=parameters)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Gives the text of a local ensemble file.
+
+    Raises:
+        InvalidEnsemble: It is not UTF-8.
+        OSError: It cannot be opened.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        message = f"the file is not UTF-8 text (byte {exc.start} is 0x{content[exc.start]:02x})"
+        raise InvalidEnsemble([Problem(WHOLE_FILE, "syntax", message)]) from exc
+
+
+def examine_text(
+    text: str, *, base_uri: str | None = None, parameters: Mapping[str, str] | None = None
+) -> tuple[EnsembleSpec | None, list[Problem]]:
+    """Reads a text as far as it can be read, so that what is readable can be checked further.
+
+    Args:
+        text: YAML or JSON.
+        base_uri: What relative URIs in it are relative to.
+        parameters: Values of ``${name}``.
+
+    Returns:
+        What could be read (None where nothing could) and what is wrong, in the order of the file. A node or a
+        column that is missing from the result has a problem at its place.
+    """
+    document = read_document(text)
+    if not isinstance(document.data, dict):
+        return None, list(document.problems) or [_no_mapping(document.data)]
+    data, unfilled = fill(document.data, parameters or {})
+    mistakes = Mistakes()
+    spec = _ensemble(data, base_uri, text, mistakes)
+    known = [*document.problems, *unfilled]
+    return spec, in_order([*known, *without_echo(mistakes.found, known)], document.places)
+
+
+def without_echo(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """Leaves out problems at places of which something else is known to be wrong: they follow from that."""
+    places = {problem.path for problem in known}
+    return [problem for problem in problems if problem.path not in places]
+
+
+def _no_mapping(data: Any) -> Problem:
+    if data is None:
+        return Problem(
+            WHOLE_FILE, "empty_file", "there is nothing in it: it needs the keys ensemble, inputs, nodes"
+        )
+    return Problem(
+        WHOLE_FILE, "wrong_type", "the file must be a mapping with the keys ensemble, inputs and nodes"
+    )
+
+
+def _ensemble(data: Mapping[str, Any], base_uri: str | None, text: str, mistakes: Mistakes) -> EnsembleSpec:
+    mistakes.unknown_keys(data, TOP_KEYS, WHOLE_FILE, "an ensemble file")
+    given = {key: item for key, item in data.items() if item is not None}
+    for key, meaning in _REQUIRED.items():
+        if key not in given:
+            mistakes.add(key, "missing_key", f"the file needs the key '{key}': {meaning}")
+    name = mistakes.name(given["ensemble"], "ensemble", "digits") if "ensemble" in given else None
+    description = given.get("description", "")
+    return EnsembleSpec(
+        name=name or "",
+        description=mistakes.text(description, "description", "'Votes on a handwritten digit.'") or "",
+        inputs=_inputs(given, mistakes),
+        nodes=_nodes(given, mistakes),
+        outputs=_outputs(given, mistakes),
+        base_uri=base_uri,
+        text=text,
+    )
+
+
+def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[tuple[str, Type], ...]:
+    if "inputs" not in given:
+        return ()
+    value = mistakes.mapping(given["inputs"], "inputs", '{pixels: "array<double>[64]"}')
+    if value is not None and not value:
+        mistakes.add("inputs", "no_inputs", "an ensemble reads at least one column of the incoming rows")
+    columns = [column for column in value or {} if mistakes.is_name(column, below("inputs", column))]
+    types = ((column, mistakes.type((value or {})[column], below("inputs", column))) for column in columns)
+    return tuple((column, type_) for column, type_ in types if type_ is not None)
+
+
+def _nodes(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[NodeSpec, ...]:
+    if "nodes" not in given:
+        return ()
+    value = mistakes.mapping(given["nodes"], "nodes", "{forest: {model: sklearn, ...}}")
+    if value is not None and not value:
+        mistakes.add("nodes", "no_nodes", "an ensemble has at least one node")
+    names = [name for name in value or {} if mistakes.is_name(name, below("nodes", name))]
+    nodes = (read_node(name, (value or {})[name], below("nodes", name), mistakes) for name in names)
+    return tuple(node for node in nodes if node is not None)
+
+
+def _outputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[str, ...] | None:
+    if "outputs" not in given:
+        return None
+    if given["outputs"] == []:
+        message = "an ensemble adds at least one column; leave 'outputs' out to add those that no node reads"
+        mistakes.add("outputs", "no_outputs", message)
+        return None
+    names = mistakes.names(given["outputs"], "outputs", "[label, confidence]")
+    _report_twice(given["outputs"], mistakes)
+    return names
+
+
+def _report_twice(outputs: Any, mistakes: Mistakes) -> None:
+    for index, name in enumerate(outputs if isinstance(outputs, list) else ()):
+        if isinstance(name, str) and name in outputs[:index]:
+            place = below("outputs", index)
+            mistakes.add(place, "duplicate_column", f"the column {name!r} is named twice; name it once")

@@ -1,0 +1,131 @@
+"""One node's plain data to a ``NodeSpec``: its kind, what it reads, what it adds, and its kind's own keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import nearest
+from beam_ensembles.spec.language import COMMON_KEYS, OUTPUT_KEYS, TARGETS
+from beam_ensembles.spec.mistakes import Mistakes
+from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
+from beam_ensembles.spec.places import below
+
+_OWN_KEYS: Final = (*KINDS, *COMMON_KEYS, "inputs", "outputs")
+_PORT: Final = re.compile(r"\S+")
+
+
+def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec | None:
+    """Reads one node as far as it can be read.
+
+    Args:
+        name: The node's name.
+        value: What stands there.
+        path: The node's place.
+        mistakes: Takes what is wrong.
+
+    Returns:
+        The node with what could be read (an empty ``kind`` or ``target`` where there is none), or None where
+        it is no mapping.
+    """
+    found = mistakes.mapping(value, path, "{model: sklearn, uri: ..., inputs: [...], outputs: {...}}")
+    if found is None:
+        return None
+    given = {key: item for key, item in found.items() if item is not None}
+    kind, target = _kind(given, path, mistakes)
+    for key in COMMON_KEYS:
+        if key in given:
+            mistakes.add(below(path, key), "not_built", f"'{key}' is not built in this version; leave it out")
+    return NodeSpec(
+        name=name,
+        kind=kind,
+        target=target,
+        inputs=_inputs(given, path, mistakes),
+        outputs=_outputs(given, path, mistakes),
+        options={key: item for key, item in given.items() if key not in _OWN_KEYS},
+    )
+
+
+def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str, str]:
+    kinds = [key for key in KINDS if key in given]
+    if not kinds:
+        near = next((hint for key in given if key not in _OWN_KEYS and (hint := nearest(key, KINDS))), "")
+        mistakes.add(path, "no_kind", f"a node needs one of the keys {', '.join(KINDS)}: what it runs{near}")
+        return "", ""
+    if len(kinds) > 1:
+        message = f"a node runs one thing, but this one has {' and '.join(kinds)}; make it several nodes"
+        mistakes.add(path, "several_kinds", message)
+        return "", ""
+    kind = kinds[0]
+    return kind, mistakes.text(given[kind], below(path, kind), TARGETS[kind][0]) or ""
+
+
+def _inputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> Inputs | None:
+    place = below(path, "inputs")
+    if "inputs" not in given:
+        if "model" in given or "combine" in given:
+            mistakes.add(
+                place, "missing_key", "a node needs inputs: the columns that it reads, such as [pixels]"
+            )
+        return None
+    value = given["inputs"]
+    if value in ([], {}):
+        mistakes.add(place, "no_inputs", "a node reads at least one column")
+        return None
+    if isinstance(value, dict):
+        return _ports(value, place, mistakes)
+    return Inputs(mistakes.names(value, place, "[pixels], or a mapping such as {X: pixels}"))
+
+
+def _ports(value: Mapping[str, Any], place: str, mistakes: Mistakes) -> Inputs:
+    named: dict[str, str] = {}
+    for port, value_there in value.items():
+        path = below(place, port)
+        column = mistakes.name(value_there, path, "a column's name")
+        if _is_port(port, path, mistakes) and column is not None:
+            named[port] = column
+    return Inputs(tuple(named.values()), tuple(named))
+
+
+def _outputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
+    place = below(path, "outputs")
+    if "outputs" not in given:
+        return _selected(given, place, mistakes)
+    value = mistakes.mapping(given["outputs"], place, "{label: string, confidence: double}")
+    if value is not None and not value:
+        mistakes.add(place, "no_outputs", "a node adds at least one column")
+    columns = [column for column in value or {} if mistakes.is_name(column, below(place, column))]
+    return tuple(_output(column, (value or {})[column], below(place, column), mistakes) for column in columns)
+
+
+def _selected(given: Mapping[str, Any], place: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
+    select = given.get("select")
+    if isinstance(select, dict):
+        return tuple(OutputSpec(column) for column in select)
+    example = "{label: string, confidence: double}"
+    mistakes.add(place, "missing_key", f"a node needs outputs: the columns that it adds, such as {example}")
+    return ()
+
+
+def _output(column: str, value: Any, path: str, mistakes: Mistakes) -> OutputSpec:
+    if value is None:
+        return OutputSpec(column)
+    if not isinstance(value, dict):
+        return OutputSpec(column, type=mistakes.type(value, path))
+    mistakes.unknown_keys(value, OUTPUT_KEYS, path, "an output")
+    port, type_ = value.get("from"), value.get("type")
+    if port is not None:
+        port = mistakes.text(port, below(path, "from"), "the name that the model gives it")
+    if port is not None and not _is_port(port, below(path, "from"), mistakes):
+        port = None
+    return OutputSpec(column, port, None if type_ is None else mistakes.type(type_, below(path, "type")))
+
+
+def _is_port(port: str, path: str, mistakes: Mistakes) -> bool:
+    if _PORT.fullmatch(port):
+        return True
+    mistakes.add(
+        path, "bad_name", f"{port!r} cannot be the name of a model's argument or result: it has no spaces"
+    )
+    return False

@@ -1,0 +1,67 @@
+"""Fills ``${name}`` in the plain data of a file.
+
+A scalar that is one parameter and nothing else takes the value's own type (``weight: "${w}"`` with ``2`` is a
+number); inside longer text the value is put in as text. Expressions are left alone: there it would become
+code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
+from beam_ensembles.spec.language import EXPRESSION_KEYS
+from beam_ensembles.spec.places import below
+from beam_ensembles.spec.scalars import plain_value
+
+_PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
+
+
+def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
+    """Fills every parameter of a file.
+
+    Args:
+        data: The file's plain data.
+        parameters: Text by name.
+
+    Returns:
+        The data with the values filled in (None where there is none), and a problem for each place without
+        one.
+    """
+    filler = _Filler(parameters)
+    return filler.fill(data, WHOLE_FILE, ()), filler.problems
+
+
+class _Filler:
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = parameters
+        self.problems: list[Problem] = []
+
+    def fill(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        if isinstance(value, str):
+            return self._text(value, path) if "${" in value else value
+        if isinstance(value, list):
+            return [self.fill(item, below(path, index), (*keys, "")) for index, item in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self._entry(key, item, path, (*keys, key)) for key, item in value.items()}
+        return value
+
+    def _entry(self, key: str, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        is_expression = len(keys) == 3 and keys[0] == "nodes" and key in EXPRESSION_KEYS
+        return value if is_expression else self.fill(value, below(path, key), keys)
+
+    def _text(self, text: str, path: str) -> Any:
+        names = _PARAMETER.findall(text)
+        if missing := [name for name in dict.fromkeys(names) if name not in self._parameters]:
+            self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
+            return None
+        if _PARAMETER.fullmatch(text):
+            return plain_value(self._parameters[names[0]])
+        return _PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)
+
+    def _missing(self, names: list[str]) -> str:
+        what = f"the parameter{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+        near = nearest(names[0], self._parameters) if len(names) == 1 else ""
+        return f"no value was given for {what}{near} (given: {listed(sorted(self._parameters))})"
