@@ -16,8 +16,8 @@ import numpy as np
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape, width_of
 
-_KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
-"""Which kinds of numbers may stand where a kind is declared: whole numbers for floats, never the other way round."""
+_KINDS: Final = {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}
+"""Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
 
 _PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {"string": (str, np.str_), "bytes": (bytes, np.bytes_)}
 
@@ -78,7 +78,7 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: igno
         return None
     shape = (len(values), *row_shape(type_))
     if found.shape != shape:
-        if found.shape != (len(values), width_of(type_)):
+        if not isinstance(type_, Array) or found.shape != (len(values), width_of(type_)):
             return None
         found = found.reshape(shape)
     return found if found.dtype == dtype else _narrow(found, dtype)

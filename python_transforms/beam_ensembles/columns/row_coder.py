@@ -158,9 +158,11 @@ def row_class(names: tuple[str, ...]) -> Any:
     Fields are reached as ``f0, f1, ...``, as the positional coder does, and by their own names whatever these are, as
     Beam's coder does on a worker where ``install`` was not called.
     """
-    cls: Any = collections.namedtuple("PositionalRow", [f"f{index}" for index in range(len(names))])  # noqa: PYI024
+    positional = [f"f{index}" for index in range(len(names))]
+    cls: Any = collections.namedtuple("PositionalRow", positional)  # noqa: PYI024
     for index, name in enumerate(names):
-        setattr(cls, name, getattr(cls, f"f{index}"))
+        if name not in positional:
+            setattr(cls, name, getattr(cls, positional[index]))
     return cls
 
 

@@ -1,0 +1,97 @@
+"""Values of rows to columns and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_ensembles.columns.convert import to_column, to_values
+from beam_ensembles.types import parse_type
+
+
+@pytest.mark.parametrize(
+    ("type_", "values", "dtype", "shape"),
+    [
+        ("double", [1.5, 2, 3.0], np.float64, (3,)),
+        ("float", [1.5, 2.5], np.float32, (2,)),
+        ("int32", [1, -2], np.int32, (2,)),
+        ("boolean", [True, False], np.bool_, (2,)),
+        ("array<double>[2]", [[1.0, 2.0], (3.0, 4.0)], np.float64, (2, 2)),
+        ("array<float>[2,3]", [[1, 2, 3, 4, 5, 6]], np.float32, (1, 2, 3)),
+        ("array<float>[2,3]", [[[1, 2, 3], [4, 5, 6]]], np.float32, (1, 2, 3)),
+        ("array<uint8>[2]", [np.array([1, 255], np.uint8)], np.uint8, (1, 2)),
+        ("string", ["a", "b"], object, (2,)),
+        ("bytes", [b"a"], object, (1,)),
+        ("array<double>", [[1.0], [1.0, 2.0]], object, (2,)),
+        ("array<string>", [["a"], []], object, (2,)),
+    ],
+)
+def test_values_become_a_column(type_: str, values: list[Any], dtype: type, shape: tuple[int, ...]) -> None:
+    found = to_column(values, parse_type(type_), "x")
+    assert not found.faults
+    assert found.values.dtype == dtype
+    assert found.values.shape == shape
+
+
+def test_an_empty_column_keeps_its_type() -> None:
+    assert to_column([None], parse_type("array<float>[2,3]"), "x").values.shape == (0, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("type_", "bad", "code"),
+    [
+        ("double", None, "null_value"),
+        ("double", "1.0", "wrong_value"),
+        ("double", [1.0], "wrong_value"),
+        ("int64", 1.5, "wrong_value"),
+        ("int64", 2**70, "wrong_value"),
+        ("int32", 2**40, "wrong_value"),
+        ("uint8", -1, "wrong_value"),
+        ("boolean", 1, "wrong_value"),
+        ("string", 5, "wrong_value"),
+        ("string", None, "null_value"),
+        ("bytes", "text", "wrong_value"),
+        ("array<double>[2]", [1.0], "wrong_length"),
+        ("array<double>[2]", [1.0, 2.0, 3.0], "wrong_length"),
+        ("array<double>[2]", [1.0, None], "null_value"),
+        ("array<double>[2]", ["a", "b"], "wrong_value"),
+        ("array<double>[2]", 1.0, "wrong_value"),
+        ("array<double>", [1.0, "a"], "wrong_value"),
+        ("array<double>", 3.0, "wrong_value"),
+    ],
+)
+def test_a_bad_value_is_the_error_of_its_own_row(type_: str, bad: Any, code: str) -> None:
+    wanted = parse_type(type_)
+    good = {"string": "a", "bytes": b"a", "boolean": True, "int64": 1, "int32": 1, "uint8": 1, "double": 1.0}
+    value: Any = good.get(type_, [1.0, 2.0])
+    found = to_column([value, bad, value], wanted, "x")
+    assert [error.code for error in found.faults.values()] == [code]
+    assert list(found.faults) == [1]
+    assert len(found.values) == 2
+    assert "'x'" in str(found.faults[1])
+
+
+def test_nan_is_a_number_and_none_is_not() -> None:
+    found = to_column([float("nan"), None], parse_type("double"), "x")
+    assert len(found.values) == 1
+    assert np.isnan(found.values[0])
+    assert found.faults[1].code == "null_value"
+
+
+@given(st.lists(st.lists(st.floats(allow_nan=False, width=64), min_size=3, max_size=3), min_size=1))
+def test_tensors_survive_there_and_back(rows: list[list[float]]) -> None:
+    type_ = parse_type("array<double>[3]")
+    assert to_values(to_column(rows, type_, "x").values, type_) == rows
+
+
+def test_a_matrix_comes_back_flat_and_row_major() -> None:
+    assert to_values(np.arange(6.0).reshape(1, 2, 3), parse_type("array<double>[2,3]")) == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_lists_of_arrays_come_back_as_lists() -> None:
+    column = np.fromiter([np.array([1.0]), np.array([1.0, 2.0])], dtype=object, count=2)
+    assert to_values(column, parse_type("array<double>")) == [[1.0], [1.0, 2.0]]

@@ -1,0 +1,77 @@
+"""Splitting a failing batch until the bad rows stand alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import Columns
+from beam_ensembles.runtime.executor import run_split
+
+
+class Doubler:
+    """Doubles x and refuses negative values; counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, columns: Columns) -> Columns:
+        self.calls += 1
+        if (columns["x"] < 0).any():
+            raise ValueError("negative\nvalue")
+        return {"y": columns["x"] * 2}
+
+
+def test_a_good_batch_is_one_call() -> None:
+    member = Doubler()
+    outputs, faults = run_split(member, {"x": np.arange(5.0)}, 5)
+    assert outputs["y"].tolist() == [0, 2, 4, 6, 8]
+    assert (faults, member.calls) == ({}, 1)
+
+
+def test_bad_rows_of_ten_thousand_are_found_in_few_calls() -> None:
+    x = np.arange(1.0, 10_001.0)
+    bad = [17, 5_000, 9_999]
+    x[bad] *= -1
+    member = Doubler()
+    outputs, faults = run_split(member, {"x": x}, len(x))
+    assert sorted(faults) == bad
+    assert outputs["y"].tolist() == (x[x > 0] * 2).tolist()
+    assert member.calls <= 2 * len(bad) * (math.ceil(math.log2(len(x))) + 1) + 1
+
+
+@given(st.lists(st.booleans(), max_size=40))
+def test_no_row_is_lost_or_doubled(good: list[bool]) -> None:
+    x = np.array([index + 1.0 if fine else -index - 1.0 for index, fine in enumerate(good)])
+    outputs, faults = run_split(Doubler(), {"x": x}, len(x))
+    assert sorted(faults) == [index for index, fine in enumerate(good) if not fine]
+    if any(good):
+        assert outputs["y"].tolist() == [2.0 * value for value in x if value > 0]
+
+
+def test_a_models_exception_becomes_one_line_with_its_stack_apart() -> None:
+    _, faults = run_split(Doubler(), {"x": np.array([-1.0])}, 1)
+    assert faults[0].code == "model_error"
+    assert str(faults[0]) == "ValueError: negative value"
+    assert "Traceback" in faults[0].stack
+
+
+def test_a_members_own_error_keeps_its_code() -> None:
+    def refuse(columns: Columns) -> Columns:
+        raise NodeError("misaligned", "gave 5 for 1")
+
+    _, faults = run_split(refuse, {"x": np.zeros(2)}, 2)
+    assert [error.code for error in faults.values()] == ["misaligned", "misaligned"]
+
+
+def test_an_interrupt_is_nobodys_fault() -> None:
+    def interrupted(columns: Columns) -> Columns:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_split(interrupted, {"x": np.zeros(1)}, 1)
