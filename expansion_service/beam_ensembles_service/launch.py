@@ -1,0 +1,49 @@
+"""From parsed flags to a running service, and its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from beam_ensembles_service.settings import Settings, UsageError, settings_of
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until it is ended.
+
+    Args:
+        args: Parsed with ``settings.add_arguments``.
+
+    Returns:
+        0 after a graceful end, 1 when the service cannot run, 2 when it was called wrongly.
+    """
+    try:
+        settings = settings_of(args)
+    except UsageError as error:
+        return _say(error, 2)
+    _log_to_stderr(settings)
+    # Imports Beam: two seconds that --help and a wrong flag need not wait for.
+    from beam_ensembles_service.server import CannotListenError, serve
+
+    try:
+        serve(settings)
+    except UsageError as error:
+        return _say(error, 2)
+    except CannotListenError as error:
+        return _say(error, 1)
+    return 0
+
+
+def _say(error: Exception, code: int) -> int:
+    sys.stderr.write(f"beam-ensembles serve: {error}\n")
+    return code
+
+
+def _log_to_stderr(settings: Settings) -> None:
+    logging.basicConfig(
+        level=max(settings.logging_level, logging.WARNING),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    for name in ("beam_ensembles", "beam_ensembles_service"):
+        logging.getLogger(name).setLevel(settings.logging_level)

@@ -1,0 +1,140 @@
+"""Says which requests are served at all, before anything in them is decoded.
+
+A request to Beam's stock expansion service can run code in five ways: a transform named by its Python path, a
+pickled transform (as the transform or as the producer of an input), a pickled coder or window function among
+the components, an input whose coder's id is itself a pickle, and source text in a configuration field. So
+this is a list of what is allowed, and of each input only what is needed: rows, in one of Beam's own windows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apache_beam.portability import common_urns, python_urns
+from apache_beam.portability.api import (
+    beam_expansion_api_pb2,
+    beam_runner_api_pb2,
+    external_transforms_pb2,
+    schema_pb2,
+)
+from google.protobuf.message import DecodeError
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, nearest
+from beam_ensembles.transforms import RUN_ENSEMBLE
+
+SCHEMA_TRANSFORM: Final[str] = common_urns.schematransform_based_expand.urn
+"""The only kind of transform that is expanded."""
+
+IDENTIFIERS: Final = (RUN_ENSEMBLE,)
+"""The schema transforms on offer."""
+
+_ROW_CODER: Final[str] = common_urns.coders.ROW.urn
+_WINDOW_FNS: Final = frozenset(
+    window.urn
+    for window in (
+        common_urns.global_windows,
+        common_urns.fixed_windows,
+        common_urns.sliding_windows,
+        common_urns.session_windows,
+    )
+)
+
+
+class RequestRefused(EnsembleError):
+    """The request asks for something that this service does not do; the message is one sentence."""
+
+
+def check_request(
+    request: beam_expansion_api_pb2.ExpansionRequest,
+) -> external_transforms_pb2.SchemaTransformPayload:
+    """Checks that a request can be served without running anything that came with it.
+
+    Args:
+        request: As the client sent it.
+
+    Returns:
+        The payload of the transform, its configuration row still encoded.
+
+    Raises:
+        RequestRefused: The request is for another transform, or carries pickled code.
+        InvalidEnsemble: The input is no collection of rows.
+    """
+    payload = _check_transform(request.transform.spec)
+    _check_input(request)
+    for coder_id, coder in request.components.coders.items():
+        if coder.spec.urn == python_urns.PICKLED_CODER:
+            raise RequestRefused(
+                f"the request holds a pickled coder ('{coder_id}'), which this service never opens"
+            )
+    return payload
+
+
+def _check_transform(
+    spec: beam_runner_api_pb2.FunctionSpec,
+) -> external_transforms_pb2.SchemaTransformPayload:
+    if spec.urn != SCHEMA_TRANSFORM:
+        raise RequestRefused(
+            f"this service expands only the schema transforms {_listed(IDENTIFIERS)}, "
+            f"not transforms of the kind '{spec.urn}'"
+        )
+    try:
+        payload = external_transforms_pb2.SchemaTransformPayload.FromString(spec.payload)
+    except DecodeError as exc:
+        raise RequestRefused("the transform's payload is no SchemaTransformPayload") from exc
+    if payload.identifier not in IDENTIFIERS:
+        raise RequestRefused(
+            f"no schema transform '{payload.identifier}' here{nearest(payload.identifier, IDENTIFIERS)} "
+            f"(this service offers {_listed(IDENTIFIERS)})"
+        )
+    for field in payload.configuration_schema.fields:
+        if not _is_plain(field.type):
+            raise RequestRefused(
+                f"the configuration field '{field.name}' has a logical type; "
+                "strings, bytes, numbers, arrays, maps and rows are accepted"
+            )
+    return payload
+
+
+def _check_input(request: beam_expansion_api_pb2.ExpansionRequest) -> None:
+    components = request.components
+    if len(request.transform.inputs) != 1:
+        raise RequestRefused(f"the transform takes one input collection, not {len(request.transform.inputs)}")
+    (input_id,) = request.transform.inputs.values()
+    if input_id not in components.pcollections:
+        raise RequestRefused(f"the request lacks its own input collection '{input_id}'")
+    collection = components.pcollections[input_id]
+    if collection.coder_id not in components.coders:
+        raise RequestRefused("the request lacks the coder of its input collection")
+    if collection.windowing_strategy_id not in components.windowing_strategies:
+        raise RequestRefused("the request lacks the windowing strategy of its input collection")
+    window_fn = components.windowing_strategies[collection.windowing_strategy_id].window_fn.urn
+    if window_fn not in _WINDOW_FNS:
+        raise RequestRefused(
+            f"the input has windows of the kind '{window_fn}'; "
+            "global, fixed, sliding and session windows are accepted"
+        )
+    coder = components.coders[collection.coder_id].spec.urn
+    if coder != _ROW_CODER:
+        raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder))])
+
+
+def _not_rows(coder: str) -> str:
+    return (
+        f"the input must be a collection of rows with a schema (coder '{_ROW_CODER}'), but its coder is "
+        f"'{coder}'; turn the elements into rows first, or use the client library, which carries others along"
+    )
+
+
+def _is_plain(type_: schema_pb2.FieldType) -> bool:
+    kind = type_.WhichOneof("type_info")
+    if kind in ("array_type", "iterable_type"):
+        return _is_plain(getattr(type_, kind).element_type)
+    if kind == "map_type":
+        return _is_plain(type_.map_type.key_type) and _is_plain(type_.map_type.value_type)
+    if kind == "row_type":
+        return all(_is_plain(field.type) for field in type_.row_type.schema.fields)
+    return kind == "atomic_type"
+
+
+def _listed(identifiers: tuple[str, ...]) -> str:
+    return ", ".join(f"'{identifier}'" for identifier in identifiers)

@@ -1,0 +1,157 @@
+"""The gRPC server: what is served on the port, from the first line to the graceful end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from concurrent import futures
+from typing import Final
+
+import grpc
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2,
+    beam_artifact_api_pb2_grpc,
+    beam_expansion_api_pb2,
+    beam_expansion_api_pb2_grpc,
+    beam_fn_api_pb2,
+    beam_fn_api_pb2_grpc,
+)
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from beam_ensembles import __version__
+from beam_ensembles.columns import row_coder
+from beam_ensembles_service.artifacts import NoArtifacts
+from beam_ensembles_service.environment import workers_of
+from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles_service.settings import Settings
+from beam_ensembles_service.worker_pool import WorkerPool
+
+_LOGGER: Final = logging.getLogger(__name__)
+_GRACE_SECONDS: Final = 5.0
+_THREADS: Final = 32
+_MAX_MESSAGE_BYTES: Final = 64 << 20
+"""gRPC takes 4 MiB where nothing is said; inline files and wide schemas of long pipelines need more."""
+
+_EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
+_ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
+_WORKER_POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
+
+
+class CannotListenError(Exception):
+    """The address cannot be listened on; the message is one sentence."""
+
+
+class Service:
+    """One running service.
+
+    Args:
+        settings: Its flags.
+
+    Raises:
+        CannotListenError: The address is in use or is none of this machine's.
+        UsageError: The flags of the workers do not fit together.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        row_coder.install()
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="grpc"),
+            options=[
+                ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
+                ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+                ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+            ],
+        )
+        self._pool = WorkerPool(max(settings.logging_level, logging.WARNING))
+        self._health = health.HealthServicer()
+        self.port = _listen(self._server, settings.host, settings.port)
+        workers = workers_of(settings, self.port)
+        beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(
+            EnsembleExpansionServicer(workers, settings.trust), self._server
+        )
+        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(NoArtifacts(), self._server)
+        names = [_EXPANSION, _ARTIFACTS]
+        if settings.serve_loopback_worker:
+            beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(self._pool, self._server)
+            names.append(_WORKER_POOL)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        for name in ["", *names]:
+            self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+        reflection.enable_server_reflection(
+            [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], self._server
+        )
+
+    def start(self) -> None:
+        """Answers requests from here on."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Says in its health that it ends, lets requests in work finish, and ends the workers."""
+        self._health.enter_graceful_shutdown()
+        stopped = self._server.stop(_GRACE_SECONDS)
+        self._pool.stop()
+        stopped.wait()
+
+
+def serve(settings: Settings) -> None:
+    """Serves until a signal, or the end of standard input where that was asked for.
+
+    Prints one line to standard output when requests are answered.
+
+    Raises:
+        CannotListenError: The address is in use or is none of this machine's.
+        UsageError: The flags of the workers do not fit together.
+    """
+    if settings.ignored:
+        _LOGGER.info("flags of Beam's own starters that mean nothing here: %s", ", ".join(settings.ignored))
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda signum, frame: ended.set())
+    service = Service(settings)
+    service.start()
+    sys.stdout.write(f"beam-ensembles {__version__} listening on {_address(settings.host, service.port)}\n")
+    sys.stdout.flush()
+    if settings.stop_with_stdin:
+        _when_stdin_ends(ended.set)
+    ended.wait()
+    service.stop()
+
+
+def _listen(server: grpc.Server, host: str, port: int) -> int:
+    if port:
+        _try_address(host, port)
+    try:
+        return server.add_insecure_port(_address(host, port))
+    except RuntimeError as exc:
+        raise CannotListenError(f"cannot listen on {_address(host, port)}") from exc
+
+
+def _try_address(host: str, port: int) -> None:
+    """Binds and lets go: gRPC itself says neither why it cannot listen nor says it in one line."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, proto) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
+    except OSError as exc:
+        why = (exc.strerror or str(exc)).lower()
+        raise CannotListenError(f"cannot listen on {_address(host, port)}: {why}") from exc
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _when_stdin_ends(then: Callable[[], None]) -> None:
+    def wait() -> None:
+        while sys.stdin is not None and sys.stdin.buffer.read(1024):
+            pass
+        then()
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -1,0 +1,84 @@
+"""The ``ExpansionService``: asks the policy, adapts, expands, and answers mistakes with one clear text."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import grpc
+from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc, schema_pb2
+
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
+from beam_ensembles.transforms.config import OUTPUT
+from beam_ensembles_service.compatibility import adapt, restore
+from beam_ensembles_service.configuration import decode_configuration
+from beam_ensembles_service.discovery import discover
+from beam_ensembles_service.environment import Workers
+from beam_ensembles_service.expansion import expand
+from beam_ensembles_service.policy import check_request
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServicer):
+    """Expands and describes this project's schema transforms, and nothing else.
+
+    Args:
+        workers: Where expanded transforms run.
+        trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
+    """
+
+    def __init__(self, workers: Workers, trust: Sequence[str] = ()) -> None:
+        self._workers = workers
+        self._trust = tuple(trust)
+
+    def Expand(
+        self, request: beam_expansion_api_pb2.ExpansionRequest, context: grpc.ServicerContext | None = None
+    ) -> beam_expansion_api_pb2.ExpansionResponse:
+        """Expands one transform; what is wrong with it is the answer's ``error``, never a traceback."""
+        name = request.transform.unique_name
+        started = time.monotonic()
+        try:
+            response = self._expand(request)
+        except EnsembleError as error:
+            _LOGGER.info("refused '%s': %s", name, error)
+            return beam_expansion_api_pb2.ExpansionResponse(error=str(error))
+        except Exception as error:
+            _LOGGER.exception("failed to expand '%s'", name)
+            return beam_expansion_api_pb2.ExpansionResponse(error=_internal(error))
+        _LOGGER.info("expanded '%s' in %.0f ms", name, 1000 * (time.monotonic() - started))
+        return response
+
+    def DiscoverSchemaTransform(
+        self,
+        request: beam_expansion_api_pb2.DiscoverSchemaTransformRequest,
+        context: grpc.ServicerContext | None = None,
+    ) -> beam_expansion_api_pb2.DiscoverSchemaTransformResponse:
+        """Describes the transforms on offer."""
+        return discover()
+
+    def _expand(
+        self, request: beam_expansion_api_pb2.ExpansionRequest
+    ) -> beam_expansion_api_pb2.ExpansionResponse:
+        config = RunEnsembleConfig.from_mapping(decode_configuration(check_request(request)))
+        transform = RunEnsembleFromConfig(config, trust=self._trust, shared_files=self._workers.shared_files)
+        adapted = adapt(request)
+        response = expand(adapted.request, transform, self._workers.environment)
+        restore(adapted, response, _expected_schemas(config))
+        return response
+
+
+def _expected_schemas(config: RunEnsembleConfig) -> dict[str, schema_pb2.Schema]:
+    """Gives the schemas that the caller decodes outputs with, by tag; the transform has parsed them."""
+    given = {OUTPUT: config.output_schema}
+    if config.error_output is not None:
+        given[config.error_output] = config.errors_schema
+    return {tag: schema_pb2.Schema.FromString(data) for tag, data in given.items() if data is not None}
+
+
+def _internal(error: Exception) -> str:
+    said = " ".join(str(error).split())[:300]
+    return f"internal error: {type(error).__name__}: {said} (the expansion service's log says more)"

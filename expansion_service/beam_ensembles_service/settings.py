@@ -1,0 +1,160 @@
+"""What the service is told when it is started: its flags, for the command line and for ``python -m``.
+
+Cheap to import: the command line reads this for its help text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import logging
+from typing import Final
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 8097
+ENVIRONMENT_TYPES: Final = ("DOCKER", "EXTERNAL", "PROCESS")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+DESCRIPTION: Final = """\
+Serve ensembles to Beam pipelines of any language: a gRPC expansion service.
+
+When it is ready it prints one line, 'beam-ensembles VERSION listening on HOST:PORT', and nothing more on
+standard output; its log goes to standard error. It ends on SIGTERM or SIGINT with exit code 0, with 1 when it
+cannot run (its port is in use), with 2 when it was called wrongly.
+
+A runner on this machine:   beam-ensembles serve --serve-loopback-worker
+A cluster with containers:  beam-ensembles serve --environment-type DOCKER --environment-config IMAGE
+"""
+
+_IGNORED: Final = (
+    "--fully_qualified_name_glob",
+    "--pickle_library",
+    "--requirements_file",
+    "--requirements_cache",
+    "--sdk_location",
+    "--experiments",
+)
+"""Flags that Beam's own starters (Java's PythonService, Go's autopython) pass, which mean nothing here."""
+
+
+class UsageError(Exception):
+    """The service was called wrongly; the message is one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settings:
+    """The flags of one service.
+
+    Attributes:
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        serve_loopback_worker: Whether the service starts the workers itself, on this machine.
+        environment_type: Where the workers run otherwise: one of ``ENVIRONMENT_TYPES``.
+        environment_config: The container image, address or command of those workers.
+        shared_files: Whether those workers see this machine's files.
+        trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
+        stop_with_stdin: Whether the service ends when its standard input does.
+        log_level: One of ``LOG_LEVELS``.
+        ignored: Flags of Beam's starters that were given.
+    """
+
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    serve_loopback_worker: bool = False
+    environment_type: str = "DOCKER"
+    environment_config: str = ""
+    shared_files: bool = False
+    trust: tuple[str, ...] = ()
+    stop_with_stdin: bool = False
+    log_level: str = "info"
+    ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise UsageError(f"--port is a number from 0 to 65535, not {self.port}")
+        if self.serve_loopback_worker and self.environment_config:
+            raise UsageError("--serve-loopback-worker and --environment-config exclude each other")
+
+    @property
+    def logging_level(self) -> int:
+        """The level as ``logging`` counts it."""
+        return logging.getLevelNamesMapping()[self.log_level.upper()]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the service's flags to a parser."""
+    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "-p",
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        help="port to listen on; 0 takes a free one (%(default)s)",
+    )
+    parser.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="DIR_OR_URI_PREFIX",
+        help="load joblib and pickle files under this folder or URI although they are code; "
+        "elsewhere a node needs the file's sha256 (may be repeated)",
+    )
+    parser.add_argument(
+        "--stop-with-stdin",
+        action="store_true",
+        help="end when standard input does: a program that starts the service holds the pipe",
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="(default: %(default)s)")
+    _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
+    for flag in _IGNORED:
+        parser.add_argument(flag, help=argparse.SUPPRESS)
+
+
+def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--serve-loopback-worker",
+        "--serve_loopback_worker",
+        action="store_true",
+        help="start the workers here, one process each, for a runner on this machine (Prism, local Flink)",
+    )
+    group.add_argument(
+        "--environment-type",
+        "--environment_type",
+        type=str.upper,
+        choices=ENVIRONMENT_TYPES,
+        default="DOCKER",
+        help="the kind of the workers otherwise (default: %(default)s)",
+    )
+    group.add_argument(
+        "--environment-config",
+        "--environment_config",
+        default="",
+        metavar="C",
+        help="DOCKER: the image; EXTERNAL: HOST:PORT of a worker pool; PROCESS: the command",
+    )
+    group.add_argument(
+        "--shared-files",
+        action="store_true",
+        help="those workers see this machine's files, so ensembles may name local paths",
+    )
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Gives the settings of parsed flags.
+
+    Raises:
+        UsageError: The flags contradict each other.
+    """
+    given = [flag for flag in _IGNORED if getattr(args, flag.lstrip("-")) is not None]
+    return Settings(
+        host=args.host,
+        port=args.port,
+        serve_loopback_worker=args.serve_loopback_worker,
+        environment_type=args.environment_type,
+        environment_config=args.environment_config,
+        shared_files=args.shared_files,
+        trust=tuple(args.trust),
+        stop_with_stdin=args.stop_with_stdin,
+        log_level=args.log_level,
+        ignored=tuple(given),
+    )

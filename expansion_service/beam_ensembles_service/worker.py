@@ -1,0 +1,88 @@
+"""A loopback worker: one process, started by ``worker_pool``, running Beam's Python harness for a runner."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import Final
+
+import grpc
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import endpoints_pb2
+from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
+from apache_beam.runners.worker.sdk_worker import SdkHarness
+
+from beam_ensembles.runtime import worker as runtime_worker
+
+_LOGGER: Final = logging.getLogger(__name__)
+_STATE_CACHE_BYTES: Final = 100 << 20
+"""Beam's default (``--max_cache_memory_usage_mb``), which its own worker pool leaves out."""
+
+_END_SECONDS: Final = 3.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs the worker until its runner, its service or a signal ends it."""
+    args = _parser().parse_args(argv)
+    _end_with(sys.stdin.fileno())
+    signal.signal(signal.SIGTERM, _leave)
+    logging.basicConfig(
+        level=args.log_level, format=f"%(levelname)s worker {os.environ['WORKER_ID']} %(name)s: %(message)s"
+    )
+    runtime_worker.prepare()
+    FileSystems.set_options(PipelineOptions(flags=[]))
+    try:
+        if args.logging:
+            endpoint = endpoints_pb2.ApiServiceDescriptor(url=args.logging)
+            logging.getLogger().addHandler(FnApiLogRecordHandler(endpoint))
+        SdkHarness(args.control, worker_id=os.environ["WORKER_ID"], state_cache_size=_STATE_CACHE_BYTES).run()
+    except (grpc.RpcError, grpc.FutureTimeoutError) as error:
+        code = error.code().name if isinstance(error, grpc.Call) else "no answer"
+        _LOGGER.warning("lost the runner at %s (%s)", args.control, code)
+        return 1
+    finally:
+        _end_soon()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="beam_ensembles_service.worker", description=__doc__)
+    parser.add_argument("--control", required=True, metavar="HOST:PORT", help="the runner's control endpoint")
+    parser.add_argument("--logging", metavar="HOST:PORT", help="the runner's logging endpoint")
+    parser.add_argument(
+        "--log-level", type=int, default=logging.WARNING, help="as Python's logging counts it"
+    )
+    return parser
+
+
+def _end_with(pipe: int) -> None:
+    """Ends this process when the other end of a pipe is closed: when the service ends, however it ends."""
+
+    def wait() -> None:
+        while os.read(pipe, 1024):
+            pass
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    _end_soon()
+    sys.exit(0)
+
+
+def _end_soon() -> None:
+    """Lets Python clean up, but not wait for ever for a bundle in work or a runner that reads no logs."""
+    timer = threading.Timer(_END_SECONDS, os._exit, args=(0,))
+    timer.daemon = True
+    timer.start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""Workers on this machine: the pool that a runner asks to start one, each a process of its own.
+
+A worker that crashes, or holds the interpreter's lock in a long computation, never touches the service.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from typing import Final
+
+import grpc
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+
+_LOGGER: Final = logging.getLogger(__name__)
+_STOP_SECONDS: Final = 5.0
+_THIS_MACHINE: Final = ("ipv4:127.", "ipv6:[::1]", "ipv6:%5B::1%5D", "ipv6:[::ffff:127.", "unix:")
+_STDERR: Final = 2
+
+
+class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
+    """Starts and stops workers as child processes, for runners on this machine only.
+
+    Args:
+        log_level: The workers' log level, as ``logging`` counts it.
+    """
+
+    def __init__(self, log_level: int = logging.WARNING) -> None:
+        self._log_level = log_level
+        self._lock = threading.Lock()
+        self._workers: dict[str, list[subprocess.Popen[bytes]]] = {}
+        self._stopped = False
+
+    def StartWorker(
+        self, request: beam_fn_api_pb2.StartWorkerRequest, context: grpc.ServicerContext
+    ) -> beam_fn_api_pb2.StartWorkerResponse:
+        """Starts a worker; does not wait until it has reached the runner."""
+        try:
+            _check_peer(context)
+            self._start(request)
+        except (OSError, _NotStartedError) as error:
+            _LOGGER.warning("worker '%s' was not started: %s", request.worker_id, error)
+            return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(
+        self, request: beam_fn_api_pb2.StopWorkerRequest, context: grpc.ServicerContext
+    ) -> beam_fn_api_pb2.StopWorkerResponse:
+        """Stops a worker and waits for its end.
+
+        Ids are unique within a runner only. Where two runners use one id, neither's worker is stopped here:
+        each ends by itself as soon as its runner closes the connection.
+        """
+        try:
+            _check_peer(context)
+        except _NotStartedError as error:
+            return beam_fn_api_pb2.StopWorkerResponse(error=str(error))
+        with self._lock:
+            running = self._workers.get(request.worker_id, [])
+            stopping = self._workers.pop(request.worker_id, []) if len(running) == 1 else []
+        _end(stopping)
+        return beam_fn_api_pb2.StopWorkerResponse()
+
+    def stop(self) -> None:
+        """Stops all workers; none is started from here on."""
+        with self._lock:
+            self._stopped = True
+            workers = [worker for same_id in self._workers.values() for worker in same_id]
+            self._workers.clear()
+        _end(workers)
+
+    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
+        control = request.control_endpoint.url
+        if not control:
+            raise _NotStartedError("the request names no control endpoint")
+        command = [sys.executable, "-P", "-m", "beam_ensembles_service.worker", "--control", control]
+        if request.logging_endpoint.url:
+            command += ["--logging", request.logging_endpoint.url]
+        command += ["--log-level", str(self._log_level)]
+        with self._lock:
+            if self._stopped:
+                raise _NotStartedError("the service is stopping")
+            worker = _spawn(command, request.worker_id)
+            self._workers.setdefault(request.worker_id, []).append(worker)
+        _LOGGER.info("started worker '%s' (process %d)", request.worker_id, worker.pid)
+        threading.Thread(target=self._watch, args=(request.worker_id, worker), daemon=True).start()
+
+    def _watch(self, worker_id: str, worker: subprocess.Popen[bytes]) -> None:
+        """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
+        code = worker.wait()
+        with self._lock:
+            same_id = self._workers.get(worker_id, [])
+            asked_for = worker not in same_id
+            if not asked_for:
+                same_id.remove(worker)
+            if not same_id:
+                self._workers.pop(worker_id, None)
+        if code and not asked_for:
+            _LOGGER.warning("worker '%s' (process %d) ended with exit code %d", worker_id, worker.pid, code)
+
+
+class _NotStartedError(Exception):
+    """A worker cannot be started or stopped for this caller; the message is one sentence."""
+
+
+def _check_peer(context: grpc.ServicerContext) -> None:
+    """A worker runs whatever its runner sends, so only this machine may ask, wherever the service listens."""
+    if not context.peer().startswith(_THIS_MACHINE):
+        raise _NotStartedError("the loopback worker pool serves only runners on the service's own machine")
+
+
+def _spawn(command: list[str], worker_id: str) -> subprocess.Popen[bytes]:
+    """Starts a process that finds the modules that this one finds, and that ends with its standard input."""
+    return subprocess.Popen(  # noqa: S603 - the command is this module's own
+        command,
+        env={**os.environ, "WORKER_ID": worker_id, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        stdout=_STDERR,  # standard output is for the service's one line
+        start_new_session=True,  # Ctrl-C at a terminal reaches the service, which then stops its workers
+    )
+
+
+def _end(workers: list[subprocess.Popen[bytes]]) -> None:
+    """Asks processes to end, and kills those that have not within a few seconds."""
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        try:
+            worker.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
+        if worker.stdin:
+            worker.stdin.close()

@@ -1,0 +1,74 @@
+"""What a Python worker needs before Beam's harness runs in it. Written for Apache Beam 2.77."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import Any, Final
+
+from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.runners.worker import sdk_worker
+
+from beam_ensembles.columns import row_coder
+from beam_ensembles.errors import EnsembleError
+
+_LOGGER: Final = logging.getLogger(__name__)
+_PREPARED: Final = "_prepared_by_beam_ensembles"
+
+
+def prepare() -> None:
+    """Prepares this process for ensembles; to be called once, before the harness is made.
+
+    Rows are decoded by position, whatever their types and names. Metric ids start at a random place. A bundle
+    that fails because of one of this project's errors says so in that error's one line, without a traceback.
+    """
+    row_coder.install()
+    _start_metric_ids_elsewhere()
+    _answer_in_one_line()
+
+
+def _start_metric_ids_elsewhere() -> None:
+    """Prism keeps one table of metric ids for all workers of a job, and all SDKs count from 1.
+
+    Ids that collide make wrong metrics, and where the types differ Prism panics.
+    """
+    sdk_worker.SHORT_ID_CACHE._last_short_id = secrets.randbits(40) << 20
+
+
+def _answer_in_one_line() -> None:
+    # Beam wraps what a DoFn raises in a copy naming the step, and logs a traceback, unless it is marked so.
+    EnsembleError._tagged_with_step = True  # type: ignore[attr-defined]
+    harness: Any = sdk_worker.SdkHarness
+    if getattr(harness, _PREPARED, False):
+        return
+    execute = harness._execute
+
+    def execute_in_one_line(self: Any, task: Any, request: beam_fn_api_pb2.InstructionRequest) -> None:
+        execute(self, lambda: _answer(task, request), request)
+
+    harness._execute = execute_in_one_line
+    setattr(harness, _PREPARED, True)
+
+
+def _answer(task: Any, request: beam_fn_api_pb2.InstructionRequest) -> Any:
+    try:
+        return task()
+    except Exception as error:
+        cause = ensemble_error_in(error)
+        if cause is None:
+            raise
+        _LOGGER.error("%s", cause)
+        return beam_fn_api_pb2.InstructionResponse(instruction_id=request.instruction_id, error=str(cause))
+
+
+def ensemble_error_in(error: BaseException) -> EnsembleError | None:
+    """Finds this project's error in a chain of exceptions, the one at its root where there are several."""
+    found: EnsembleError | None = None
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        if isinstance(link, EnsembleError):
+            found = link
+        link = link.__cause__ or link.__context__
+    return found
