@@ -1,1 +1,1 @@
-
+"""The command ``beam-ensembles``: one module a verb, imported when the verb is called."""

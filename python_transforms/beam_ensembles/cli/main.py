@@ -1,0 +1,83 @@
+"""``beam-ensembles VERB ...``: finds the verb's module and hands over to it.
+
+A verb's module has ``DESCRIPTION``, ``add_arguments(parser)`` and ``run(args) -> exit code``. Only the module
+of the verb that was called is imported, so that ``validate`` does not wait for Beam.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from beam_ensembles import __version__
+
+SUMMARIES: Final = {
+    "serve": "start the service that Java, Go and Python pipelines call",
+    "validate": "check an ensemble file and say everything that is wrong with it",
+    "run": "score a file of rows with an ensemble on this machine",
+    "list": "show what a node can run, and what of it is installed",
+}
+"""The verbs and what they do."""
+
+USAGE_ERROR: Final = 2
+"""Exit code of a call that cannot be understood; 1 is for what went wrong in a call that could."""
+
+_DESCRIPTION: Final = "Ensembles of Python models as one step of a Beam pipeline in Java, Go or Python."
+_EPILOG: Final = """\
+start here:
+  beam-ensembles validate digits.yaml      is my ensemble file right?
+  beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl
+  beam-ensembles serve                     then call it from a pipeline
+
+'beam-ensembles VERB --help' says more about one verb.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        arguments: What follows the command's name; None: those of this process.
+
+    Returns:
+        The exit code: 0 for success, 1 for failure, 2 for a call that cannot be understood.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(given[0] if given else "")
+    args = parser.parse_args(given)
+    if args.verb is None:
+        parser.print_help()
+        return USAGE_ERROR
+    return int(args.run(args))
+
+
+def _parser(verb: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="beam-ensembles",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"beam-ensembles {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    for name, summary in SUMMARIES.items():
+        child = verbs.add_parser(name, help=summary, allow_abbrev=False)
+        if name == verb:
+            _fill(child, verb)
+    return parser
+
+
+def _fill(parser: argparse.ArgumentParser, verb: str) -> None:
+    module = importlib.import_module(f"beam_ensembles.cli.{verb}")
+    parser.description = module.DESCRIPTION
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    module.add_arguments(parser)
+    parser.set_defaults(run=module.run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

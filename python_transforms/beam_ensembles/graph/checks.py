@@ -1,0 +1,190 @@
+"""A parsed file and the table of kinds to a checked graph; everything that is wrong is reported together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.doubts import Doubts, doubts
+from beam_ensembles.graph.files import FileProblem, Files
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
+from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.graph.names import Names, check_names, names_of
+from beam_ensembles.graph.options import check_options
+from beam_ensembles.graph.order import topological
+from beam_ensembles.spec.document import read_document
+from beam_ensembles.spec.language import TARGETS
+from beam_ensembles.spec.load import examine_text, without_echo
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+from beam_ensembles.spec.places import in_order
+from beam_ensembles.types import PORTABLE_SCALARS, Type, is_portable
+
+
+def check_text(
+    text: str, kinds: Kinds, files: Files, *, parameters: Mapping[str, str] | None = None
+) -> EnsembleGraph:
+    """Reads and checks an ensemble file's text in one go.
+
+    Args:
+        text: YAML or JSON.
+        kinds: The table of all kinds.
+        files: Where the files are that it names.
+        parameters: Values of ``${name}``.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong, in the order of the file.
+    """
+    spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
+    if spec is None:
+        raise InvalidEnsemble(problems)
+    return _checked(spec, kinds, files, problems)
+
+
+def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:
+    """Checks a parsed file.
+
+    Args:
+        spec: The file.
+        kinds: The table of all kinds.
+        files: Where the files are that it names.
+
+    Returns:
+        The graph, its nodes in the order in which they run.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong, in the order of the file.
+    """
+    return _checked(spec, kinds, files, ())
+
+
+def _checked(spec: EnsembleSpec, kinds: Kinds, files: Files, known: Sequence[Problem]) -> EnsembleGraph:
+    checker = _Checker(spec, kinds, files, doubts(spec, known))
+    graph = checker.graph()
+    problems = [*known, *without_echo(checker.problems, known)]
+    if graph is None or problems:
+        raise InvalidEnsemble(in_order(problems, read_document(spec.text).places), ensemble=spec.name or None)
+    return graph
+
+
+class _Checker:
+    """The checks of one file; ``problems`` takes what they find."""
+
+    def __init__(self, spec: EnsembleSpec, kinds: Kinds, files: Files, doubts: Doubts) -> None:
+        self._spec, self._kinds, self._files, self._doubts = spec, kinds, files, doubts
+        self._names = names_of(spec, doubts)
+        self._types = _declared_types(spec, self._names)
+        self.problems: list[Problem] = []
+
+    def graph(self) -> EnsembleGraph | None:
+        self.problems.extend(check_names(self._spec, self._names, self._doubts))
+        nodes = [self._check_node(node) for node in self._in_running_order()]
+        self.problems.extend(_check_portable(self._spec, self._names, self._types))
+        outputs = {column: self._types.get(column) for column in self._names.outputs(self._spec)}
+        checked = tuple(node for node in nodes if node is not None)
+        settled = tuple((column, type_) for column, type_ in outputs.items() if type_ is not None)
+        is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
+        return EnsembleGraph(self._spec, checked, settled) if is_whole else None
+
+    def _in_running_order(self) -> list[NodeSpec]:
+        by_name = {node.name: node for node in self._spec.nodes}
+        predecessors = {name: self._names.predecessors(node) for name, node in by_name.items()}
+        order, cycles = topological(list(by_name), predecessors)
+        for cycle in cycles:
+            text = f"these nodes wait for each other: {' -> '.join([*cycle, cycle[0]])}"
+            self.problems.append(Problem(by_name[cycle[0]].path(), "cycle", text))
+        return [by_name[name] for name in (*order, *(name for cycle in cycles for name in cycle))]
+
+    def _check_node(self, node: NodeSpec) -> CheckedNode | None:
+        if not node.target:
+            return None
+        kind = self._kinds.get((node.kind, node.target))
+        if kind is None:
+            self.problems.append(_no_such_kind(node, self._kinds))
+            return None
+        problems = list(check_options(node, kind))
+        self.problems.extend(problems)
+        if node.name not in self._doubts.nodes:
+            self._types.update(self._ask(node, kind, {problem.path for problem in problems}))
+        return self._settled(node)
+
+    def _ask(self, node: NodeSpec, kind: Kind, wrong: set[str]) -> dict[str, Type | None]:
+        """Lets a kind check its node, without the options that are known to be wrong."""
+        sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
+        columns = node.inputs.columns if node.inputs is not None else ()
+        inputs = {column: self._types[column] for column in columns if column in self._types}
+        found: list[Problem] = []
+        view = NodeView(dataclasses.replace(node, options=sound), inputs, self._files, found.append)
+        types = kind.check(view)
+        if not found and None not in inputs.values() and len(inputs) == len(columns):
+            found.extend(_missing_types(node, types))
+        self.problems.extend(problem for problem in found if problem.path not in wrong)
+        own = [output.column for output in node.outputs if self._names.makers.get(output.column) == node.name]
+        return {column: types.get(column) for column in own}
+
+    def _settled(self, node: NodeSpec) -> CheckedNode | None:
+        inputs = {column: self._types.get(column) for column in (node.inputs.columns if node.inputs else ())}
+        outputs = {output.column: self._types.get(output.column) for output in node.outputs}
+        if None in inputs.values() or None in outputs.values():
+            return None
+        return CheckedNode(node, _known(inputs), _known(outputs), self._place(node))
+
+    def _place(self, node: NodeSpec) -> str | None:
+        uri = node.options.get("uri")
+        if not isinstance(uri, str):
+            return None
+        try:
+            return self._files.resolve(uri)
+        except FileProblem:
+            return None  # its kind has reported it
+
+
+def _known(types: Mapping[str, Type | None]) -> dict[str, Type]:
+    return {column: type_ for column, type_ in types.items() if type_ is not None}
+
+
+def _declared_types(spec: EnsembleSpec, names: Names) -> dict[str, Type | None]:
+    types: dict[str, Type | None] = dict.fromkeys(names.inputs) | dict(spec.inputs)
+    for node in spec.nodes:
+        for output in node.outputs:
+            types.setdefault(output.column, output.type)
+    return types
+
+
+def _missing_types(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator[Problem]:
+    for output in node.outputs:
+        if types.get(output.column) is None:
+            text = (
+                f"what '{output.column}' is cannot be told from the model; declare its type, such as double"
+            )
+            yield Problem(node.path("outputs", output.column), "missing_type", text)
+
+
+def _check_portable(spec: EnsembleSpec, names: Names, types: Mapping[str, Type | None]) -> Iterator[Problem]:
+    for column, type_ in spec.inputs:
+        if not is_portable(type_):
+            yield Problem(f"inputs.{column}", "not_portable", _not_portable(column, type_))
+    for index, column in enumerate(names.outputs(spec)):
+        found = types.get(column)
+        if found is not None and not is_portable(found):
+            by_node = f"nodes.{names.makers[column]}.outputs.{column}"
+            place = by_node if spec.outputs is None else f"outputs[{index}]"
+            yield Problem(place, "not_portable", _not_portable(column, found))
+
+
+def _not_portable(column: str, type_: Type) -> str:
+    portable = listed([*PORTABLE_SCALARS, "array<T>", "map<K,V>", "row<a: T>"])
+    return f"'{column}' is {type_}, which not every language has; rows can carry {portable}"
+
+
+def _no_such_kind(node: NodeSpec, kinds: Kinds) -> Problem:
+    built = listed(sorted(name for key, name in kinds if key == node.kind))
+    if node.target in TARGETS[node.kind]:
+        text = f"{node.kind} '{node.target}' is not built in this version (built: {built})"
+        return Problem(node.path(node.kind), "not_built", text)
+    near = nearest(node.target, TARGETS[node.kind])
+    elsewhere = [key for key, targets in TARGETS.items() if node.target in targets]
+    if elsewhere:
+        near = f"; write '{elsewhere[0]}: {node.target}'"
+    text = f"there is no {node.kind} {node.target!r}{near} (built: {built})"
+    return Problem(node.path(node.kind), "unknown_kind", text)

@@ -1,0 +1,66 @@
+"""What a file's earlier problems leave uncertain, so that one mistake is not reported as three."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from beam_ensembles.errors import Problem
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Doubts:
+    """What is not certain about a partly readable file.
+
+    Attributes:
+        nodes: The nodes with a problem of their own: their kinds are not asked.
+        inputs: Input columns that are there, but whose types could not be read.
+        columns: Whether there may be columns that are not seen, so that none can be called unknown.
+        readers: Whether something may read columns unseen, so that none can be called unused.
+    """
+
+    nodes: frozenset[str]
+    inputs: frozenset[str]
+    columns: bool
+    readers: bool
+
+
+def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
+    """Says what is uncertain about a file.
+
+    Args:
+        spec: What could be read of it.
+        known: What was wrong with the rest.
+    """
+    paths = [problem.path for problem in known]
+    hidden = _paths_outside(spec, paths)
+    by_node = {node.name: [path for path in paths if _is_in(path, node.path())] for node in spec.nodes}
+    return Doubts(
+        nodes=frozenset(name for name, found in by_node.items() if found),
+        inputs=frozenset(path.removeprefix("inputs.") for path in paths if path.startswith("inputs."))
+        - {column for column, _ in spec.inputs},
+        columns=bool(hidden) or any(_hides_columns(node, by_node[node.name]) for node in spec.nodes),
+        readers=bool(hidden) or any(_hides_readers(node, by_node[node.name]) for node in spec.nodes),
+    )
+
+
+def _paths_outside(spec: EnsembleSpec, paths: Iterable[str]) -> list[str]:
+    """Gives the paths of inputs and nodes that are in the file, but not in what was read of it."""
+    nodes = [node.path() for node in spec.nodes]
+    lost = [path for path in paths if _is_in(path, "nodes") and not any(_is_in(path, node) for node in nodes)]
+    return lost + [path for path in paths if path == "inputs" or path.startswith("inputs[")]
+
+
+def _is_in(path: str, place: str) -> bool:
+    return path.startswith(place) and path[len(place) : len(place) + 1] in ("", ".", "[")
+
+
+def _hides_columns(node: NodeSpec, paths: Iterable[str]) -> bool:
+    seen = [node.path("outputs", output.column) for output in node.outputs]
+    lost = (path for path in paths if _is_in(path, node.path("outputs")))
+    return any(not any(_is_in(path, place) for place in seen) for path in lost)
+
+
+def _hides_readers(node: NodeSpec, paths: Iterable[str]) -> bool:
+    return node.inputs is None or any(_is_in(path, node.path("inputs")) for path in paths)

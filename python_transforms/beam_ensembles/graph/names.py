@@ -1,0 +1,117 @@
+"""Who makes and who reads which column, and what is wrong with that."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Iterator
+
+from beam_ensembles.errors import Problem, listed, nearest
+from beam_ensembles.graph.doubts import Doubts
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """The columns of an ensemble.
+
+    Attributes:
+        inputs: The columns of the incoming row.
+        makers: The node that adds each other column, in the order of the file.
+        read: The columns that some node reads.
+    """
+
+    inputs: tuple[str, ...]
+    makers: dict[str, str]
+    read: frozenset[str]
+
+    def columns(self) -> tuple[str, ...]:
+        """Gives all columns: the row's, then the nodes'."""
+        return (*self.inputs, *self.makers)
+
+    def outputs(self, spec: EnsembleSpec) -> tuple[str, ...]:
+        """Gives the columns to add to the row: those that the file names, else those that no node reads."""
+        if spec.outputs is not None:
+            return spec.outputs
+        return tuple(column for column in self.makers if column not in self.read)
+
+    def predecessors(self, node: NodeSpec) -> list[str]:
+        """Gives the nodes whose columns a node reads."""
+        columns = node.inputs.columns if node.inputs is not None else ()
+        return list(dict.fromkeys(self.makers[column] for column in columns if column in self.makers))
+
+
+def names_of(spec: EnsembleSpec, doubts: Doubts) -> Names:
+    """Looks up the columns of an ensemble; where two nodes add one column, the first in the file counts."""
+    inputs = tuple(dict.fromkeys([*(column for column, _ in spec.inputs), *sorted(doubts.inputs)]))
+    makers: dict[str, str] = {}
+    for node in spec.nodes:
+        for output in node.outputs:
+            if output.column not in inputs:
+                makers.setdefault(output.column, node.name)
+    read = (column for node in spec.nodes if node.inputs is not None for column in node.inputs.columns)
+    return Names(inputs, makers, frozenset(read))
+
+
+def check_names(spec: EnsembleSpec, names: Names, doubts: Doubts) -> Iterator[Problem]:
+    """Finds columns that clash, are read but made nowhere, or are made but used nowhere."""
+    for node in spec.nodes:
+        yield from _clashes(node, names)
+        if not doubts.columns:
+            yield from _unknown_columns(node, names)
+    if not doubts.columns:
+        yield from _unknown_outputs(spec, names)
+        if not doubts.readers and spec.outputs is not None:
+            yield from _unused_nodes(spec, names)
+
+
+def _clashes(node: NodeSpec, names: Names) -> Iterator[Problem]:
+    for output in node.outputs:
+        place = node.path("outputs", output.column)
+        if output.column in names.inputs:
+            text = f"'{output.column}' is a column of the incoming row, which this one would hide; rename it"
+            yield Problem(place, "hides_input", text)
+        elif (maker := names.makers[output.column]) != node.name:
+            text = f"the node '{maker}' adds a column '{output.column}' already; give this one another name"
+            yield Problem(place, "duplicate_column", text)
+
+
+def _unknown_columns(node: NodeSpec, names: Names) -> Iterator[Problem]:
+    if node.inputs is None:
+        return
+    columns = names.columns()
+    for index, column in enumerate(node.inputs.columns):
+        if column not in columns:
+            text = f"there is no column '{column}'{nearest(column, columns)} (columns: {listed(columns)})"
+            yield Problem(node.path(node.inputs.path(index)), "unknown_column", text)
+
+
+def _unknown_outputs(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:
+    added = tuple(names.makers)
+    for index, column in enumerate(spec.outputs or ()):
+        place = f"outputs[{index}]"
+        if column in names.inputs:
+            text = f"'{column}' is a column of the incoming row, which keeps it anyway; take it out here"
+            yield Problem(place, "unknown_output", text)
+        elif column not in names.makers:
+            text = f"no node adds a column '{column}'{nearest(column, added)} (they add: {listed(added)})"
+            yield Problem(place, "unknown_output", text)
+
+
+def _unused_nodes(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:
+    wanted = names.read | set(spec.outputs or ())
+    used = wanted | _probably_meant(wanted, names)
+    for node in spec.nodes:
+        columns = [output.column for output in node.outputs]
+        if columns and not used.intersection(columns):
+            text = (
+                f"nothing uses what this node adds ({listed(columns)}); add it to 'outputs' or drop the node"
+            )
+            yield Problem(node.path(), "unused_node", text)
+
+
+def _probably_meant(wanted: Iterable[str], names: Names) -> set[str]:
+    """Gives the columns that misspelt ones stand for: who reads ``forst`` has a use for ``forest``."""
+    columns = names.columns()
+    unknown = (column for column in wanted if column not in columns)
+    return {near for column in unknown for near in difflib.get_close_matches(column, columns, n=1)}
