@@ -124,9 +124,13 @@ def _fault(value: Any, type_: Type, name: str) -> NodeError:
     width = width_of(type_)
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
         if any(item is None for item in value):
-            return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")
+            return NodeError(
+                "null_value", f"input '{name}' holds a null among its values, {type_} takes none"
+            )
         if _length(value) not in (width, row_shape(type_)[0]):
-            return NodeError("wrong_length", f"input '{name}' holds {_length(value)} values, {type_} needs {width}")
+            return NodeError(
+                "wrong_length", f"input '{name}' holds {_length(value)} values, {type_} needs {width}"
+            )
     return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
 
 

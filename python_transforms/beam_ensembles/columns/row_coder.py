@@ -116,7 +116,9 @@ def install() -> None:
     """Makes this coder the one for ``beam:coder:row:v1`` in this process: the service and its workers."""
     register_row_type()
     Coder.register_urn(
-        common_urns.coders.ROW.urn, schema_pb2.Schema, lambda schema, components, context: PositionalRowCoder(schema)
+        common_urns.coders.ROW.urn,
+        schema_pb2.Schema,
+        lambda schema, components, context: PositionalRowCoder(schema),
     )
 
 
@@ -125,9 +127,14 @@ def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
     neutral = schema_pb2.Schema(encoding_positions_set=schema.encoding_positions_set)
     for index, field in enumerate(schema.fields):
         neutral.fields.add(
-            name=f"f{index}", type=_neutral_type(field.type), id=field.id, encoding_position=field.encoding_position
+            name=f"f{index}",
+            type=_neutral_type(field.type),
+            id=field.id,
+            encoding_position=field.encoding_position,
         )
-    neutral.id = f"positional-{hashlib.sha256(neutral.SerializeToString(deterministic=True)).hexdigest()[:24]}"
+    neutral.id = (
+        f"positional-{hashlib.sha256(neutral.SerializeToString(deterministic=True)).hexdigest()[:24]}"
+    )
     return neutral
 
 

@@ -43,7 +43,9 @@ class BatchGlobally(beam.DoFn):  # type: ignore[misc]
         self._elements: list[Any] = []
         self._micros: list[int] = []
 
-    def process(self, element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterable[WindowedValue] | None:
+    def process(
+        self, element: Any, timestamp: Any = beam.DoFn.TimestampParam
+    ) -> Iterable[WindowedValue] | None:
         self._elements.append(element)
         self._micros.append(timestamp.micros)
         return [self._take()] if len(self._elements) >= self._size else None

@@ -88,4 +88,6 @@ def _as_node_error(error: Exception) -> NodeError:
         return error
     text = " ".join(str(error).split())[:_LONGEST_MESSAGE]
     stack = "".join(traceback.format_exception(error))
-    return NodeError("model_error", f"{type(error).__name__}: {text}" if text else type(error).__name__, stack=stack)
+    return NodeError(
+        "model_error", f"{type(error).__name__}: {text}" if text else type(error).__name__, stack=stack
+    )

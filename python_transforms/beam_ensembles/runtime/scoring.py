@@ -81,7 +81,9 @@ class LoadedStage:
         run_nodes(code.nodes, self._members, self._meters, batch)
         alive = len(batch) > 0
         added = tuple(to_values(batch.columns[name], type_) if alive else [] for name, type_ in code.outputs)
-        return ScoredColumns(batch.rows, added, tuple(sorted(batch.failures, key=lambda failure: failure.index)))
+        return ScoredColumns(
+            batch.rows, added, tuple(sorted(batch.failures, key=lambda failure: failure.index))
+        )
 
 
 def read_columns(code: StageCode, elements: Sequence[Any]) -> ColumnBatch:

@@ -74,7 +74,11 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
 def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
     declared = dict(graph.spec.inputs)
     problems = [
-        Problem(f"columns.{name}", "unknown_column", f"the ensemble has no input '{name}'{nearest(name, declared)}")
+        Problem(
+            f"columns.{name}",
+            "unknown_column",
+            f"the ensemble has no input '{name}'{nearest(name, declared)}",
+        )
         for name in call.columns
         if name not in declared
     ]
@@ -126,14 +130,20 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
     fields = list(rows.fields)
     kept = fields if call.pass_through is None else call.pass_through
     problems = [
-        Problem("pass_through", "missing_field", f"the incoming rows have no field '{name}'{nearest(name, fields)}")
+        Problem(
+            "pass_through",
+            "missing_field",
+            f"the incoming rows have no field '{name}'{nearest(name, fields)}",
+        )
         for name in kept
         if name not in rows.fields
     ]
     for name, _ in graph.outputs:
         if call.prefix + name in kept:
             text = f"the incoming rows have a field '{call.prefix + name}' already, which the ensemble would hide"
-            problems.append(Problem(f"outputs.{name}", "column_exists", f"{text}; rename it, or give a prefix"))
+            problems.append(
+                Problem(f"outputs.{name}", "column_exists", f"{text}; rename it, or give a prefix")
+            )
     return problems
 
 

@@ -26,10 +26,13 @@ class RunEnsembleConfig:
 
     spec: str | None = _field("string?", "The ensemble file's text, YAML or JSON.")
     base_uri: str | None = _field(
-        "string?", "Absolute folder or URI that relative URIs in the spec are relative to; for spec_uri its own folder."
+        "string?",
+        "Absolute folder or URI that relative URIs in the spec are relative to; for spec_uri its own folder.",
     )
     spec_uri: str | None = _field("string?", "Instead of spec: where the service reads the ensemble file.")
-    parameters: Mapping[str, str] | None = _field("map<string,string>?", "Values of ${name} in the ensemble file.")
+    parameters: Mapping[str, str] | None = _field(
+        "map<string,string>?", "Values of ${name} in the ensemble file."
+    )
     columns: Mapping[str, str] | None = _field(
         "map<string,string>?", "The file's input column: the row's field, where their names differ."
     )
@@ -42,9 +45,12 @@ class RunEnsembleConfig:
         "Takes rows that cannot be scored on a second output of this name; without it such a row fails its bundle.",
     )
     output_schema: bytes | None = _field(
-        "bytes?", "The schema (serialized) with which the caller decodes the output; its columns come in that order."
+        "bytes?",
+        "The schema (serialized) with which the caller decodes the output; its columns come in that order.",
     )
-    errors_schema: bytes | None = _field("bytes?", "The schema with which the caller decodes the error output.")
+    errors_schema: bytes | None = _field(
+        "bytes?", "The schema with which the caller decodes the error output."
+    )
     opaque: Mapping[str, str] | None = _field(
         "map<string,string>?",
         "Fields that travel inside the bytes column __opaque, with the caller's name of their type; models cannot "
@@ -75,7 +81,11 @@ class RunEnsembleConfig:
             return [Problem("spec", "wrong_config", f"give either spec (text) or spec_uri, found {count}")]
         if self.error_handling is not None and self.error_output in ("", OUTPUT):
             where = "error_handling.output"
-            return [Problem(where, "wrong_config", f"the error output needs a name of its own, not '{OUTPUT}' or ''")]
+            return [
+                Problem(
+                    where, "wrong_config", f"the error output needs a name of its own, not '{OUTPUT}' or ''"
+                )
+            ]
         return []
 
     @property
@@ -100,7 +110,9 @@ def _problem(name: str, value: Any, types: Mapping[str, Type]) -> Problem | None
         return Problem(name, "unknown_option", text)
     if value is None or _fits(value, types[name]):
         return None
-    return Problem(name, "wrong_type", f"'{name}' takes {types[name].required()}, found {type(value).__name__}")
+    return Problem(
+        name, "wrong_type", f"'{name}' takes {types[name].required()}, found {type(value).__name__}"
+    )
 
 
 def _fits(value: Any, type_: Type) -> bool:
@@ -112,7 +124,9 @@ def _fits(value: Any, type_: Type) -> bool:
         items = value.items() if isinstance(value, Mapping) else [(None, None)]
         return all(_fits(key, type_.key) and _fits(item, type_.value) for key, item in items)
     names = {name for name, _ in type_.fields} if isinstance(type_, Row) else set()
-    return isinstance(value, Mapping) and set(value) == names and all(isinstance(v, str) for v in value.values())
+    return (
+        isinstance(value, Mapping) and set(value) == names and all(isinstance(v, str) for v in value.values())
+    )
 
 
 def _frozen(value: Any) -> Any:

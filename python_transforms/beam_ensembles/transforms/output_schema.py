@@ -25,7 +25,9 @@ def parse_schema(data: bytes, path: str) -> schema_pb2.Schema:
     try:
         return schema_pb2.Schema.FromString(data)
     except Exception as error:
-        raise InvalidEnsemble([Problem(path, "wrong_config", f"'{path}' is no serialized Beam schema")]) from error
+        raise InvalidEnsemble(
+            [Problem(path, "wrong_config", f"'{path}' is no serialized Beam schema")]
+        ) from error
 
 
 def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) -> tuple[int, ...]:

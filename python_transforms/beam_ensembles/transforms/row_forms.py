@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import typing
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import row_type, schemas, typehints
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
-from beam_ensembles.columns.schemas import field_type, schema_of
+from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.types import STRING, Type
+from beam_ensembles.types import STRING, Array, Map, Row, Type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +89,9 @@ def output_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str,
         kept: Names of the fields that the output keeps, in order.
         added: Names and types of the columns that it gains.
     """
-    made = _tuple_rows(rows, kept, added) if isinstance(rows.hint, RowType) else _object_rows(rows, kept, added)
+    made = (
+        _tuple_rows(rows, kept, added) if isinstance(rows.hint, RowType) else _object_rows(rows, kept, added)
+    )
     if rows.key is None:
         return made
     hints = [typehints.Tuple[rows.key, hint] for hint in (made.hint, made.errors_hint)]
@@ -101,7 +106,9 @@ def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str,
     schema.fields.extend(schema_of(added).fields)
     positions = (*(fields.index(name) for name in kept), *range(len(fields), len(fields) + len(added)))
     names = tuple(field.name for field in schema.fields)
-    return OutputRows(TupleRows(fields, positions, names), RowType(schema), RowType(_errors_schema(rows.schema)))
+    return OutputRows(
+        TupleRows(fields, positions, names), RowType(schema), RowType(_errors_schema(rows.schema))
+    )
 
 
 def _errors_schema(element: schema_pb2.Schema) -> schema_pb2.Schema:
@@ -125,10 +132,38 @@ def _object_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str
 
 
 def _python_fields(hint: Any) -> Sequence[tuple[str, Any]]:
-    constraint = hint if isinstance(hint, row_type.RowTypeConstraint) else row_type.RowTypeConstraint.from_user_type(hint)
+    constraint = (
+        hint
+        if isinstance(hint, row_type.RowTypeConstraint)
+        else row_type.RowTypeConstraint.from_user_type(hint)
+    )
     return list(constraint._fields)
 
 
 def python_type(type_: Type) -> Any:
-    """Gives the Python type hint of a column, as Beam's schemas for Python have it."""
-    return schemas.typing_from_runner_api(field_type(type_))
+    """Gives the Python type hint of a column: ``float``, ``int`` and so on, as people write them."""
+    hint = _non_null_python_type(type_)
+    return typing.Optional[hint] if type_.nullable else hint  # noqa: UP045 - the hint is only known here
+
+
+def _non_null_python_type(type_: Type) -> Any:
+    if isinstance(type_, Array):
+        return Sequence[python_type(type_.element)]  # type: ignore[misc]
+    if isinstance(type_, Map):
+        return Mapping[python_type(type_.key), python_type(type_.value)]  # type: ignore[misc]
+    if isinstance(type_, Row):
+        return row_type.RowTypeConstraint.from_fields([(name, python_type(field)) for name, field in type_.fields])
+    return _PYTHON_TYPES[str(type_.required())]
+
+
+_PYTHON_TYPES: Final[dict[str, Any]] = {
+    "string": str,
+    "bytes": bytes,
+    "boolean": bool,
+    "int32": np.int32,
+    "int64": int,
+    "float": np.float32,
+    "double": float,
+    "timestamp": Timestamp,
+}
+"""Python types from which Beam infers the right schema."""

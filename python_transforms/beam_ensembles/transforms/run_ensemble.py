@@ -8,13 +8,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_ensembles.graph import check, plan
+from beam_ensembles.graph import check_text, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.spec import load_file, load_text
+from beam_ensembles.spec.load import read_text
 from beam_ensembles.transforms.binding import CallOptions
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
+from beam_ensembles.transforms.sources import read_uri
 from beam_ensembles.transforms.stages import run_plan
 
 ERRORS = "errors"
@@ -54,9 +55,9 @@ class RunEnsemble(beam.PTransform):  # type: ignore[misc]
         trust: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
-        spec = load_file(file, parameters=parameters)
-        trusted = tuple(trust) if trust is not None else (os.path.dirname(os.path.abspath(file)),)
-        self._graph = check(spec, KINDS, Files(spec.base_uri, trusted))
+        folder = os.path.dirname(os.path.abspath(file))
+        files = Files(folder, (folder,) if trust is None else tuple(trust))
+        self._graph = check_text(read_text(file), KINDS, files, parameters=parameters)
         self._call = CallOptions(columns=columns or {}, prefix=prefix, pass_through=pass_through)
         self._errors: str | None = None
 
@@ -90,7 +91,9 @@ class RunEnsembleFromConfig(beam.PTransform):  # type: ignore[misc]
         InvalidEnsemble: The ensemble is wrong; everything that is wrong is reported at once.
     """
 
-    def __init__(self, config: RunEnsembleConfig, *, trust: Sequence[str] = (), shared_files: bool = True) -> None:
+    def __init__(
+        self, config: RunEnsembleConfig, *, trust: Sequence[str] = (), shared_files: bool = True
+    ) -> None:
         super().__init__()
         self._errors = config.error_output
         self._graph = _graph_of(config, tuple(trust), shared_files)
@@ -109,8 +112,8 @@ class RunEnsembleFromConfig(beam.PTransform):  # type: ignore[misc]
 
 
 def _graph_of(config: RunEnsembleConfig, trust: tuple[str, ...], shared_files: bool) -> EnsembleGraph:
-    if config.spec is not None:
-        spec = load_text(config.spec, base_uri=config.base_uri, parameters=config.parameters)
-    else:
-        spec = load_file(config.spec_uri or "", base_uri=config.base_uri, parameters=config.parameters)
-    return check(spec, KINDS, Files(spec.base_uri, trust, shared_files))
+    text, base_uri = config.spec, config.base_uri
+    if text is None:
+        text, folder = read_uri(config.spec_uri or "")
+        base_uri = base_uri or folder
+    return check_text(text, KINDS, Files(base_uri, trust, shared_files), parameters=config.parameters)

@@ -9,7 +9,7 @@ from apache_beam.typehints import typehints
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.options import batch_limit
+from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_handler import StageModelHandler
@@ -53,7 +53,7 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]
     def expand(self, pcoll: beam.PCollection) -> dict[str, beam.PCollection]:
         name, outputs = self._graph.spec.name, self._binding.outputs
         code = StageCode(name, self._stage.nodes, self._binding.inputs, self._graph.outputs, outputs.form)
-        limits = [limit for node in self._stage.nodes if (limit := batch_limit(node.spec)) is not None]
+        limits = [limit for node in self._stage.nodes if (limit := batch_limit(node)) is not None]
         size = min([DEFAULT_BATCH_SIZE, *limits])
         in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
         batch = BatchGlobally(size) if in_global_window else BatchPerWindow(size)
