@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         action="append",
         default=[],
-        help="a folder or URI prefix whose pickles may be loaded without sha256, beside the file's own folder",
+        help="a folder or URI prefix whose pickles may be loaded unpinned, beside the file's own folder",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON list of {code, path, message}")
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from beam_ensembles.errors import nearest
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+_PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
 
 
@@ -29,8 +30,8 @@ class Files:
 
     Attributes:
         base_uri: Folder or URI that relative URIs are relative to, or None.
-        trusted: Local folders and URI prefixes whose files may hold code (pickles); ``/`` trusts every local file.
-        shared: Whether the workers see this machine's files; where not, a local file is refused.
+        trusted: Local folders and URI prefixes whose files may hold code (pickles); ``/`` trusts every local
+        file. shared: Whether the workers see this machine's files; where not, a local file is refused.
     """
 
     base_uri: str | None = None
@@ -41,7 +42,8 @@ class Files:
         """Gives the absolute path or URI of a URI of the file.
 
         Raises:
-            FileProblem: It is relative and there is nothing that it could be relative to, or the workers would not
+            FileProblem: It is relative and there is nothing that it could be relative to, or the workers
+            would not
                 find it.
         """
         found = uri if _SCHEME.match(uri) or os.path.isabs(uri) else self._join(uri)
@@ -68,7 +70,7 @@ class Files:
         return os.path.normpath(os.path.join(local_path(self.base_uri) or "", uri))
 
     def check(self, uri: str) -> str:
-        """Resolves a URI and, where it is local, makes sure that its file can be read; gives the absolute place.
+        """Resolves a URI and makes sure that a local file can be read; gives the absolute place.
 
         Raises:
             FileProblem: The file is missing or cannot be read.
@@ -76,7 +78,11 @@ class Files:
         found = self.resolve(uri)
         path = local_path(found)
         if path is None:
-            return found
+            return _check_scheme(found)
+        if _PATTERN.search(path) and not os.path.exists(path):
+            raise FileProblem(
+                "not_built", f"'{uri}' is a pattern; this version reads one file, named in full"
+            )
         if os.path.isdir(path):
             raise FileProblem("unreadable_file", f"'{path}' is a folder, not a file")
         if not os.path.exists(path):
@@ -91,7 +97,9 @@ class Files:
         if path is None:
             return any(uri.startswith(f"{place.rstrip('/')}/") for place in self.trusted)
         real = os.path.realpath(path)
-        places = [os.path.realpath(found) for place in self.trusted if (found := local_path(place)) is not None]
+        places = [
+            os.path.realpath(found) for place in self.trusted if (found := local_path(place)) is not None
+        ]
         return any(os.path.commonpath((real, place)) == place for place in places)
 
 
@@ -112,8 +120,20 @@ def sha256_of(path: str) -> str:
     return digest.hexdigest()
 
 
+def _check_scheme(uri: str) -> str:
+    if uri.lower().startswith(("http:", "https:")):
+        text = (
+            f"'{uri}' cannot be read: workers open files and storage (gs, s3, hdfs, azfs), no web addresses"
+        )
+        raise FileProblem("unreadable_file", text)
+    return uri
+
+
 def _neighbour(path: str) -> str:
     folder, name = os.path.split(path)
     if not os.path.isdir(folder):
         return f" (nor the folder '{folder}')"
-    return nearest(name, sorted(os.listdir(folder)))
+    try:
+        return nearest(name, sorted(os.listdir(folder)))
+    except OSError:  # a folder that may be entered, but not listed
+        return ""

@@ -49,8 +49,7 @@ def load_file(path: str | os.PathLike[str], *, parameters: Mapping[str, str] | N
     """Reads a local ensemble file; relative URIs in it are relative to its folder.
 
     Raises:
-        InvalidEnsemble: With everything that is wrong with it.
-        OSError: The file cannot be opened.
+        InvalidEnsemble: It cannot be read, or with everything that is wrong with it.
     """
     base_uri = os.path.dirname(os.path.abspath(path))
     return load_text(read_text(path), base_uri=base_uri, parameters=parameters)
@@ -60,11 +59,17 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Gives the text of a local ensemble file.
 
     Raises:
-        InvalidEnsemble: It is not UTF-8.
-        OSError: It cannot be opened.
+        InvalidEnsemble: It cannot be opened or is not UTF-8.
     """
-    with open(path, "rb") as file:
-        content = file.read()
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError as exc:
+        message = f"there is no file '{os.fspath(path)}'"
+        raise InvalidEnsemble([Problem(WHOLE_FILE, "missing_file", message)]) from exc
+    except OSError as exc:
+        message = f"'{os.fspath(path)}' cannot be read: {exc.strerror}"
+        raise InvalidEnsemble([Problem(WHOLE_FILE, "unreadable_file", message)]) from exc
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
