@@ -7,7 +7,7 @@ on each hold a table of them; the checks take the table as an argument, so that 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,3 +125,17 @@ class Kind(Protocol):
 
 Kinds = Mapping[tuple[str, str], Kind]
 """All kinds by (``model``, ``sklearn``)."""
+
+
+def kind_table(kinds: Iterable[Kind]) -> Mapping[str, Kind]:
+    """Makes the table of the kinds of one of a node's four keys, by name.
+
+    Raises:
+        ValueError: Two kinds have one name.
+    """
+    found: dict[str, Kind] = {}
+    for kind in kinds:
+        if kind.name in found:
+            raise ValueError(f"two kinds of {kind.kind} node are named '{kind.name}'")
+        found[kind.name] = kind
+    return found

@@ -70,7 +70,9 @@ def import_handlers(module: str) -> Any:
 
 
 def _datatable() -> ModuleType:
-    stand_in: Any = ModuleType("datatable", "Stands in for datatable while Beam's xgboost_inference is imported.")
+    stand_in: Any = ModuleType(
+        "datatable", "Stands in for datatable while Beam's xgboost_inference is imported."
+    )
     stand_in.Frame = type("Frame", (), {})
     return stand_in  # type: ignore[no-any-return]
 

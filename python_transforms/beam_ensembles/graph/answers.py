@@ -1,0 +1,96 @@
+"""Which of a kind's ports each declared output column takes, and whether its declared type can hold the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.spec.model import NodeSpec, OutputSpec
+from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, row_shape
+
+
+def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
+    """Gives the port of a column: the one it names (``from``), else its own name, else the only port; None if none."""
+    if output.port is not None:
+        return output.port if output.port in ports else None
+    if output.column in ports:
+        return output.column
+    return ports[0] if len(ports) == 1 else None
+
+
+def ports_of(spec: NodeSpec, ports: Sequence[str]) -> dict[str, str]:
+    """Gives the port of each output column of a node that was checked."""
+    found = {output.column: port_of(output, ports) for output in spec.outputs}
+    return {column: port for column, port in found.items() if port is not None}
+
+
+def check_ports(node: NodeView, ports: Sequence[str]) -> dict[str, str]:
+    """Gives the port of each output column and reports the columns that have none (``unknown_port``)."""
+    for output in node.spec.outputs:
+        if port_of(output, ports) is None:
+            wanted = output.port or output.column
+            node.problem(
+                "unknown_port",
+                f"outputs.{output.column}",
+                f"{node.spec.target} gives no '{wanted}' (it gives: {listed(ports)}; name one with 'from')"
+                f"{nearest(wanted, ports)}",
+            )
+    return ports_of(node.spec, ports)
+
+
+def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[str, Type | None]:
+    """Settles the types of a node's output columns: the declared one where it can hold what the node gives.
+
+    Args:
+        node: The node.
+        code: The problem's code where a declared type cannot hold the answer.
+        found: The type that the node gives for each column, where it is known.
+
+    Returns:
+        The type of each column of the node's ``outputs``; None where it is not known, or wrong.
+    """
+    settled: dict[str, Type | None] = {}
+    for output in node.spec.outputs:
+        given = found.get(output.column)
+        settled[output.column] = output.type or given
+        if output.type is not None and given is not None and not holds(output.type, given):
+            node.problem(
+                code,
+                f"outputs.{output.column}",
+                f"'{output.column}' is declared {output.type}, but {node.spec.target} gives {given}",
+            )
+            settled[output.column] = None
+    return settled
+
+
+def holds(declared: Type, given: Type) -> bool:
+    """Says whether a declared output type can hold a node's answer.
+
+    ``float`` and ``double`` stand for each other, an integer for any other (its values are checked on every batch)
+    and for a ``double``; one value a row may come as a scalar or as a tensor of one.
+    """
+    if isinstance(declared, Array) and declared.shape is None and isinstance(given, Array):
+        return holds(declared.element, given.element)
+    wanted, found = _element(declared), _element(given)
+    if wanted is None or found is None:
+        return declared.required() == given.required()
+    alike = row_shape(declared) == row_shape(given) or row_shape(declared) == () and row_shape(given) == (1,)
+    return alike and _holds_scalar(wanted, found)
+
+
+def _element(type_: Type) -> str | None:
+    if isinstance(type_, Array) and type_.shape is not None:
+        return _element(type_.element)
+    return type_.name if isinstance(type_, Scalar) else None
+
+
+def _holds_scalar(wanted: str, found: str) -> bool:
+    if wanted == found:
+        return True
+    if wanted not in NUMPY_DTYPES or found not in NUMPY_DTYPES or "boolean" in (wanted, found):
+        return False
+    to, of = NUMPY_DTYPES[wanted], NUMPY_DTYPES[found]
+    return np.can_cast(of, to, casting="safe") or to.kind == of.kind or {to.kind, of.kind} == {"i", "u"}

@@ -1,0 +1,144 @@
+"""Columns of a batch -> what a model is called with.
+
+A list of columns is one argument: numbers are joined in order to a matrix ``[N, F]`` (a scalar has width 1); a single
+tensor keeps its shape ``[N, ...]``; a single text or bytes column is itself, ``[N]``. A mapping gives one argument a
+port, each ``[N, ...]``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_ensembles.graph.kinds import Columns, NodeView
+from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape, width_of
+
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Argument:
+    """What one argument of a model is made of.
+
+    Attributes:
+        place: Where in the node, such as ``inputs`` or ``inputs.X``.
+        element: The values' type: a numpy type's name, ``string`` or ``bytes``.
+        shape: The shape of one row.
+    """
+
+    place: str
+    element: str
+    shape: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """How many values one row has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __str__(self) -> str:
+        return f"{self.element} {shape_text((None, *self.shape))}"
+
+
+def shape_text(dims: Sequence[int | None]) -> str:
+    """Writes a shape for people: ``[N, 64]``; ``?`` stands for a length that is not known."""
+    head = ["N"] if dims else []
+    return f"[{', '.join([*head, *('?' if dim is None else str(dim) for dim in dims[1:])])}]"
+
+
+def list_argument(node: NodeView) -> Argument | None:
+    """Checks a node's list of columns as one argument; reports ``type_mismatch`` and gives None where it is none."""
+    inputs = node.spec.inputs
+    if inputs is None:
+        return None
+    parts = [_part(node, index) for index in range(len(inputs.columns))]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not known:
+        return None
+    if len(known) == 1:
+        only = known[0]
+        is_number = only.element in NUMPY_DTYPES and not only.shape
+        return dataclasses.replace(only, place="inputs", shape=(1,) if is_number else only.shape)
+    if not all([_is_number(node, part) for part in known]):
+        return None
+    element = np.result_type(*(NUMPY_DTYPES[part.element] for part in known))
+    name = next(name for name, dtype in NUMPY_DTYPES.items() if dtype == element)
+    return Argument("inputs", name, (sum(part.width for part in known),))
+
+
+def named_arguments(node: NodeView) -> dict[str, Argument]:
+    """Checks a node's mapping of columns as an argument a port; those that cannot be one are reported and left out."""
+    inputs = node.spec.inputs
+    if inputs is None or inputs.ports is None:
+        return {}
+    parts = {port: _part(node, index) for index, port in enumerate(inputs.ports)}
+    return {port: part for port, part in parts.items() if part is not None}
+
+
+def _part(node: NodeView, index: int) -> Argument | None:
+    """Checks one column: numbers, tensors of numbers, text and bytes can be given to a model."""
+    assert node.spec.inputs is not None
+    column, place = node.spec.inputs.columns[index], node.spec.inputs.path(index)
+    type_ = node.inputs.get(column)
+    if type_ is None:
+        return None
+    dtype = dtype_of(type_)
+    if dtype is not None:
+        element = type_.element if isinstance(type_, Array) else type_
+        return Argument(place, getattr(element, "name", ""), row_shape(type_))
+    if isinstance(type_, Scalar) and type_.name in ("string", "bytes"):
+        return Argument(place, type_.name, ())
+    wanted = "a number, a tensor such as array<double>[4], a text or bytes"
+    node.problem("type_mismatch", place, f"'{column}' is {type_}; a model takes {wanted}")
+    return None
+
+
+def _is_number(node: NodeView, part: Argument) -> bool:
+    if part.element in NUMPY_DTYPES and part.element != "boolean":
+        return True
+    node.problem(
+        "type_mismatch",
+        part.place,
+        f"a {part.element} cannot stand in a list with other columns: only numbers are joined to one argument",
+    )
+    return False
+
+
+def join(columns: Columns, names: Sequence[str]) -> Values:
+    """Makes the one argument of a list of columns that was checked by ``list_argument``."""
+    if len(names) == 1 and columns[names[0]].ndim > 2:
+        return columns[names[0]]
+    return matrix(columns, names)
+
+
+def matrix(columns: Columns, names: Sequence[str]) -> Values:
+    """Joins a list of columns to a matrix ``[N, F]``; a single column of text or bytes stays as it is."""
+    if len(names) == 1:
+        return _flat(columns[names[0]])
+    return np.concatenate([_flat(columns[name]) for name in names], axis=1)
+
+
+def _flat(column: Values) -> Values:
+    return column if column.ndim == 2 or column.dtype == object else column.reshape(len(column), -1)
+
+
+def can_cast(found: str, wanted: str) -> bool:
+    """Says whether an argument's values may be cast into a model's type without being asked.
+
+    Whole numbers into wider ones and ``float`` and ``double`` into each other; never a fraction into a whole number, nor
+    text into a number.
+    """
+    if found == wanted:
+        return True
+    if found not in NUMPY_DTYPES or wanted not in NUMPY_DTYPES or "boolean" in (found, wanted):
+        return False
+    of, to = NUMPY_DTYPES[found], NUMPY_DTYPES[wanted]
+    return np.can_cast(of, to, casting="safe") or (of.kind == to.kind == "f" and wanted != "float16")
+
+
+def numeric_width(types: Mapping[str, Type], names: Sequence[str]) -> int | None:
+    """Gives how many numbers a row of a list of columns has, or None where one of them is text."""
+    widths = [width_of(types[name]) for name in names]
+    return None if None in widths else sum(width for width in widths if width is not None)

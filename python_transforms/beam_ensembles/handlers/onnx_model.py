@@ -1,0 +1,174 @@
+"""ONNX: graphs run by onnxruntime."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.graph.answers import ports_of
+from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.arguments import Values, join, list_argument, named_arguments
+from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, Accepted, check_config
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature, read_signature
+from beam_ensembles.handlers.onnx_signature import check_signature
+from beam_ensembles.handlers.results import to_column
+from beam_ensembles.types import NUMPY_DTYPES, Type
+
+SESSION_OPTIONS: Final = (
+    "enable_cpu_mem_arena", "enable_mem_pattern", "inter_op_num_threads", "intra_op_num_threads",
+    "log_severity_level", "use_deterministic_compute",
+)  # fmt: skip
+"""The attributes of onnxruntime's SessionOptions that ``session_options`` may set: plain numbers and truth values."""
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
+
+
+def _is_session_options(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        name in SESSION_OPTIONS and isinstance(setting, int) for name, setting in value.items()
+    )
+
+
+CONFIG_HONOURED: Final = {
+    **HONOURED,
+    "providers": Accepted("a list of onnxruntime's execution providers, the first that works is taken", _is_names),
+    "provider_options": Accepted(
+        "a list of mappings, one a provider",
+        lambda value: isinstance(value, list) and all(isinstance(one, Mapping) for one in value),
+    ),
+    "session_options": Accepted(f"a mapping of {', '.join(SESSION_OPTIONS)} to numbers", _is_session_options),
+}
+CONFIG_REFUSED: Final = {**REFUSED, "model_uri": "'uri' of the node says where the model is"}
+
+
+class OnnxKind:
+    """Runs an ONNX graph through Beam's ``OnnxModelHandlerNumpy``."""
+
+    kind = "model"
+    name = "onnx"
+    summary = "Runs an ONNX graph; its own signature gives the types."
+    extra: str | None = "onnx"
+    modules: tuple[str, ...] = ("onnx", "onnxruntime")
+    options: tuple[Option, ...] = (URI, SHA256, CONFIG, INFERENCE_ARGS)
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Compares the node with the graph, which is read where the file is local."""
+        place = check_file(node)
+        check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        path = None if place is None else local_path(place)
+        signature = None
+        if path is not None:
+            try:
+                signature = read_signature(path)
+            except (ModelFormatError, OSError) as exc:
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+                place = None
+        is_readable = place is not None
+        return check_signature(node, signature, types_are_needed=is_readable)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the graph and compares the node with it once more: the file may have been far away before."""
+        beam = member.handlers_of(node, "onnx_inference", "onnx")
+        arguments = member.config(node)
+        if "session_options" in arguments:
+            arguments["session_options"] = _session_options(beam.ort, arguments["session_options"])
+        arguments.setdefault("providers", _providers(beam.ort))
+        names: list[str] = []
+        handler, session = member.load(
+            node,
+            lambda place: beam.OnnxModelHandlerNumpy(
+                place, inference_fn=functools.partial(_call, names), **arguments
+            ),
+        )
+        signature = Signature(_ports(session.get_inputs()), _ports(session.get_outputs()))
+        _compare(node, signature)
+        ports = ports_of(node.spec, [port.name for port in signature.outputs])
+        names.extend(dict.fromkeys(ports.values()))
+        return member.BeamMember(
+            handler,
+            session,
+            _extra_feeds(node, signature),
+            read=_feeder(node, signature),
+            write=functools.partial(_columns, node, ports),
+        )
+
+
+def _call(names: list[str], session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is one mapping of all inputs, the answer one mapping of all outputs."""
+    return [dict(zip(names, session.run(names, {**batch[0], **(inference_args or {})}), strict=True))]
+
+
+def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, Any], rows: int) -> Columns:
+    return {name: to_column(answer[ports[name]], type_, rows, name) for name, type_ in node.outputs.items()}
+
+
+def _compare(node: CheckedNode, signature: Signature) -> None:
+    problems: list[Problem] = []
+    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature, types_are_needed=False)
+    if problems:
+        raise InvalidEnsemble(problems)
+
+
+def _feeder(node: CheckedNode, signature: Signature) -> Callable[[Columns], Mapping[str, Values]]:
+    """Gives the function that makes the graph's inputs of the node's columns."""
+    assert node.spec.inputs is not None
+    columns, ports = node.spec.inputs.columns, node.spec.inputs.ports
+    given = {port.name: port for port in signature.inputs}
+    if ports is not None:
+        pairs = [(given[port], column) for port, column in zip(ports, columns, strict=True)]
+        return lambda batch: {port.name: _fit(batch[column], port) for port, column in pairs}
+    extra = member.inference_args(node)
+    only = next(port for port in signature.inputs if port.name not in extra)
+    return lambda batch: {only.name: _fit(join(batch, columns), only)}
+
+
+def _fit(values: Values, port: Port) -> Values:
+    """Casts values to an input's type and rank; both were found to fit."""
+    if port.dims is not None and values.ndim != len(port.dims):
+        values = values.reshape(len(values), *[1] * (len(port.dims) - 1))
+    dtype = NUMPY_DTYPES.get(port.element or "")
+    return values if dtype is None else values.astype(dtype, copy=False)
+
+
+def _extra_feeds(node: CheckedNode, signature: Signature) -> dict[str, Any]:
+    import numpy as np
+
+    dtypes = {port.name: NUMPY_DTYPES.get(port.element or "") for port in signature.inputs}
+    return {name: np.asarray(value, dtypes.get(name)) for name, value in member.inference_args(node).items()}
+
+
+def _ports(infos: Sequence[Any]) -> tuple[Port, ...]:
+    return tuple(Port(info.name, _element(info.type), _dims(info.shape)) for info in infos)
+
+
+def _element(text: str) -> str | None:
+    """Reads onnxruntime's ``tensor(float)``; its names are those of the type language but for ``bool``."""
+    name = {"bool": "boolean"}.get(inner := text.removeprefix("tensor(").removesuffix(")"), inner)
+    return name if name == "string" or name in NUMPY_DTYPES else None
+
+
+def _dims(shape: Sequence[Any] | None) -> tuple[int | None, ...] | None:
+    return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
+
+
+def _providers(ort: Any) -> list[str]:
+    """Gives the execution providers of Beam's handler that this onnxruntime has: it warns of those it lacks."""
+    available = ort.get_available_providers()
+    return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
+
+
+def _session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
+    options = ort.SessionOptions()
+    for name, value in settings.items():
+        try:
+            setattr(options, name, value)
+        except (TypeError, RuntimeError) as exc:
+            raise EnsembleError(f"config.session_options.{name}: onnxruntime does not take {value!r}: {exc}") from exc
+    return options

@@ -1,0 +1,13 @@
+"""The kinds of model node. A new one is a file beside this one and a line here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from beam_ensembles.graph.kinds import kind_table
+from beam_ensembles.handlers.onnx_model import OnnxKind
+from beam_ensembles.handlers.sklearn_model import SklearnKind
+from beam_ensembles.handlers.xgboost_model import XgboostKind
+
+MODEL_KINDS: Final = kind_table([SklearnKind(), OnnxKind(), XgboostKind()])
+"""Each value of a node's ``model`` key."""

@@ -1,0 +1,201 @@
+"""XGBoost: models saved with ``save_model`` as JSON or UBJSON."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.files import local_path
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.arguments import list_argument, matrix, numeric_width
+from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, check_config
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.results import to_column
+from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
+from beam_ensembles.types import FLOAT, INT64, NUMPY_DTYPES, Array, Type
+
+CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
+MODEL_CLASSES: Final = ("Booster", *CLASSIFIERS, "XGBRegressor", "XGBRFRegressor", "XGBRanker")
+METHODS: Final = ("predict", "predict_proba")
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "model_class": "'model_class' stands on the node itself",
+    "model_state": "'uri' of the node says where the model is",
+}
+_SHAPELESS_ARGS: Final = frozenset(("iteration_range", "validate_features", "base_margin", "training"))
+"""Arguments of predict that leave type and shape of the answer as they are."""
+
+
+class XgboostKind:
+    """Runs an XGBoost model through Beam's ``XGBoostModelHandlerNumpy``."""
+
+    kind = "model"
+    name = "xgboost"
+    summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header gives the types."
+    extra: str | None = "xgboost"
+    modules: tuple[str, ...] = ("xgboost", "pandas", "scipy")
+    options: tuple[Option, ...] = (
+        URI,
+        SHA256,
+        Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
+        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
+        CONFIG,
+        INFERENCE_ARGS,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Compares the node with the model's header, which is read where the file is local."""
+        place = check_file(node)
+        check_config(node, HONOURED, CONFIG_REFUSED)
+        _check_one_argument(node)
+        _check_method(node)
+        check_ports(node, [_method(node)])
+        path = None if place is None else local_path(place)
+        if path is None:
+            return self._without_header(node, is_readable=place is not None)
+        try:
+            header = read_header(path)
+        except (HeaderError, OSError) as exc:
+            node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+            return self._without_header(node, is_readable=False)
+        return _against_header(node, header)
+
+    @staticmethod
+    def _without_header(node: NodeView, *, is_readable: bool) -> Mapping[str, Type | None]:
+        list_argument(node)
+        if is_readable:
+            _check_types(node)
+        return settle(node, "signature_mismatch", {})
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the model and compares its number of features with the node."""
+        beam = member.handlers_of(node, "xgboost_inference", "xgboost")
+        model_class = getattr(beam.xgboost, str(node.spec.options.get("model_class", "Booster")))
+        method = str(node.spec.options.get("method", "predict"))
+        handler, model = member.load(
+            node,
+            lambda place: beam.XGBoostModelHandlerNumpy(
+                model_class,
+                place,
+                functools.partial(_call, beam.xgboost, beam.PredictionResult, method),
+                **member.config(node),
+            ),
+        )
+        _check_features(node, model)
+        names = node.spec.inputs.columns if node.spec.inputs is not None else ()
+        return member.BeamMember(
+            handler,
+            model,
+            member.inference_args(node),
+            read=lambda columns: matrix(columns, names),
+            write=functools.partial(_columns, node),
+        )
+
+
+def _call(
+    xgboost: Any,
+    result: Any,
+    method: str,
+    batch: list[Any],
+    model: Any,
+    inference_args: Mapping[str, Any] | None,
+) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is one matrix, the answer one item.
+
+    A booster reads the matrix in place where it can; Beam's own function makes a DMatrix of every row.
+    """
+    rows = batch[0]
+    if not isinstance(model, xgboost.Booster):
+        answer = getattr(model, method)(rows, **(inference_args or {}))
+    elif inference_args or _is_linear(model):
+        answer = model.predict(xgboost.DMatrix(rows), **(inference_args or {}))
+    else:
+        answer = model.inplace_predict(rows)
+    return [result(rows, answer)]
+
+
+@functools.lru_cache(maxsize=64)
+def _is_linear(model: Any) -> bool:
+    booster: str = json.loads(model.save_config())["learner"]["gradient_booster"]["name"]
+    return booster == "gblinear"
+
+
+def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
+    return {name: to_column(answer, type_, rows, name) for name, type_ in node.outputs.items()}
+
+
+def _method(node: NodeView) -> str:
+    return str(node.option("method", "predict"))
+
+
+def _model_class(node: NodeView) -> str:
+    return str(node.option("model_class", "Booster"))
+
+
+def _check_one_argument(node: NodeView) -> None:
+    inputs = node.spec.inputs
+    if inputs is not None and inputs.ports is not None:
+        text = f"an XGBoost model takes one argument; list its columns: [{', '.join(inputs.columns)}]"
+        node.problem("unknown_port", inputs.path(0), text)
+
+
+def _check_method(node: NodeView) -> None:
+    if _method(node) == "predict_proba" and _model_class(node) not in CLASSIFIERS:
+        text = (
+            f"a {_model_class(node)} has no predict_proba; say 'model_class: XGBClassifier', "
+            "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
+        )
+        node.problem("bad_option", "method", text)
+
+
+def _check_types(node: NodeView) -> None:
+    for output in node.spec.outputs:
+        if output.type is None:
+            text = f"the model cannot be read from here; declare the type, such as {output.column}: float"
+            node.problem("missing_type", f"outputs.{output.column}", text)
+
+
+def _against_header(node: NodeView, header: Header) -> Mapping[str, Type | None]:
+    argument = list_argument(node)
+    if argument is not None and argument.element not in NUMPY_DTYPES:
+        text = f"an XGBoost model takes numbers, the node gives {argument.element}"
+        node.problem("type_mismatch", argument.place, text)
+    elif argument is not None and argument.width != header.features:
+        text = f"the model takes {header.features} features, the columns of the node hold {argument.width}"
+        node.problem("signature_mismatch", argument.place, text)
+    if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
+        text = f"the model was trained for {header.objective}, which is no classification"
+        node.problem("signature_mismatch", "model_class", text)
+    answer = answer_type(header, _model_class(node), _method(node))
+    if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
+        answer = None
+    if answer is None:
+        _check_types(node)
+    return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
+
+
+def answer_type(header: Header, model_class: str, method: str) -> Type | None:
+    """Gives the type of one row of a model's answer, or None where the header does not determine it."""
+    if model_class in CLASSIFIERS:
+        if method == "predict_proba":
+            return Array(FLOAT, (header.targets if header.targets > 1 else max(header.classes, 2),))
+        return Array(INT64, (header.targets,)) if header.targets > 1 else INT64
+    if header.objective == "multi:softprob":
+        return Array(FLOAT, (header.classes,))
+    if header.objective == "reg:quantileerror":  # one value a quantile, and the header does not count them
+        return None
+    return Array(FLOAT, (header.targets,)) if header.targets > 1 else FLOAT
+
+
+def _check_features(node: CheckedNode, model: Any) -> None:
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    columns = node.spec.inputs.columns if node.spec.inputs is not None else ()
+    width, wanted = numeric_width(node.inputs, columns), booster.num_features()
+    if width != wanted:
+        text = f"the model takes {wanted} features, the columns of the node hold {width}"
+        raise InvalidEnsemble([Problem(node.spec.path("inputs"), "signature_mismatch", text)])
