@@ -12,7 +12,7 @@ from beam_ensembles.graph import check_text, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.spec.load import read_text
+from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.transforms.binding import CallOptions
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.sources import read_uri
@@ -55,9 +55,7 @@ class RunEnsemble(beam.PTransform):  # type: ignore[misc]
         trust: Sequence[str] | None = None,
     ) -> None:
         super().__init__()
-        folder = os.path.dirname(os.path.abspath(file))
-        files = Files(folder, (folder,) if trust is None else tuple(trust))
-        self._graph = check_text(read_text(file), KINDS, files, parameters=parameters)
+        self._graph = graph_of_file(file, parameters=parameters, trust=trust)
         self._call = CallOptions(columns=columns or {}, prefix=prefix, pass_through=pass_through)
         self._errors: str | None = None
 

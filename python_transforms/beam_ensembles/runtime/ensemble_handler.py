@@ -1,0 +1,105 @@
+"""An ensemble as a plain ``ModelHandler``, for Beam's own RunInference and ``KeyedModelHandler``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_ensembles.columns.rows import ObjectRows
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph import plan
+from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.scoring import LoadedStage, ScoredColumns, StageCode
+
+base = beam_compat.import_base()
+
+
+class InferenceError(NodeError):
+    """Stands for the inference of a row that could not be scored.
+
+    Args:
+        node: The node that failed; empty where the row itself was not as declared.
+        code: The failure's code.
+        message: The failure's message.
+        stack: The traceback of the model's own code, or empty.
+    """
+
+    def __init__(self, node: str, code: str, message: str, stack: str = "") -> None:
+        super().__init__(code, message, stack=stack)
+        self.node = node
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InferenceError, (self.node, self.code, self.message, self.stack)
+
+
+class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
+    """Runs an ensemble under Beam's own RunInference: rows in, one ``PredictionResult`` a row out, in order.
+
+    The inference is a ``beam.Row`` of the ensemble's outputs, or an ``InferenceError`` for a row that could not be
+    scored. Beam's own batching loses the event time of rows; ``RunEnsemble`` keeps it::
+
+        rows | RunInference(EnsembleModelHandler("digits.yaml"))
+        pairs | RunInference(KeyedModelHandler(EnsembleModelHandler("digits.yaml")))
+
+    Args:
+        file: The ensemble file, YAML or JSON.
+        parameters: Values of ``${name}`` in the file.
+        trust: Folders whose pickles may be loaded without a ``sha256``; the file's own folder where not given.
+        min_batch_size: Rows a batch, at least, as far as there are any.
+        max_batch_size: Rows a batch, at most.
+
+    Raises:
+        InvalidEnsemble: The file is wrong; everything that is wrong is reported at once.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        parameters: Mapping[str, str] | None = None,
+        trust: Sequence[str] | None = None,
+        min_batch_size: int = 64,
+        max_batch_size: int = DEFAULT_BATCH_SIZE,
+    ) -> None:
+        super().__init__(min_batch_size=min(min_batch_size, max_batch_size), max_batch_size=max_batch_size)
+        graph = graph_of_file(file, parameters=parameters, trust=trust)
+        (stage,) = plan(graph).stages
+        added = tuple(name for name, _ in graph.outputs)
+        inputs = tuple((name, name, type_) for name, type_ in graph.spec.inputs)
+        self._code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ObjectRows((), added))
+
+    def load_model(self) -> LoadedStage:
+        """Loads every member of the ensemble."""
+        return LoadedStage(self._code, KINDS)
+
+    def run_inference(
+        self, batch: Sequence[Any], model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+    ) -> Iterable[Any]:
+        """Scores a batch of rows; gives one result a row, in order."""
+        return _results(self._code, batch, model.score(batch))
+
+    def get_num_bytes(self, batch: Sequence[Any]) -> int:
+        """The nodes count the bytes of their columns; Beam would pickle the batch to count it."""
+        return 0
+
+    def get_metrics_namespace(self) -> str:
+        """The ensemble's name; nodes write theirs below it."""
+        return self._code.ensemble
+
+
+def _results(code: StageCode, batch: Sequence[Any], scored: ScoredColumns) -> Iterator[Any]:
+    inferences: list[Any] = [None] * len(batch)
+    answers = code.form.extend([beam.Row()] * len(scored.rows), scored.added)
+    for at, answer in zip(scored.rows.tolist(), answers, strict=True):
+        inferences[at] = answer
+    for failure in scored.failures:
+        error = failure.error
+        inferences[failure.index] = InferenceError(failure.node, error.code, error.message, error.stack)
+    results = zip(batch, inferences, strict=True)
+    return (base.PredictionResult(example, inference, code.ensemble) for example, inference in results)
