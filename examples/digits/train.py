@@ -1,7 +1,7 @@
 """Trains the three members of the digits ensemble and writes the held-out images.
 
-scikit-learn's handwritten digits, 1,797 real images of 8 x 8 pixels, are split once and for all; every run gives the
-same models.
+scikit-learn's handwritten digits, 1,797 real images of 8 x 8 pixels, are split once and for all; every run
+gives the same models.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The kinds of node that make one answer of many: one file a family, and the table of them in ``registry``."""
+"""The kinds of node that make one answer of many: one file a family, and their table in ``registry``."""

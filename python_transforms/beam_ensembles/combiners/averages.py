@@ -1,4 +1,4 @@
-"""``mean`` and ``weighted_mean``: the average of numbers or tensors, as scikit-learn's VotingRegressor takes it."""
+"""``mean`` and ``weighted_mean``: the average of numbers or tensors, as in scikit-learn's VotingRegressor."""
 
 from __future__ import annotations
 
@@ -37,13 +37,12 @@ class MeanKind:
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        assert node.spec.inputs is not None
-        return Average(node.spec.inputs.columns, weights_of(node), node.outputs)
+        return Average(node.spec.columns, weights_of(node), node.outputs)
 
 
 def _average_type(node: NodeView) -> Type | None:
     found: Type | None = None
-    for index, column in enumerate(node.spec.inputs.columns if node.spec.inputs is not None else ()):
+    for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is None:
             continue
@@ -63,7 +62,8 @@ def _average_type(node: NodeView) -> Type | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Average:
-    """Averages its members in the order of operations of ``VotingRegressor.predict``, so that values are equal.
+    """Averages its members in the order of operations of ``VotingRegressor.predict``, so that values are
+    equal.
 
     Attributes:
         members: The members' columns.

@@ -1,4 +1,4 @@
-"""What the two votes have in common: what they give (``label``, ``confidence``, ``probabilities``) and as what type."""
+"""What the two votes give, and as what type: ``label``, ``confidence``, ``probabilities``."""
 
 from __future__ import annotations
 
@@ -57,15 +57,16 @@ class Ballot:
             labels: The classes in that order, ``[k]``.
         """
         winners = np.argmax(shares, axis=1)
-        values = {
-            "label": lambda: labels[winners],
-            "confidence": lambda: np.take_along_axis(shares, winners[:, None], axis=1)[:, 0],
-            "probabilities": lambda: shares,
-        }
-        return {
-            column: values[port]().astype(dtype_of(self.types[column]) or object, copy=False)
-            for column, port in self.ports.items()
-        }
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for column, port in self.ports.items():
+            if port == "label":
+                values = labels[winners]
+            elif port == "confidence":
+                values = shares[np.arange(len(winners)), winners]
+            else:
+                values = shares
+            found[column] = values.astype(dtype_of(self.types[column]) or object, copy=False)
+        return found
 
 
 def label_array(labels: list[Any]) -> np.ndarray[Any, Any]:

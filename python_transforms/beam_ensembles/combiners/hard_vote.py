@@ -56,15 +56,14 @@ class HardVoteKind:
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        assert node.spec.inputs is not None
         labels = node.spec.options.get("labels")
-        return HardVote(node.spec.inputs.columns, weights_of(node), labels, Ballot.of(node))
+        return HardVote(node.spec.columns, weights_of(node), labels, Ballot.of(node))
 
 
 def _label_type(node: NodeView) -> Type | None:
     """Gives the members' type of label, ``string`` or ``int64`` for any whole numbers."""
     found: Type | None = None
-    for index, column in enumerate(node.spec.inputs.columns if node.spec.inputs is not None else ()):
+    for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is None:
             continue

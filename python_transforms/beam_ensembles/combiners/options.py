@@ -30,13 +30,13 @@ def check_weights(node: NodeView, *, required: bool = False) -> None:
     weights = node.option("weights")
     if not isinstance(weights, list):
         return
-    members = len(node.spec.inputs.columns) if node.spec.inputs is not None else None
+    members = len(node.spec.columns)
     wrong = [weight for weight in weights if not _is_weight(weight)]
     if wrong:
         node.problem(
             "bad_weights", "weights", f"{wrong[0]!r} is no weight: a weight is a number of at least 0"
         )
-    elif members is not None and len(weights) != members:
+    elif len(weights) != members:
         node.problem(
             "bad_weights", "weights", f"{len(weights)} weights for {members} members; give one a member"
         )

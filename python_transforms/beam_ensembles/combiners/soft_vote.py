@@ -1,4 +1,4 @@
-"""``soft_vote``: the class with the greatest average probability, as scikit-learn's VotingClassifier takes it."""
+"""``soft_vote``: the class with the greatest average probability, as in scikit-learn's VotingClassifier."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
 from beam_ensembles.combiners.options import WEIGHTS, check_labels, check_members, check_weights, weights_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.types import INT64, Array, Type, dtype_of
+from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 
 class SoftVoteKind:
@@ -46,18 +46,15 @@ class SoftVoteKind:
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        assert node.spec.inputs is not None
-        members = node.spec.inputs.columns
-        width = node.inputs[members[0]]
-        assert isinstance(width, Array) and width.shape is not None
-        labels = node.spec.options.get("labels") or list(range(width.shape[0]))
+        members = node.spec.columns
+        labels = node.spec.options.get("labels") or list(range(_probabilities(node.inputs[members[0]]) or 0))
         return SoftVote(members, weights_of(node), label_array(labels), Ballot.of(node))
 
 
 def _classes(node: NodeView) -> int | None:
-    """Gives how many classes the members have; reports those that have no probabilities, or others as many."""
+    """Gives how many classes the members have; reports those with none, or with another number."""
     classes: int | None = None
-    for index, column in enumerate(node.spec.inputs.columns if node.spec.inputs is not None else ()):
+    for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is None:
             continue
@@ -76,12 +73,9 @@ def _classes(node: NodeView) -> int | None:
 
 
 def _probabilities(type_: Type) -> int | None:
-    dtype = dtype_of(type_)
-    is_vector = isinstance(type_, Array) and type_.shape is not None and len(type_.shape) == 1
-    if not is_vector or dtype is None or dtype.kind != "f":
-        return None
-    assert isinstance(type_, Array) and type_.shape is not None
-    return type_.shape[0]
+    """Gives how many probabilities a row of a type has, or None where it has none."""
+    dtype, shape = dtype_of(type_), row_shape(type_)
+    return shape[0] if dtype is not None and dtype.kind == "f" and len(shape) == 1 else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which of a kind's ports each declared output column takes, and whether its declared type can hold the answer."""
+"""Which of a kind's ports each output column takes, and whether its declared type can hold the answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, row_shape
 
 
 def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
-    """Gives the port of a column: the one it names (``from``), else its own name, else the only port; None if none."""
+    """Gives a column's port: the one it names (``from``), else its own name, else the only one, else None."""
     if output.port is not None:
         return output.port if output.port in ports else None
     if output.column in ports:
@@ -69,15 +69,17 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
 def holds(declared: Type, given: Type) -> bool:
     """Says whether a declared output type can hold a node's answer.
 
-    ``float`` and ``double`` stand for each other, an integer for any other (its values are checked on every batch)
-    and for a ``double``; one value a row may come as a scalar or as a tensor of one.
+    ``float`` and ``double`` stand for each other, an integer for any other (its values are checked on every
+    batch) and for a ``double``; one value a row may come as a scalar or as a tensor of one.
     """
     if isinstance(declared, Array) and declared.shape is None and isinstance(given, Array):
         return holds(declared.element, given.element)
     wanted, found = _element(declared), _element(given)
     if wanted is None or found is None:
         return declared.required() == given.required()
-    alike = row_shape(declared) == row_shape(given) or row_shape(declared) == () and row_shape(given) == (1,)
+    alike = row_shape(declared) == row_shape(given) or (
+        row_shape(declared) == () and row_shape(given) == (1,)
+    )
     return alike and _holds_scalar(wanted, found)
 
 

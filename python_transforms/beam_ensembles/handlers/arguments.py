@@ -1,8 +1,8 @@
 """Columns of a batch -> what a model is called with.
 
-A list of columns is one argument: numbers are joined in order to a matrix ``[N, F]`` (a scalar has width 1); a single
-tensor keeps its shape ``[N, ...]``; a single text or bytes column is itself, ``[N]``. A mapping gives one argument a
-port, each ``[N, ...]``.
+A list of columns is one argument: numbers are joined in order to a matrix ``[N, F]`` (a scalar has width 1);
+a single tensor keeps its shape ``[N, ...]``; a single text or bytes column is itself, ``[N]``. A mapping
+gives one argument a port, each ``[N, ...]``.
 """
 
 from __future__ import annotations
@@ -49,11 +49,8 @@ def shape_text(dims: Sequence[int | None]) -> str:
 
 
 def list_argument(node: NodeView) -> Argument | None:
-    """Checks a node's list of columns as one argument; reports ``type_mismatch`` and gives None where it is none."""
-    inputs = node.spec.inputs
-    if inputs is None:
-        return None
-    parts = [_part(node, index) for index in range(len(inputs.columns))]
+    """Checks a node's columns as one argument; reports ``type_mismatch`` and gives None if they are none."""
+    parts = [_part(node, f"inputs[{index}]", column) for index, column in enumerate(node.spec.columns)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not known:
         return None
@@ -61,7 +58,13 @@ def list_argument(node: NodeView) -> Argument | None:
         only = known[0]
         is_number = only.element in NUMPY_DTYPES and not only.shape
         return dataclasses.replace(only, place="inputs", shape=(1,) if is_number else only.shape)
-    if not all([_is_number(node, part) for part in known]):
+    texts = [part for part in known if part.element not in NUMPY_DTYPES or part.element == "boolean"]
+    for part in texts:
+        text = (
+            f"a {part.element} cannot be listed with other columns: only numbers are joined to one argument"
+        )
+        node.problem("type_mismatch", part.place, text)
+    if texts:
         return None
     element = np.result_type(*(NUMPY_DTYPES[part.element] for part in known))
     name = next(name for name, dtype in NUMPY_DTYPES.items() if dtype == element)
@@ -69,18 +72,15 @@ def list_argument(node: NodeView) -> Argument | None:
 
 
 def named_arguments(node: NodeView) -> dict[str, Argument]:
-    """Checks a node's mapping of columns as an argument a port; those that cannot be one are reported and left out."""
-    inputs = node.spec.inputs
-    if inputs is None or inputs.ports is None:
-        return {}
-    parts = {port: _part(node, index) for index, port in enumerate(inputs.ports)}
+    """Checks a node's mapping of columns as an argument a port; leaves out those that it reports."""
+    ports = (node.spec.inputs.ports if node.spec.inputs is not None else None) or ()
+    named = zip(ports, node.spec.columns, strict=False)
+    parts = {port: _part(node, f"inputs.{port}", column) for port, column in named}
     return {port: part for port, part in parts.items() if part is not None}
 
 
-def _part(node: NodeView, index: int) -> Argument | None:
+def _part(node: NodeView, place: str, column: str) -> Argument | None:
     """Checks one column: numbers, tensors of numbers, text and bytes can be given to a model."""
-    assert node.spec.inputs is not None
-    column, place = node.spec.inputs.columns[index], node.spec.inputs.path(index)
     type_ = node.inputs.get(column)
     if type_ is None:
         return None
@@ -93,17 +93,6 @@ def _part(node: NodeView, index: int) -> Argument | None:
     wanted = "a number, a tensor such as array<double>[4], a text or bytes"
     node.problem("type_mismatch", place, f"'{column}' is {type_}; a model takes {wanted}")
     return None
-
-
-def _is_number(node: NodeView, part: Argument) -> bool:
-    if part.element in NUMPY_DTYPES and part.element != "boolean":
-        return True
-    node.problem(
-        "type_mismatch",
-        part.place,
-        f"a {part.element} cannot stand in a list with other columns: only numbers are joined to one argument",
-    )
-    return False
 
 
 def join(columns: Columns, names: Sequence[str]) -> Values:
@@ -127,8 +116,8 @@ def _flat(column: Values) -> Values:
 def can_cast(found: str, wanted: str) -> bool:
     """Says whether an argument's values may be cast into a model's type without being asked.
 
-    Whole numbers into wider ones and ``float`` and ``double`` into each other; never a fraction into a whole number, nor
-    text into a number.
+    Whole numbers into wider ones and ``float`` and ``double`` into each other; never a fraction into a whole
+    number, nor text into a number.
     """
     if found == wanted:
         return True

@@ -1,12 +1,13 @@
 """Imports Beam's inference modules without what they pull in needlessly. Written for Beam 2.77.
 
-``apache_beam.ml.inference.base`` imports ``model_manager``, and that imports torch wherever it is installed: seconds
-and hundreds of megabytes for a class that only multi-model handlers use. Beam guards that import, so it is enough to
-let it fail; Beam imports the manager again where it is needed. The same guard drops ``resource``, without which
-``model_byte_size`` is always 0: it is put back.
+``apache_beam.ml.inference.base`` imports ``model_manager``, and that imports torch wherever it is installed:
+seconds and hundreds of megabytes for a class that only multi-model handlers use. Beam guards that import, so
+it is enough to let it fail; Beam imports the manager again where it is needed. The same guard drops
+``resource``, without which ``model_byte_size`` is always 0: it is put back.
 
-``xgboost_inference`` imports ``datatable``, which has no wheel for current Pythons, for the annotations of one handler
-that is not used here: an empty stand-in takes its place while it is imported, where the real one is missing.
+``xgboost_inference`` imports ``datatable``, which has no wheel for current Pythons, for the annotations of
+one handler that is not used here: an empty stand-in takes its place while it is imported, where the real one
+is missing.
 
 Every module of this project that needs one of Beam's inference modules gets it here, first.
 """

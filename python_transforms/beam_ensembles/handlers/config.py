@@ -1,4 +1,4 @@
-"""A node's ``config``: the keyword arguments of Beam's own handler, and which of them a fused stage can honour."""
+"""A node's ``config``: the keyword arguments of Beam's own handler, and which of them can be honoured."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ REFUSED: Final[Mapping[str, str]] = {
     "max_batch_duration_secs": f"{_ROWS_COME_TOGETHER}, a bundle's; leave it out",
     "max_batch_weight": f"{_ROWS_COME_TOGETHER}; use 'max_batch_size'",
     "element_size_fn": "a function cannot be written in a file; use 'max_batch_size'",
-    "batch_length_fn": "a function cannot be written in a file; rows are never sorted by length",
+    "batch_length_fn": "a function cannot be written in a file; use 'max_batch_size'",
     "batch_bucket_boundaries": "rows are never sorted by length; use 'max_batch_size'",
-    "large_model": "the nodes of a stage are loaded once a worker process; limit the worker processes instead",
-    "model_copies": "the nodes of a stage are loaded once a worker process; start more worker processes instead",
+    "large_model": "a stage is loaded once a worker process; limit the worker processes instead",
+    "model_copies": "a stage is loaded once a worker process; start more worker processes instead",
     "inference_fn": "a function cannot be written in a file; 'method' says what is called",
 }
-"""Arguments that every handler of Beam takes and that a fused stage cannot honour, with what to do instead."""
+"""Arguments of every handler of Beam that a fused stage cannot honour, with what to do instead."""
 
 
 def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapping[str, str]) -> None:
@@ -80,7 +80,7 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
                 "unknown_option", place, f"unknown argument '{name}'{nearest(name, honoured)} ({allowed})"
             )
         elif not honoured[name].is_valid(value):
-            node.problem("bad_option", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
+            node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
 
 
 def batch_limit(node: CheckedNode) -> int | None:

@@ -1,8 +1,8 @@
 """A model behind Beam's own handler, called with a whole batch at once.
 
-Beam's handlers take a list of examples and pair each with its prediction, which costs more than many models. Their
-``inference_fn`` is the seam: here the list holds one example, the batch, and the function calls the model on it. Loading,
-environment variables and the check of ``inference_args`` are Beam's.
+Beam's handlers take a list of examples and pair each with its prediction, which costs more than many models.
+Their ``inference_fn`` is the seam: here the list holds one example, the batch, and the function calls the
+model on it. Loading, environment variables and the check of ``inference_args`` are Beam's.
 """
 
 from __future__ import annotations
@@ -85,9 +85,8 @@ def load(node: CheckedNode, make: Callable[[str], Any]) -> tuple[Any, Any]:
     except EnsembleError:
         raise
     except Exception as exc:  # a model's file can fail to load in any way
-        raise EnsembleError(
-            f"{node.spec.path('uri')}: cannot load '{node.uri}' as {node.spec.target}: {type(exc).__name__}: {exc}"
-        ) from exc
+        what = f"cannot load '{node.uri}' as {node.spec.target}"
+        raise EnsembleError(f"{node.spec.path('uri')}: {what}: {type(exc).__name__}: {exc}") from exc
 
 
 def inference_args(node: CheckedNode) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Reads what an ONNX model takes and gives, without onnx and without its weights.
 
-Field numbers are those of ``onnx.proto`` (ModelProto.graph is 7, GraphProto.initializer 5, input 11, output 12).
+Field numbers are those of ``onnx.proto`` (ModelProto.graph is 7, GraphProto.initializer 5, input 11, output
+12).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Port:
     Attributes:
         name: Its name.
         element: The type of its values, or None where it is no tensor of a type that an ensemble file knows.
-        dims: Its shape with the leading dimension of the rows; a length that is not fixed is None; None altogether
-            where the graph does not say.
+        dims: Its shape with the leading dimension of the rows; a length that is not fixed is None; None
+            altogether where the graph does not say.
     """
 
     name: str

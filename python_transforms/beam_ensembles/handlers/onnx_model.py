@@ -6,12 +6,14 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values, join, list_argument, named_arguments
+from beam_ensembles.handlers.arguments import Values, join
 from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, Accepted, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature, read_signature
@@ -23,7 +25,7 @@ SESSION_OPTIONS: Final = (
     "enable_cpu_mem_arena", "enable_mem_pattern", "inter_op_num_threads", "intra_op_num_threads",
     "log_severity_level", "use_deterministic_compute",
 )  # fmt: skip
-"""The attributes of onnxruntime's SessionOptions that ``session_options`` may set: plain numbers and truth values."""
+"""What ``session_options`` may set of onnxruntime's SessionOptions: plain numbers and truth values."""
 
 
 def _is_names(value: Any) -> bool:
@@ -38,7 +40,9 @@ def _is_session_options(value: Any) -> bool:
 
 CONFIG_HONOURED: Final = {
     **HONOURED,
-    "providers": Accepted("a list of onnxruntime's execution providers, the first that works is taken", _is_names),
+    "providers": Accepted(
+        "a list of onnxruntime's execution providers, the first that works is taken", _is_names
+    ),
     "provider_options": Accepted(
         "a list of mappings, one a provider",
         lambda value: isinstance(value, list) and all(isinstance(one, Mapping) for one in value),
@@ -69,9 +73,7 @@ class OnnxKind:
                 signature = read_signature(path)
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}")
-                place = None
-        is_readable = place is not None
-        return check_signature(node, signature, types_are_needed=is_readable)
+        return check_signature(node, signature)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the graph and compares the node with it once more: the file may have been far away before."""
@@ -100,8 +102,10 @@ class OnnxKind:
         )
 
 
-def _call(names: list[str], session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
-    """Beam's ``inference_fn``: the batch is one mapping of all inputs, the answer one mapping of all outputs."""
+def _call(
+    names: list[str], session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None
+) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is one mapping of inputs, the answer one mapping of outputs."""
     return [dict(zip(names, session.run(names, {**batch[0], **(inference_args or {})}), strict=True))]
 
 
@@ -111,15 +115,14 @@ def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, A
 
 def _compare(node: CheckedNode, signature: Signature) -> None:
     problems: list[Problem] = []
-    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature, types_are_needed=False)
+    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
     if problems:
         raise InvalidEnsemble(problems)
 
 
 def _feeder(node: CheckedNode, signature: Signature) -> Callable[[Columns], Mapping[str, Values]]:
     """Gives the function that makes the graph's inputs of the node's columns."""
-    assert node.spec.inputs is not None
-    columns, ports = node.spec.inputs.columns, node.spec.inputs.ports
+    columns, ports = node.spec.columns, node.spec.inputs.ports if node.spec.inputs is not None else None
     given = {port.name: port for port in signature.inputs}
     if ports is not None:
         pairs = [(given[port], column) for port, column in zip(ports, columns, strict=True)]
@@ -138,8 +141,6 @@ def _fit(values: Values, port: Port) -> Values:
 
 
 def _extra_feeds(node: CheckedNode, signature: Signature) -> dict[str, Any]:
-    import numpy as np
-
     dtypes = {port.name: NUMPY_DTYPES.get(port.element or "") for port in signature.inputs}
     return {name: np.asarray(value, dtypes.get(name)) for name, value in member.inference_args(node).items()}
 
@@ -159,7 +160,7 @@ def _dims(shape: Sequence[Any] | None) -> tuple[int | None, ...] | None:
 
 
 def _providers(ort: Any) -> list[str]:
-    """Gives the execution providers of Beam's handler that this onnxruntime has: it warns of those it lacks."""
+    """Gives the providers of Beam's handler that this onnxruntime has: it warns of those that it lacks."""
     available = ort.get_available_providers()
     return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
 
@@ -170,5 +171,7 @@ def _session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
         try:
             setattr(options, name, value)
         except (TypeError, RuntimeError) as exc:
-            raise EnsembleError(f"config.session_options.{name}: onnxruntime does not take {value!r}: {exc}") from exc
+            raise EnsembleError(
+                f"config.session_options.{name}: onnxruntime does not take {value!r}: {exc}"
+            ) from exc
     return options

@@ -12,26 +12,18 @@ from beam_ensembles.handlers.onnx_graph import Port, Signature
 from beam_ensembles.types import Array, Scalar, Type, row_shape
 
 
-def check_signature(
-    node: NodeView, signature: Signature | None, *, types_are_needed: bool
-) -> Mapping[str, Type | None]:
+def check_signature(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:
     """Checks a node's inputs and outputs and settles its types.
 
     Args:
         node: The node.
         signature: What the graph takes and gives; None where it is not known.
-        types_are_needed: Whether an output without a type is a problem: it is not where the signature would have
-            given it but for a problem that was reported.
 
     Returns:
         The type of each output column; None where it is not known.
     """
     _check_inputs(node, signature)
-    found = _outputs(node, signature)
-    settled = settle(node, "signature_mismatch", found)
-    if types_are_needed:
-        _check_types(node, signature)
-    return settled
+    return settle(node, "signature_mismatch", _outputs(node, signature))
 
 
 def _check_inputs(node: NodeView, signature: Signature | None) -> None:
@@ -49,7 +41,9 @@ def _check_inputs(node: NodeView, signature: Signature | None) -> None:
     given = {port.name: port for port in signature.inputs}
     for index, name in enumerate(inputs.ports):
         if name not in given:
-            text = f"the model has no input '{name}'{nearest(name, given)} Its inputs: {listed(list(given))}"
+            text = (
+                f"the model has no input '{name}' (its inputs: {listed(list(given))}){nearest(name, given)}"
+            )
             node.problem("unknown_port", inputs.path(index), text)
         elif name in arguments:
             _check_argument(node, given[name], arguments[name])
@@ -65,16 +59,20 @@ def _check_list(node: NodeView, signature: Signature, argument: Argument | None)
     if len(ports) != 1:
         names = [port.name for port in ports]
         example = ", ".join(f"{name}: column" for name in names[:3])
-        text = f"a list is one argument, but the model takes {len(names)} ({listed(names)}): name them, {{{example}}}"
+        text = f"the model takes {len(names)} inputs ({listed(names)}): name them, {{{example}}}"
         node.problem("signature_mismatch", "inputs", text)
     elif argument is not None:
         _check_argument(node, ports[0], argument)
 
 
 def _check_argument(node: NodeView, port: Port, argument: Argument) -> None:
-    wanted = f"{port.element or 'values that are no tensor'} {'' if port.dims is None else shape_text(port.dims)}"
+    wanted = (
+        f"{port.element or 'values that are no tensor'} {'' if port.dims is None else shape_text(port.dims)}"
+    )
     if port.dims is not None and port.dims[:1] not in ((None,), ()):
-        text = f"the model's '{port.name}' takes exactly {port.dims[0]} rows at a time; export it for any number"
+        text = (
+            f"the model's '{port.name}' takes exactly {port.dims[0]} rows at a time; export it for any number"
+        )
         node.problem("signature_mismatch", argument.place, text)
     elif port.element is None or not can_cast(argument.element, port.element):
         hint = _cast_hint(argument.element, port.element)
@@ -108,21 +106,11 @@ def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | No
     declared = {output.column: output.type for output in node.spec.outputs}
     for column, name in columns.items():
         if ports[name].element is None or ports[name].dims == ():
-            text = f"the model's '{name}' is no tensor with a row each (skl2onnx: options={{'zipmap': False}})"
+            text = (
+                f"the model's '{name}' is no tensor with a row each (skl2onnx: options={{'zipmap': False}})"
+            )
             node.problem("signature_mismatch", f"outputs.{column}", text)
     return {column: _type(ports[name], declared[column]) for column, name in columns.items()}
-
-
-def _check_types(node: NodeView, signature: Signature | None) -> None:
-    """Reports columns whose type is neither declared nor known from the graph."""
-    names = () if signature is None else tuple(port.name for port in signature.outputs)
-    ports = {port.name: port for port in signature.outputs} if signature is not None else {}
-    for output in node.spec.outputs:
-        port = ports.get(output.port or (output.column if output.column in names else "".join(names[:1])))
-        is_unknown = signature is None or (port is not None and port.element is not None and _type(port, None) is None)
-        if output.type is None and is_unknown:
-            text = f"the model does not say the type of '{output.column}'; declare it, such as {output.column}: double"
-            node.problem("missing_type", f"outputs.{output.column}", text)
 
 
 def _type(port: Port, declared: Type | None) -> Type | None:

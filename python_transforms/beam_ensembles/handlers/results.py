@@ -26,8 +26,8 @@ def to_column(answer: Any, type_: Type, rows: int, name: str) -> Values:
         The column: numbers with the type's dtype and shape ``[N, ...]``, everything else as objects.
 
     Raises:
-        NodeError: ``misaligned`` where there are not as many items as rows; ``bad_output`` where shape or values are
-            not those of the type.
+        NodeError: ``misaligned`` where there are not as many items as rows; ``bad_output`` where shape or
+            values are not those of the type.
     """
     found = _array(answer, name)
     if found.ndim == 0 or len(found) != rows:

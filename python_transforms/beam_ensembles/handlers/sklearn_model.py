@@ -72,12 +72,11 @@ class SklearnKind:
         problems = _disagreements(node, model, method)
         if problems:
             raise InvalidEnsemble(problems)
-        names = node.spec.inputs.columns if node.spec.inputs is not None else ()
         return member.BeamMember(
             handler,
             model,
             member.inference_args(node),
-            read=lambda columns: matrix(columns, names),
+            read=lambda columns: matrix(columns, node.spec.columns),
             write=functools.partial(_columns, node),
         )
 
@@ -102,11 +101,8 @@ def _format(options: Mapping[str, Any], uri: str) -> str:
 def _check_format(node: NodeView) -> None:
     uri = str(node.option("uri"))
     if node.option("format") is None and not uri.endswith((".joblib", ".pkl", ".pickle")):
-        node.problem(
-            "unknown_format",
-            "uri",
-            f"'{uri}' ends neither in .joblib nor in .pkl or .pickle; say 'format: joblib' or 'format: pickle'",
-        )
+        text = f"'{uri}' ends neither in .joblib nor in .pkl or .pickle; say {' or '.join(FORMATS)}"
+        node.problem("missing_key", "format", text)
 
 
 def _check_one_argument(node: NodeView) -> None:
@@ -121,20 +117,14 @@ def _check_one_argument(node: NodeView) -> None:
 
 def _declared(node: NodeView, column: str, declared: Type | None) -> Type | None:
     """Gives a column's declared type where the method can give it."""
-    method = _method(node)
+    method, place = _method(node), f"outputs.{column}"
     if declared is None:
         example = '"array<double>[10]"' if method in ("predict_proba", "transform") else "double"
-        node.problem(
-            "missing_type",
-            f"outputs.{column}",
-            f"what a scikit-learn model gives is not known before it is loaded; declare a type: {column}: {example}",
-        )
+        text = f"a scikit-learn model is not read before it is loaded; declare a type: {column}: {example}"
+        node.problem("missing_type", place, text)
     elif method == "predict_proba" and not _is_probabilities(declared):
-        node.problem(
-            "signature_mismatch",
-            f"outputs.{column}",
-            f"'{column}' is declared {declared}, but predict_proba gives one number a class: array<double>[classes]",
-        )
+        text = f"'{column}' is declared {declared}, but predict_proba gives array<double>[number of classes]"
+        node.problem("signature_mismatch", place, text)
         return None
     return declared
 
@@ -148,8 +138,7 @@ def _disagreements(node: CheckedNode, model: Any, method: str) -> list[Problem]:
     found: list[tuple[str, str]] = []
     if not hasattr(model, method):
         found.append(("method", f"this {type(model).__name__} has no {method}"))
-    columns = node.spec.inputs.columns if node.spec.inputs is not None else ()
-    width, wanted = numeric_width(node.inputs, columns), getattr(model, "n_features_in_", None)
+    width, wanted = numeric_width(node.inputs, node.spec.columns), getattr(model, "n_features_in_", None)
     if width is not None and wanted is not None and width != wanted:
         found.append(
             ("inputs", f"the model was trained on {wanted} features, the columns of the node hold {width}")

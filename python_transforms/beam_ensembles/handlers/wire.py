@@ -1,4 +1,5 @@
-"""Reads protocol buffers off the wire without their schema: enough to look into a model without its framework.
+"""Reads protocol buffers off the wire without their schema: enough to look into a model without its
+framework.
 
 A message is a run of fields: a key (field number and wire type) and a value. Fields that nobody asked for are
 skipped by their length, so that weights of gigabytes are never read.
@@ -18,8 +19,8 @@ _FIXED32: Final = 5
 class Buffer(Protocol):
     """Bytes that can be indexed and sliced: ``bytes``, or a file mapped to memory."""
 
-    def __len__(self) -> int: ...  # noqa: D105
-    def __getitem__(self, at: int, /) -> int: ...  # noqa: D105
+    def __len__(self) -> int: ...
+    def __getitem__(self, at: int, /) -> int: ...
 
 
 class WireError(ValueError):
@@ -35,8 +36,8 @@ def fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]
         end: The byte after its last.
 
     Yields:
-        The field's number and where its value is: the first and the byte after the last of text, bytes or a message;
-        for a number the number itself and -1.
+        The field's number and where its value is: the first and the byte after the last of text, bytes or a
+        message; for a number the number itself and -1.
 
     Raises:
         WireError: The bytes are no message.

@@ -1,7 +1,8 @@
-"""Reads what an XGBoost model takes and gives, from its JSON or UBJSON file, without xgboost and without its trees.
+"""Reads what an XGBoost model takes and gives, from its JSON or UBJSON file, without xgboost and without its
+trees.
 
-XGBoost writes the keys of an object in order, so that the model's parameters and objective stand behind the trees, at
-the end of the file: only that is read.
+XGBoost writes the keys of an object in order, so that the model's parameters and objective stand behind the
+trees, at the end of the file: only that is read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Header:
 
     Attributes:
         features: How many features it takes.
-        classes: ``num_class``: how many classes it tells apart; 0 where that is not said (two classes, or none).
+        classes: ``num_class``: how many classes it tells apart; 0 where that is not said (two classes, or
+            none).
         targets: How many values it predicts at once.
         objective: What it was trained for, such as ``multi:softprob``.
     """
@@ -53,7 +55,9 @@ def read_header(path: str) -> Header:
         tail = file.read()
     at = tail.rfind(_PARAMS)
     if not starts_right or at < 0:
-        raise HeaderError("the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')")
+        raise HeaderError(
+            "the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
+        )
     return _header(tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
 
 

@@ -55,22 +55,14 @@ class XgboostKind:
         _check_one_argument(node)
         _check_method(node)
         check_ports(node, [_method(node)])
+        header = None
         path = None if place is None else local_path(place)
-        if path is None:
-            return self._without_header(node, is_readable=place is not None)
-        try:
-            header = read_header(path)
-        except (HeaderError, OSError) as exc:
-            node.problem("bad_model_file", "uri", f"'{path}': {exc}")
-            return self._without_header(node, is_readable=False)
+        if path is not None:
+            try:
+                header = read_header(path)
+            except (HeaderError, OSError) as exc:
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         return _against_header(node, header)
-
-    @staticmethod
-    def _without_header(node: NodeView, *, is_readable: bool) -> Mapping[str, Type | None]:
-        list_argument(node)
-        if is_readable:
-            _check_types(node)
-        return settle(node, "signature_mismatch", {})
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model and compares its number of features with the node."""
@@ -87,12 +79,11 @@ class XgboostKind:
             ),
         )
         _check_features(node, model)
-        names = node.spec.inputs.columns if node.spec.inputs is not None else ()
         return member.BeamMember(
             handler,
             model,
             member.inference_args(node),
-            read=lambda columns: matrix(columns, names),
+            read=lambda columns: matrix(columns, node.spec.columns),
             write=functools.partial(_columns, node),
         )
 
@@ -150,32 +141,26 @@ def _check_method(node: NodeView) -> None:
             f"a {_model_class(node)} has no predict_proba; say 'model_class: XGBClassifier', "
             "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
         )
-        node.problem("bad_option", "method", text)
+        node.problem("bad_value", "method", text)
 
 
-def _check_types(node: NodeView) -> None:
-    for output in node.spec.outputs:
-        if output.type is None:
-            text = f"the model cannot be read from here; declare the type, such as {output.column}: float"
-            node.problem("missing_type", f"outputs.{output.column}", text)
-
-
-def _against_header(node: NodeView, header: Header) -> Mapping[str, Type | None]:
+def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type | None]:
+    """Compares a node with the model's header, where there is one, and settles its types."""
     argument = list_argument(node)
     if argument is not None and argument.element not in NUMPY_DTYPES:
         text = f"an XGBoost model takes numbers, the node gives {argument.element}"
         node.problem("type_mismatch", argument.place, text)
-    elif argument is not None and argument.width != header.features:
+    elif argument is not None and header is not None and argument.width != header.features:
         text = f"the model takes {header.features} features, the columns of the node hold {argument.width}"
         node.problem("signature_mismatch", argument.place, text)
+    if header is None:
+        return settle(node, "signature_mismatch", {})
     if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
         text = f"the model was trained for {header.objective}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
     answer = answer_type(header, _model_class(node), _method(node))
     if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
         answer = None
-    if answer is None:
-        _check_types(node)
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
 
 
@@ -194,8 +179,7 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
 
 def _check_features(node: CheckedNode, model: Any) -> None:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    columns = node.spec.inputs.columns if node.spec.inputs is not None else ()
-    width, wanted = numeric_width(node.inputs, columns), booster.num_features()
+    width, wanted = numeric_width(node.inputs, node.spec.columns), booster.num_features()
     if width != wanted:
         text = f"the model takes {wanted} features, the columns of the node hold {width}"
         raise InvalidEnsemble([Problem(node.spec.path("inputs"), "signature_mismatch", text)])

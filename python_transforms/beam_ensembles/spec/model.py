@@ -66,6 +66,11 @@ class NodeSpec:
     outputs: tuple[OutputSpec, ...]
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return self.inputs.columns if self.inputs is not None else ()
+
     def path(self, *keys: str) -> str:
         """Gives the place of something below this node: ``path("uri")`` is ``nodes.forest.uri``."""
         return ".".join(("nodes", self.name, *keys))
