@@ -1,0 +1,75 @@
+# Everything that one does with a checkout. A fresh machine needs git, make and python3 (3.11 to 3.13) with venv.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON := .venv/bin/python
+# Runs a command with the Go, the JDK and the Maven that setup found.
+TOOL := $(PYTHON) -m scripts.tool
+MVN := mvn --batch-mode --no-transfer-progress
+UV_COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links
+
+.PHONY: help
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 28
+
+.PHONY: setup
+setup: ## Install what is needed: .venv, Go, a JDK with Maven, Prism
+	@python3 -m scripts.setup
+
+.PHONY: demo
+demo: setup ## Train three models, call their ensemble from Python, Go and Java, compare the answers
+	@$(PYTHON) -m scripts.demo
+
+.PHONY: test
+test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
+	@$(MAKE) --no-print-directory test-integration
+
+.PHONY: lint
+lint: ## Format, lint, types and import contracts of the Python code
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	.venv/bin/lint-imports
+
+.PHONY: test-python
+test-python: ## Python's unit tests
+	$(PYTHON) -m pytest tests/unit
+
+.PHONY: test-go
+test-go: ## Go's format, vet and unit tests
+	$(TOOL) --in go_examples go vet ./...
+	$(TOOL) --in go_examples go test ./...
+
+.PHONY: test-java
+test-java: ## Java's format, warnings and unit tests
+	$(TOOL) --in java_examples $(MVN) verify
+
+.PHONY: test-integration
+test-integration: ## Tests of all languages with the real service on real Prism
+	$(PYTHON) -m scripts.integration
+
+.PHONY: bench
+bench: setup ## Measure throughput and start-up; writes build/bench.json
+	$(PYTHON) -m tests.benchmarks
+
+.PHONY: fmt
+fmt: ## Format the code of all languages
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+	$(TOOL) --in go_examples gofmt -l -w .
+	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
+
+.PHONY: lock
+lock: ## Pin the newest allowed versions of all Python requirements, with hashes
+	$(UV_COMPILE) --upgrade requirements/uv.in -o requirements/uv.txt
+	$(UV_COMPILE) --upgrade requirements/go.in -o requirements/go.txt
+	$(UV_COMPILE) --upgrade pyproject.toml --extra all --extra dev -o requirements/dev.txt
+
+.PHONY: clean
+clean: ## Remove what was built; keeps .venv
+	rm -rf build dist java_examples/target java_examples/*/target examples/*/models

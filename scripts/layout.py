@@ -1,0 +1,26 @@
+"""Where things are in a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ROOT / "requirements"
+GO_MODULE = ROOT / "go_examples"
+MAVEN_PROJECT = ROOT / "java_examples"
+DIGITS = ROOT / "examples" / "digits"
+
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+UV = VENV / "bin" / "uv"
+
+BUILD = ROOT / "build"
+LOGS = BUILD / "logs"
+TOOLS = BUILD / "tools"
+DEMO = BUILD / "demo"
+PRISM = TOOLS / "prism"
+
+
+def relative(path: Path) -> str:
+    """Gives ``path`` as a person in the checkout would type it."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)

@@ -1,0 +1,39 @@
+"""``python -m scripts.tool [--in FOLDER] COMMAND…``: runs a command with the toolchains that setup found."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+
+from scripts import toolchains
+from scripts.steps import Missing
+from scripts.toolchains import go, java
+
+_REQUIRED = {"go": go.require, "java": java.require, "mvn": java.require}
+
+
+def main() -> int:
+    """Becomes the command; gives an exit code only where it cannot be run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--in", dest="folder", default=".", help="folder to run it in")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="the command and its arguments")
+    args = parser.parse_args()
+    name = args.command[0] if args.command else parser.error("which command?")
+    try:
+        _REQUIRED.get(name, str)()
+    except Missing as exc:
+        print(f"{name}: {exc}", file=sys.stderr)
+        return 1
+    env = toolchains.environment()
+    path = shutil.which(name, path=env["PATH"])
+    if path is None:
+        print(f"{name}: not found", file=sys.stderr)
+        return 1
+    os.chdir(args.folder)
+    os.execve(path, args.command, env)  # noqa: S606 (a shell is what we do not want)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

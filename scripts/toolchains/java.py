@@ -1,0 +1,84 @@
+"""Java: a JDK and Maven of the machine; as root on Debian and Ubuntu, installed from its packages."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+from pathlib import Path
+
+from scripts.shell import log_path, output, run
+from scripts.steps import Missing
+
+OLDEST = 17
+_HOW = f"a JDK, {OLDEST} or newer, and Maven are needed: apt-get install openjdk-{OLDEST}-jdk-headless maven"
+
+
+@dataclasses.dataclass(frozen=True)
+class Jdk:
+    """A Java development kit."""
+
+    home: Path
+    version: int
+
+
+def find_jdk() -> Jdk | None:
+    """Gives a JDK that is new enough: JAVA_HOME's, or the one whose javac is on the path."""
+    on_path = shutil.which("javac")
+    homes = [os.environ.get("JAVA_HOME"), str(Path(on_path).resolve().parent.parent) if on_path else None]
+    for home in filter(None, homes):
+        found = re.search(r"javac (\d+)", output([Path(home) / "bin" / "javac", "-version"]) or "")
+        if found is not None and int(found[1]) >= OLDEST:
+            return Jdk(Path(home), int(found[1]))
+    return None
+
+
+def environment() -> dict[str, str]:
+    """Gives the environment in which ``java`` and ``mvn`` use the JDK found here."""
+    jdk = find_jdk()
+    if jdk is None:
+        return dict(os.environ)
+    path = os.pathsep.join([str(jdk.home / "bin"), os.environ.get("PATH", os.defpath)])
+    return {**os.environ, "JAVA_HOME": str(jdk.home), "PATH": path}
+
+
+def install() -> str:
+    """Makes sure that there are a JDK and Maven.
+
+    Raises:
+        Missing: there are not, and only a person with root's rights can change that.
+    """
+    no_jdk, no_maven = find_jdk() is None, shutil.which("mvn") is None
+    if no_jdk or no_maven:
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            raise Missing(_HOW)
+        log = log_path("java")
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        run(["apt-get", "update"], log=log, env=env)
+        packages = [*([_jdk_package()] if no_jdk else []), *(["maven"] if no_maven else [])]
+        run(["apt-get", "install", "-y", "--no-install-recommends", *packages], log=log, env=env)
+    return require()
+
+
+def require() -> str:
+    """Gives the versions of the JDK and of Maven in words.
+
+    Raises:
+        Missing: one is not there; says how to get it.
+    """
+    jdk, maven = find_jdk(), shutil.which("mvn")
+    if jdk is None or maven is None:
+        raise Missing(_HOW)
+    version = re.search(r"Apache Maven (\S+)", re.sub(r"\x1b\[[0-9;]*m", "", output([maven, "-v"]) or ""))
+    return f"java {jdk.version}, maven {version[1] if version else 'of unknown version'}"
+
+
+def _jdk_package() -> str:
+    """Gives the oldest JDK that will do of those that this distribution has."""
+    names = output(["apt-cache", "search", "--names-only", "^openjdk-[0-9]+-jdk-headless$"]) or ""
+    versions = sorted(int(number) for number in re.findall(r"^openjdk-(\d+)-", names, re.MULTILINE))
+    enough = [version for version in versions if version >= OLDEST]
+    if not enough:
+        raise Missing(f"{_HOW}; this distribution has no such JDK")
+    return f"openjdk-{enough[0]}-jdk-headless"
