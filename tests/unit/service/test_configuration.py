@@ -1,0 +1,97 @@
+"""The configuration row, decoded by its own schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from apache_beam.coders.row_coder import RowCoder
+from apache_beam.portability.api import external_transforms_pb2
+from apache_beam.transforms.external import ExplicitSchemaTransformPayloadBuilder
+from apache_beam.typehints.schemas import named_tuple_from_schema
+
+from beam_ensembles.transforms import RUN_ENSEMBLE
+from beam_ensembles_service.configuration import decode_configuration
+from beam_ensembles_service.discovery import discover
+from beam_ensembles_service.policy import RequestRefused
+from tests.support.expansion_requests import payload_of, schema
+
+WHOLE = {
+    "spec": "ensemble: x",
+    "parameters": {"k": "v", "größe": "1"},
+    "pass_through": ["a", "b"],
+    "error_handling": {"output": "errors"},
+    "output_schema": b"\x00\xff",
+}
+
+
+def test_only_the_fields_that_were_sent_are_there() -> None:
+    assert decode_configuration(payload_of(WHOLE)) == WHOLE
+
+
+def test_a_client_that_sends_every_field_sends_nulls_for_the_rest() -> None:
+    config_schema = discover().schema_transform_configs[RUN_ENSEMBLE].config_schema
+    payload = ExplicitSchemaTransformPayloadBuilder(RUN_ENSEMBLE, config_schema, **WHOLE).build()
+    assert decode_configuration(payload) == WHOLE
+
+
+def test_lists_of_rows_and_maps_of_lists_are_plain_values() -> None:
+    config_schema = schema("nested", a="array<row<x: int64, y: string?>>", b="map<string,array<double>>")
+    row_type: Any = named_tuple_from_schema(config_schema)
+    inner: Any = row_type.__annotations__["a"].__args__[0]
+    row = row_type([inner(1, "p"), inner(2, None)], {"k": [1.0]})
+    payload = external_transforms_pb2.SchemaTransformPayload(
+        configuration_schema=config_schema, configuration_row=RowCoder(config_schema).encode(row)
+    )
+    assert decode_configuration(payload) == {"a": [{"x": 1, "y": "p"}, {"x": 2}], "b": {"k": [1.0]}}
+
+
+def test_every_atomic_type_is_read_as_beams_own_coder_writes_it() -> None:
+    types = {
+        "a": "int8", "b": "int16", "c": "int32", "d": "int64", "e": "float", "f": "double", "g": "boolean",
+        "h": "string", "i": "bytes", "j": "array<int64?>", "k": "int64?", "l": "array<boolean>",
+    }  # fmt: skip
+    values = (3, -300, -70000, -(1 << 62), 0.5, -1e300, True, "größe", b"\0", [1, None, -1], None, [])
+    config_schema = schema("atoms", **types)
+    row_type: Any = named_tuple_from_schema(config_schema)
+    payload = external_transforms_pb2.SchemaTransformPayload(
+        configuration_schema=config_schema,
+        configuration_row=RowCoder(config_schema).encode(row_type(*values)),
+    )
+    found = decode_configuration(payload)
+    assert found == {name: value for name, value in zip(types, values, strict=True) if value is not None}
+
+
+def test_fields_that_travel_in_another_order_find_their_names() -> None:
+    config_schema = schema("java", a="string", b="string")
+    config_schema.encoding_positions_set = True
+    config_schema.fields[0].encoding_position, config_schema.fields[1].encoding_position = 1, 0
+    payload = external_transforms_pb2.SchemaTransformPayload(
+        configuration_schema=config_schema, configuration_row=b"\x02\x00\x01B\x01A"
+    )
+    assert decode_configuration(payload) == {"a": "A", "b": "B"}
+
+
+@pytest.mark.parametrize("size", range(len(payload_of(WHOLE).configuration_row)))
+def test_a_row_that_is_cut_short_is_refused(size: int) -> None:
+    payload = payload_of(WHOLE)
+    payload.configuration_row = payload.configuration_row[:size]
+    with pytest.raises(RequestRefused, match="not encoded as its schema says"):
+        decode_configuration(payload)
+
+
+@pytest.mark.parametrize(
+    "row", [b"\x01\x00" + b"\xff" * 11, b"\x7f\x00", b"\x01\x00\xff\xff\xff\xff\x0f", b"\x01\x00\x01\xff"]
+)
+def test_lengths_that_cannot_be_are_refused(row: bytes) -> None:
+    payload = payload_of({"spec": "x"})
+    payload.configuration_row = row
+    with pytest.raises(RequestRefused, match="not encoded as its schema says"):
+        decode_configuration(payload)
+
+
+def test_a_row_that_goes_on_is_refused() -> None:
+    payload = payload_of(WHOLE)
+    payload.configuration_row += b"\x00"
+    with pytest.raises(RequestRefused, match="longer"):
+        decode_configuration(payload)

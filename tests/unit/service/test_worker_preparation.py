@@ -1,0 +1,129 @@
+"""What a worker is prepared with."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from apache_beam.coders.coders import Coder
+from apache_beam.portability import common_urns
+from apache_beam.portability.api import beam_fn_api_pb2, metrics_pb2
+from apache_beam.runners.common import DoFnRunner
+from apache_beam.runners.worker import sdk_worker
+
+from beam_ensembles.columns.row_coder import PositionalRowCoder
+from beam_ensembles.errors import EnsembleError, RowFailed
+from beam_ensembles.runtime import worker
+from tests.support.expansion_requests import schema
+
+FAILED = RowFailed("digits", "forest", "null_value", "'pixels' is null")
+
+
+class Harness:
+    """Has of Beam's harness what answers a request."""
+
+    def __init__(self) -> None:
+        self._responses: Any = self
+        self.answers: list[beam_fn_api_pb2.InstructionResponse] = []
+
+    def put(self, answer: beam_fn_api_pb2.InstructionResponse) -> None:
+        self.answers.append(answer)
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Prepares this process as a worker for one test."""
+    monkeypatch.setattr(Coder, "_known_urns", dict(Coder._known_urns))
+    monkeypatch.setattr(sdk_worker, "SHORT_ID_CACHE", sdk_worker.ShortIdCache())
+    monkeypatch.setattr(sdk_worker.SdkHarness, "_execute", sdk_worker.SdkHarness._execute)
+    worker.prepare()
+    yield
+    del EnsembleError._tagged_with_step  # type: ignore[attr-defined]
+    delattr(sdk_worker.SdkHarness, worker._PREPARED)
+
+
+def _execute(task: Any) -> beam_fn_api_pb2.InstructionResponse:
+    harness: Any = Harness()
+    request = beam_fn_api_pb2.InstructionRequest(instruction_id="inst7")
+    sdk_worker.SdkHarness._execute(harness, task, request)
+    (answer,) = harness.answers
+    assert answer.instruction_id == "inst7"
+    return answer
+
+
+def _fail(error: Exception) -> Any:
+    def task() -> None:
+        raise error
+
+    return task
+
+
+def _fail_in_a_step(error: Exception) -> Any:
+    """Raises as Beam does from within a step."""
+
+    def task() -> None:
+        runner = DoFnRunner.__new__(DoFnRunner)
+        runner.step_name = "Score"
+        try:
+            raise error
+        except Exception as caught:
+            runner._reraise_augmented(caught)
+
+    return task
+
+
+@pytest.mark.usefixtures("prepared")
+def test_rows_are_decoded_by_position() -> None:
+    rows = schema("x", **{"class": "double"})
+    _, constructor = Coder._known_urns[common_urns.coders.ROW.urn]
+    assert constructor(rows, [], None) == PositionalRowCoder(rows)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_metric_ids_do_not_start_where_other_sdks_start() -> None:
+    short = sdk_worker.SHORT_ID_CACHE.get_short_id(metrics_pb2.MonitoringInfo(urn="u"))
+    assert int(short, 16) > 1 << 20
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_failed_row_is_the_bundles_error_in_one_line(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        assert _execute(_fail(FAILED)).error == str(FAILED)
+    assert [record.getMessage() for record in caplog.records] == [str(FAILED)]
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("prepared")
+def test_the_cause_is_found_behind_another_error() -> None:
+    wrapped = RuntimeError("of Beam")
+    wrapped.__cause__ = FAILED
+    assert _execute(_fail(wrapped)).error == str(FAILED)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_any_other_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Traceback" in _execute(_fail(ValueError("boom"))).error
+    assert "boom" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_good_answer_stays_as_it_is() -> None:
+    good = beam_fn_api_pb2.InstructionResponse(instruction_id="inst7")
+    assert _execute(lambda: good) is good
+
+
+@pytest.mark.usefixtures("prepared")
+def test_preparing_twice_changes_nothing() -> None:
+    execute = sdk_worker.SdkHarness._execute
+    worker.prepare()
+    assert sdk_worker.SdkHarness._execute is execute
+
+
+def test_an_error_whose_chain_is_a_circle_is_searched_once() -> None:
+    one, other = ValueError("one"), ValueError("other")
+    one.__context__, other.__context__ = other, one
+    assert worker.ensemble_error_in(one) is None
