@@ -41,7 +41,9 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
         inputs=frozenset(path.removeprefix("inputs.") for path in paths if path.startswith("inputs."))
         - {column for column, _ in spec.inputs},
         columns=bool(hidden) or any(_hides_columns(node, by_node[node.name]) for node in spec.nodes),
-        readers=bool(hidden) or any(_hides_readers(node, by_node[node.name]) for node in spec.nodes),
+        readers=bool(hidden)
+        or any(_is_in(path, "outputs") for path in paths)
+        or any(_hides_readers(node, by_node[node.name]) for node in spec.nodes),
     )
 
 

@@ -79,9 +79,10 @@ def _clashes(node: NodeSpec, names: Names) -> Iterator[Problem]:
 def _unknown_columns(node: NodeSpec, names: Names) -> Iterator[Problem]:
     if node.inputs is None:
         return
-    columns = names.columns()
+    own = {output.column for output in node.outputs}
     for index, column in enumerate(node.inputs.columns):
-        if column not in columns:
+        if column not in names.columns():
+            columns = [known for known in names.columns() if known not in own]
             text = f"there is no column '{column}'{nearest(column, columns)} (columns: {listed(columns)})"
             yield Problem(node.path(node.inputs.path(index)), "unknown_column", text)
 

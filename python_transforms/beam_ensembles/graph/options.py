@@ -37,11 +37,13 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
         else:
             near = nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
             allowed = listed(("inputs", "outputs", *taken))
-            text = f"a node of {kind.kind} '{kind.name}' takes no key {name!r}{near} (keys: {allowed})"
+            text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"
             yield Problem(place, "unknown_option", text)
     for option in kind.options:
         if option.required and option.name not in node.options:
-            text = f"a node of {kind.kind} '{kind.name}' needs '{option.name}': {_lower(option.description)}"
+            text = (
+                f"a node with '{kind.kind}: {kind.name}' needs '{option.name}': {_inside(option.description)}"
+            )
             yield Problem(below(node.path(), option.name), "missing_key", text)
 
 
@@ -54,5 +56,6 @@ def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:
         yield Problem(place, "bad_value", f"{text} (allowed: {listed(option.choices)})")
 
 
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
+def _inside(sentence: str) -> str:
+    """Makes a sentence part of another one."""
+    return sentence[:1].lower() + sentence[1:].rstrip(".")

@@ -17,7 +17,7 @@ import yaml
 
 from beam_ensembles.errors import WHOLE_FILE, Problem
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.scalars import plain_value
+from beam_ensembles.spec.scalars import plain_value, whole_number
 
 _DEEPEST: Final = 64
 _TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
@@ -80,8 +80,9 @@ class _Builder:
         if path not in self.places:
             self.start(path, line)
             return True
-        where = f" (lines {self.places[path]} and {line})" if line else ""
-        message = f"this key stands twice in one mapping{where}; keep one"
+        first = self.places[path]
+        where = f" (line {line})" if first == line else f" (lines {first} and {line})"
+        message = f"this key stands twice in one mapping{where if line else ''}; keep one"
         self.problems.append(Problem(path, "duplicate_key", message))
         return False
 
@@ -115,7 +116,7 @@ class _Tree:
             return self._scalar(event, path)
         if isinstance(event, yaml.AliasEvent):
             return self._refuse(
-                event, path, f"aliases (*{event.anchor}) are not part of the language; write it out"
+                event, path, f"aliases (*{event.anchor}) are not part of the language; write the value out"
             )
         if depth >= _DEEPEST:
             raise _Unreadable("syntax", f"{_at(event)}: nested more than {_DEEPEST} deep")
@@ -187,7 +188,12 @@ class _Pairs(list[tuple[str, Any]]):
 def _read_json(text: str, builder: _Builder) -> Any:
     """Reads JSON, or says that it is none: what starts with a brace may be YAML in flow style."""
     try:
-        pairs = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_Pairs, parse_constant=_no_constant)
+        pairs = json.loads(
+            text.removeprefix("\ufeff"),
+            object_pairs_hook=_Pairs,
+            parse_constant=_no_constant,
+            parse_int=whole_number,
+        )
     except (ValueError, RecursionError):
         return _NOT_JSON
     return _from_json(pairs, WHOLE_FILE, builder, 0)

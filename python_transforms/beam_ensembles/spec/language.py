@@ -37,7 +37,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """All values of a node's four keys, whether this version builds them or not."""
 
-NAME_RULE: Final = "a name starts with a letter or one '_' and goes on with letters, digits, '_' or '-'"
+NAME_RULE: Final = "names start with a letter or one '_', then letters, digits, '_' and '-' follow"
 """What ``is_name`` accepts, for messages."""
 
 _NAME: Final = re.compile(r"(?!__)[^\W\d][\w-]*")

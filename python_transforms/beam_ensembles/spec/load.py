@@ -166,12 +166,13 @@ def _outputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[str, ...] | 
         mistakes.add("outputs", "no_outputs", message)
         return None
     names = mistakes.names(given["outputs"], "outputs", "[label, confidence]")
-    _report_twice(given["outputs"], mistakes)
-    return names
+    if isinstance(given["outputs"], list):
+        _report_twice(given["outputs"], mistakes)
+    return names or None
 
 
-def _report_twice(outputs: Any, mistakes: Mistakes) -> None:
-    for index, name in enumerate(outputs if isinstance(outputs, list) else ()):
+def _report_twice(outputs: list[Any], mistakes: Mistakes) -> None:
+    for index, name in enumerate(outputs):
         if isinstance(name, str) and name in outputs[:index]:
             place = below("outputs", index)
             mistakes.add(place, "duplicate_column", f"the column {name!r} is named twice; name it once")

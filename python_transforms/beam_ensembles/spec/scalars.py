@@ -16,8 +16,9 @@ _WORDS: Final[dict[str, Plain]] = {
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
 }  # fmt: skip
-_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,400}")
-_BASES: Final = ((re.compile(r"0o[0-7]{1,400}"), 8), (re.compile(r"0x[0-9a-fA-F]{1,400}"), 16))
+_MOST_DIGITS: Final = 250  # more than any float can hold, in any base that there is here
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_BASES: Final = ((re.compile(r"0o[0-7]+"), 8), (re.compile(r"0x[0-9a-fA-F]+"), 16))
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INFINITY: Final = re.compile(r"([-+]?)\.(inf|Inf|INF)")
 _FIRST_OF_NUMBERS: Final = frozenset("+-.0123456789")
@@ -30,12 +31,21 @@ def plain_value(text: str) -> Plain:
     return _number(text) if text[0] in _FIRST_OF_NUMBERS else text
 
 
+def whole_number(text: str, base: int = 10) -> int | float:
+    """Gives a whole number; one that no 64 bits hold becomes a float, as any other number of that size."""
+    digits = text.lstrip("+-")
+    if len(digits) > _MOST_DIGITS:
+        return float("-inf" if text.startswith("-") else "inf")
+    number = int(text, base)
+    return number if -(1 << 63) <= number < 1 << 63 else float(number)
+
+
 def _number(text: str) -> int | float | str:
     if _INTEGER.fullmatch(text):
-        return int(text)
+        return whole_number(text)
     for pattern, base in _BASES:
         if pattern.fullmatch(text):
-            return int(text[2:], base)
+            return whole_number(text[2:], base)
     if _FLOAT.fullmatch(text):
         return float(text)
     if infinity := _INFINITY.fullmatch(text):
