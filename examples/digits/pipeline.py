@@ -54,7 +54,9 @@ def build_pipeline(pipeline: beam.Pipeline, images: str, scored: str, ensemble: 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the pipeline."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--input", required=True, help="JSON lines with 'id' and 'pixels'")
     parser.add_argument("--output", required=True, help="file to write, JSON lines too")
     parser.add_argument("--ensemble", default=str(HERE / "digits.yaml"), help="ensemble file (%(default)s)")

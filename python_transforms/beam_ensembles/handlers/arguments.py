@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, NodeView
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -125,6 +126,19 @@ def can_cast(found: str, wanted: str) -> bool:
         return False
     of, to = NUMPY_DTYPES[found], NUMPY_DTYPES[wanted]
     return np.can_cast(of, to, casting="safe") or (of.kind == to.kind == "f" and wanted != "float16")
+
+
+def cast(values: Values, dtype: np.dtype[Any], code: str, name: str) -> Values:
+    """Casts numbers to a dtype that was found to take them.
+
+    Raises:
+        NodeError: With the code, where a number is too large for a smaller float.
+    """
+    try:
+        with np.errstate(over="raise"):
+            return values.astype(dtype, copy=False)
+    except FloatingPointError as exc:
+        raise NodeError(code, f"'{name}' holds a number that is too large for {dtype}") from exc
 
 
 def numeric_width(types: Mapping[str, Type], names: Sequence[str]) -> int | None:

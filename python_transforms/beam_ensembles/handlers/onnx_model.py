@@ -13,7 +13,7 @@ from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values, join
+from beam_ensembles.handlers.arguments import Values, cast, join
 from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, Accepted, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature, read_signature
@@ -137,7 +137,7 @@ def _fit(values: Values, port: Port) -> Values:
     if port.dims is not None and values.ndim != len(port.dims):
         values = values.reshape(len(values), *[1] * (len(port.dims) - 1))
     dtype = NUMPY_DTYPES.get(port.element or "")
-    return values if dtype is None else values.astype(dtype, copy=False)
+    return values if dtype is None else cast(values, dtype, "wrong_value", port.name)
 
 
 def _extra_feeds(node: CheckedNode, signature: Signature) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.arguments import Values, shape_text
+from beam_ensembles.handlers.arguments import Values, cast, shape_text
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
 
 _PYTHON: Final[dict[str, type]] = {"string": str, "bytes": bytes}
@@ -74,10 +74,10 @@ def _cast(found: Values, dtype: np.dtype[Any], type_: Type, name: str) -> Values
         raise NodeError(
             "bad_output", f"'{name}' is declared {type_}, but the model gave {found.dtype} values"
         )
-    cast = found.astype(dtype)
-    if found.dtype.kind != "f" and not np.array_equal(cast, found):
+    values = cast(found, dtype, "bad_output", name)
+    if found.dtype.kind != "f" and not np.array_equal(values, found):
         raise NodeError("bad_output", f"'{name}': the model gave whole numbers that a {type_} cannot hold")
-    return cast
+    return values
 
 
 def _texts(found: Values, type_: Scalar, name: str) -> Values:

@@ -1,0 +1,73 @@
+"""``beam-ensembles list``: what a node can run, what of it is installed here, and which keys it takes."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.runtime.kinds import KINDS
+
+DESCRIPTION: Final = """\
+Show what a node of an ensemble file can run, whether what it needs is installed here, and which keys it takes
+besides 'inputs' and 'outputs'. Nothing is imported to find out.
+"""
+_OK: Final = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument("--json", action="store_true", help="print a JSON list, one object a kind")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the table of kinds."""
+    kinds = [describe(kind) for kind in KINDS.values()]
+    if args.json:
+        print(json.dumps(kinds, indent=2, ensure_ascii=False))
+    else:
+        print("\n\n".join(_lines(kind) for kind in kinds))
+    return _OK
+
+
+def describe(kind: Kind) -> dict[str, Any]:
+    """Describes a kind of node as plain data."""
+    missing = [module for module in kind.modules if not _is_installed(module)]
+    return {
+        "key": kind.kind,
+        "name": kind.name,
+        "summary": kind.summary,
+        "extra": kind.extra,
+        "install": f"pip install 'beam-ensembles[{kind.extra}]'" if kind.extra else None,
+        "installed": not missing,
+        "missing_modules": missing,
+        "options": [_option(option) for option in kind.options],
+    }
+
+
+def _is_installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return dataclasses.asdict(option) | {"choices": list(option.choices)}
+
+
+def _lines(kind: Mapping[str, Any]) -> str:
+    head = f"{kind['key']}: {kind['name']}"
+    state = "" if kind["installed"] else f"  (not installed: {kind['install']})"
+    return "\n".join(
+        [f"{head}{state}", f"  {kind['summary']}", *(_option_line(one) for one in kind["options"])]
+    )
+
+
+def _option_line(option: Mapping[str, Any]) -> str:
+    notes = ["required"] if option["required"] else []
+    notes += [f"one of {', '.join(option['choices'])}"] if option["choices"] else []
+    notes += [f"default: {option['default']}"] if option["default"] else []
+    note = f" ({'; '.join(notes)})" if notes else ""
+    return f"  {option['name']:<16} {option['accepts']:<8} {option['description']}{note}"
