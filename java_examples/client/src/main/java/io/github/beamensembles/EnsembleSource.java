@@ -1,0 +1,76 @@
+package io.github.beamensembles;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Where an ensemble's text comes from. */
+sealed interface EnsembleSource extends Serializable {
+
+  /** Puts what the service needs to know into the configuration. */
+  void describe(ConfigRow.Builder config);
+
+  /** The folder that a service of our own making may load pickled models from. */
+  String folder();
+
+  /** A file that this program reads; the service reads the models that lie beside it. */
+  record LocalFile(String path) implements EnsembleSource {
+
+    @Override
+    public void describe(ConfigRow.Builder config) {
+      config.string("spec", read()).string("base_uri", folder());
+    }
+
+    @Override
+    public String folder() {
+      return Path.of(path).toAbsolutePath().normalize().getParent().toString();
+    }
+
+    private String read() {
+      Path file = Path.of(path).toAbsolutePath().normalize();
+      if (!Files.exists(file)) {
+        throw unreadable("missing_file", "there is no file '" + file + "'");
+      }
+      try {
+        return Files.readString(file);
+      } catch (IOException e) {
+        throw unreadable("unreadable_file", "the file '" + file + "' cannot be read as text: " + e);
+      }
+    }
+
+    private static EnsembleException unreadable(String code, String message) {
+      return EnsembleException.of(
+          "the ensemble file cannot be read", List.of(new Problem(code, "$", message)));
+    }
+  }
+
+  /** Text that the program has already; URIs in it are relative to {@code baseUri}. */
+  record Text(String text, String baseUri) implements EnsembleSource {
+
+    @Override
+    public void describe(ConfigRow.Builder config) {
+      config.string("spec", text).string("base_uri", baseUri);
+    }
+
+    @Override
+    public String folder() {
+      return baseUri;
+    }
+  }
+
+  /** A file that the service reads. */
+  record Uri(String uri) implements EnsembleSource {
+
+    @Override
+    public void describe(ConfigRow.Builder config) {
+      config.string("spec_uri", uri);
+    }
+
+    @Override
+    public String folder() {
+      return uri.substring(0, Math.max(0, uri.lastIndexOf('/')));
+    }
+  }
+}

@@ -1,0 +1,299 @@
+package io.github.beamensembles;
+
+import com.google.auto.value.AutoValue;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.apache.beam.sdk.transforms.PTransform;
+import org.apache.beam.sdk.transforms.WithFailures;
+import org.apache.beam.sdk.transforms.display.DisplayData;
+import org.apache.beam.sdk.values.KV;
+import org.apache.beam.sdk.values.PCollection;
+import org.apache.beam.sdk.values.PCollectionRowTuple;
+import org.apache.beam.sdk.values.Row;
+
+/**
+ * Runs an ensemble of models on every row: rows go in, the same rows come out with the answers
+ * added.
+ *
+ * <pre>{@code
+ * PCollection<Row> scored =
+ *     rows.apply(RunEnsemble.fromFile("digits.yaml").withExpansionService("localhost:8097"));
+ * }</pre>
+ *
+ * <p>The input is any collection with a schema. Without an address, and where the environment
+ * variable {@value #ADDRESS_VARIABLE} is not set, a service is started on this machine and stopped
+ * with the program.
+ *
+ * <p>A row that cannot be scored fails its bundle, unless its failure is asked for:
+ *
+ * <pre>{@code
+ * PCollectionRowTuple both = rows.apply(RunEnsemble.fromFile("digits.yaml").withErrors());
+ * PCollection<Row> scored = both.get("output");
+ * PCollection<Row> failed = both.get("errors"); // element, ensemble, node, code, msg, stack
+ * }</pre>
+ *
+ * <p>Scored rows as objects of a type that has a schema, which may name some of the fields only:
+ *
+ * <pre>{@code
+ * PCollection<Scored> scored = rows.apply(RunEnsemble.fromFile("digits.yaml").as(Scored.class));
+ * }</pre>
+ *
+ * <p>Keyed rows come out keyed. {@link #keyed} stands last:
+ *
+ * <pre>{@code
+ * PCollection<KV<String, Row>> scored =
+ *     keyedRows.apply(RunEnsemble.fromFile("digits.yaml").keyed());
+ * }</pre>
+ *
+ * <p>What is wrong with the ensemble, the call or the input is found while the pipeline is built,
+ * and thrown as an {@link EnsembleException} that lists all of it.
+ */
+@AutoValue
+public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection<Row>> {
+
+  /** The environment variable that names the service to use: {@code host:port}. */
+  public static final String ADDRESS_VARIABLE = "BEAM_ENSEMBLES_ADDR";
+
+  abstract EnsembleSource source();
+
+  abstract Optional<String> expansionService();
+
+  abstract Map<String, String> parameters();
+
+  abstract Map<String, String> columns();
+
+  abstract Optional<String> prefix();
+
+  abstract Optional<List<String>> passThrough();
+
+  abstract Builder toBuilder();
+
+  @AutoValue.Builder
+  abstract static class Builder {
+    abstract Builder source(EnsembleSource source);
+
+    abstract Builder expansionService(String address);
+
+    abstract Builder parameters(Map<String, String> parameters);
+
+    abstract Builder columns(Map<String, String> columns);
+
+    abstract Builder prefix(String prefix);
+
+    abstract Builder passThrough(List<String> fields);
+
+    abstract RunEnsemble build();
+  }
+
+  /**
+   * Uses the ensemble file at {@code path} on this machine. URIs in it are relative to its folder,
+   * which the service and the workers must be able to read.
+   */
+  public static RunEnsemble fromFile(String path) {
+    return from(new EnsembleSource.LocalFile(path));
+  }
+
+  /**
+   * Uses the text of an ensemble file, YAML or JSON.
+   *
+   * @param baseUri the absolute folder or URI that URIs in the text are relative to
+   */
+  public static RunEnsemble fromText(String text, String baseUri) {
+    return from(new EnsembleSource.Text(text, baseUri));
+  }
+
+  /** Uses an ensemble file that the service reads, from its own disk or a file system of Beam. */
+  public static RunEnsemble fromUri(String uri) {
+    return from(new EnsembleSource.Uri(uri));
+  }
+
+  private static RunEnsemble from(EnsembleSource source) {
+    return new AutoValue_RunEnsemble.Builder()
+        .source(source)
+        .parameters(Map.of())
+        .columns(Map.of())
+        .build();
+  }
+
+  /** Asks the service at {@code address}, which is {@code host:port}. */
+  public RunEnsemble withExpansionService(String address) {
+    return toBuilder().expansionService(ServiceAddress.checked(address)).build();
+  }
+
+  /** Fills the places in the file that say <code>${name}</code>. */
+  public RunEnsemble withParameters(Map<String, String> parameters) {
+    return toBuilder().parameters(new TreeMap<>(parameters)).build();
+  }
+
+  /** Says which field of the rows an input column of the file is, where the names differ. */
+  public RunEnsemble withColumns(Map<String, String> columnToField) {
+    return toBuilder().columns(new TreeMap<>(columnToField)).build();
+  }
+
+  /** Puts {@code prefix} before the name of every added column. */
+  public RunEnsemble withPrefix(String prefix) {
+    return toBuilder().prefix(prefix).build();
+  }
+
+  /** Keeps only these of the rows' own fields; without fields, none. */
+  public RunEnsemble withPassThrough(String... fields) {
+    return toBuilder().passThrough(List.of(fields)).build();
+  }
+
+  /** Gives the rows that cannot be scored as a second output instead of failing. */
+  public WithErrors withErrors() {
+    return new WithErrors(this);
+  }
+
+  /** Gives the scored rows as objects of a type that has a schema. */
+  public <T> As<T> as(Class<T> type) {
+    return new As<>(this, type);
+  }
+
+  /** Takes keyed rows and gives them keyed. */
+  public <K> Keyed<K, Row> keyed() {
+    return as(Row.class).keyed();
+  }
+
+  @Override
+  public PCollection<Row> expand(PCollection<?> input) {
+    return Call.ofRows(input).ask(this, RowType.rows()).scored();
+  }
+
+  @Override
+  public void populateDisplayData(DisplayData.Builder builder) {
+    super.populateDisplayData(builder);
+    builder.add(DisplayData.item("ensemble", source().toString()).withLabel("Ensemble"));
+  }
+
+  /** Rows in; the outputs {@code output} and {@code errors}. */
+  public static final class WithErrors extends PTransform<PCollection<?>, PCollectionRowTuple> {
+    private final RunEnsemble ensemble;
+
+    private WithErrors(RunEnsemble ensemble) {
+      this.ensemble = ensemble;
+    }
+
+    /** Gives the scored rows as objects of a type that has a schema. */
+    public <T> AsWithErrors<T> as(Class<T> type) {
+      return new AsWithErrors<>(ensemble, type);
+    }
+
+    /** Takes keyed rows and gives both outputs keyed. */
+    public <K> KeyedWithErrors<K, Row> keyed() {
+      return as(Row.class).keyed();
+    }
+
+    @Override
+    public PCollectionRowTuple expand(PCollection<?> input) {
+      Answer<Void, Row> answer = Call.ofRows(input).askWithErrors(ensemble, RowType.rows());
+      return PCollectionRowTuple.of(Answer.OUTPUT, answer.scored())
+          .and(Answer.ERRORS, answer.failed());
+    }
+  }
+
+  /**
+   * Rows in, objects out.
+   *
+   * @param <T> a type that has a schema: of the scored row's fields, those that it wants
+   */
+  public static final class As<T> extends PTransform<PCollection<?>, PCollection<T>> {
+    private final RunEnsemble ensemble;
+    private final Class<T> type;
+
+    private As(RunEnsemble ensemble, Class<T> type) {
+      this.ensemble = ensemble;
+      this.type = type;
+    }
+
+    /** Takes keyed rows and gives keyed objects. */
+    public <K> Keyed<K, T> keyed() {
+      return new Keyed<>(ensemble, type);
+    }
+
+    @Override
+    public PCollection<T> expand(PCollection<?> input) {
+      return Call.ofRows(input).ask(ensemble, RowType.of(type, input.getPipeline())).scored();
+    }
+  }
+
+  /**
+   * Rows in; objects, and rows that could not be scored, out.
+   *
+   * @param <T> a type that has a schema: of the scored row's fields, those that it wants
+   */
+  public static final class AsWithErrors<T>
+      extends PTransform<PCollection<?>, WithFailures.Result<PCollection<T>, Row>> {
+    private final RunEnsemble ensemble;
+    private final Class<T> type;
+
+    private AsWithErrors(RunEnsemble ensemble, Class<T> type) {
+      this.ensemble = ensemble;
+      this.type = type;
+    }
+
+    /** Takes keyed rows and gives both outputs keyed. */
+    public <K> KeyedWithErrors<K, T> keyed() {
+      return new KeyedWithErrors<>(ensemble, type);
+    }
+
+    @Override
+    public WithFailures.Result<PCollection<T>, Row> expand(PCollection<?> input) {
+      Answer<Void, T> answer =
+          Call.ofRows(input).askWithErrors(ensemble, RowType.of(type, input.getPipeline()));
+      return WithFailures.Result.of(answer.scored(), answer.failed());
+    }
+  }
+
+  /**
+   * Keyed rows in, keyed rows or objects out.
+   *
+   * @param <K> the key
+   * @param <T> what a scored row becomes
+   */
+  public static final class Keyed<K, T>
+      extends PTransform<PCollection<? extends KV<K, ?>>, PCollection<KV<K, T>>> {
+    private final RunEnsemble ensemble;
+    private final Class<T> type;
+
+    private Keyed(RunEnsemble ensemble, Class<T> type) {
+      this.ensemble = ensemble;
+      this.type = type;
+    }
+
+    @Override
+    public PCollection<KV<K, T>> expand(PCollection<? extends KV<K, ?>> input) {
+      return Call.ofKeyedRows(input)
+          .ask(ensemble, RowType.of(type, input.getPipeline()))
+          .keyedScored();
+    }
+  }
+
+  /**
+   * Keyed rows in; keyed rows or objects, and keyed rows that could not be scored, out.
+   *
+   * @param <K> the key
+   * @param <T> what a scored row becomes
+   */
+  public static final class KeyedWithErrors<K, T>
+      extends PTransform<
+          PCollection<? extends KV<K, ?>>, WithFailures.Result<PCollection<KV<K, T>>, KV<K, Row>>> {
+    private final RunEnsemble ensemble;
+    private final Class<T> type;
+
+    private KeyedWithErrors(RunEnsemble ensemble, Class<T> type) {
+      this.ensemble = ensemble;
+      this.type = type;
+    }
+
+    @Override
+    public WithFailures.Result<PCollection<KV<K, T>>, KV<K, Row>> expand(
+        PCollection<? extends KV<K, ?>> input) {
+      Answer<K, T> answer =
+          Call.ofKeyedRows(input).askWithErrors(ensemble, RowType.of(type, input.getPipeline()));
+      return WithFailures.Result.of(answer.keyedScored(), answer.keyedFailed());
+    }
+  }
+}

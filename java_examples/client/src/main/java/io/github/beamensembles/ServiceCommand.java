@@ -1,0 +1,80 @@
+package io.github.beamensembles;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/** Finds the command that starts a service on this machine. */
+final class ServiceCommand {
+
+  static final String PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON";
+
+  private static final String MODULE = "beam_ensembles_service";
+  private static final String CAN_IMPORT =
+      "import importlib.util, sys; sys.exit(importlib.util.find_spec('" + MODULE + "') is None)";
+
+  private ServiceCommand() {}
+
+  /**
+   * Gives the command for a service on a free port that ends with this program.
+   *
+   * @param environment the variables to look at, {@link System#getenv()} but in tests
+   * @param trusted the folder that the service may load pickled models from
+   */
+  static List<String> find(Map<String, String> environment, String trusted) {
+    List<String> command = new ArrayList<>(program(environment));
+    command.addAll(List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin"));
+    command.addAll(List.of("--trust", trusted));
+    return List.copyOf(command);
+  }
+
+  private static List<String> program(Map<String, String> environment) {
+    String python = environment.get(PYTHON_VARIABLE);
+    if (python != null) {
+      return List.of(python, "-m", MODULE);
+    }
+    return onPath(environment, "beam-ensembles")
+        .map(it -> List.of(it, "serve"))
+        .or(
+            () ->
+                onPath(environment, "python3")
+                    .filter(ServiceCommand::hasService)
+                    .map(it -> List.of(it, "-m", MODULE)))
+        .orElseThrow(
+            () ->
+                new EnsembleException(
+                    "no beam-ensembles service to call: give withExpansionService an address or set "
+                        + RunEnsemble.ADDRESS_VARIABLE
+                        + ", or let one be started here: install beam-ensembles, or set "
+                        + PYTHON_VARIABLE
+                        + " to a Python that has it"));
+  }
+
+  private static Optional<String> onPath(Map<String, String> environment, String name) {
+    String path = environment.getOrDefault("PATH", "");
+    return Stream.of(path.split(Pattern.quote(File.pathSeparator)))
+        .filter(folder -> !folder.isEmpty())
+        .map(folder -> Path.of(folder, name))
+        .filter(Files::isExecutable)
+        .map(Path::toString)
+        .findFirst();
+  }
+
+  private static boolean hasService(String python) {
+    try {
+      return new ProcessBuilder(python, "-c", CAN_IMPORT).start().waitFor() == 0;
+    } catch (IOException e) {
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * Calls an ensemble of Python models from a Java pipeline.
+ *
+ * <p>An ensemble file says which models there are and how their answers combine. {@link
+ * io.github.beamensembles.RunEnsemble} sends rows to it through the beam-ensembles expansion
+ * service: the same rows come back with the answers added.
+ *
+ * <pre>{@code
+ * PCollection<Row> scored = rows.apply(RunEnsemble.fromFile("digits.yaml"));
+ * }</pre>
+ *
+ * <p>The input is any collection with a schema: rows, POJOs, beans, AutoValues. These field types
+ * can be read by models:
+ *
+ * <table>
+ *   <caption>Types of the ensemble file and of Java</caption>
+ *   <tr><th>ensemble file</th><th>Beam field type</th><th>Java</th></tr>
+ *   <tr><td>{@code string}</td><td>STRING</td><td>String</td></tr>
+ *   <tr><td>{@code bytes}</td><td>BYTES</td><td>byte[]</td></tr>
+ *   <tr><td>{@code boolean}</td><td>BOOLEAN</td><td>boolean</td></tr>
+ *   <tr><td>{@code int32}, {@code int64}</td><td>INT32, INT64</td><td>int, long</td></tr>
+ *   <tr><td>{@code float}, {@code double}</td><td>FLOAT, DOUBLE</td><td>float, double</td></tr>
+ *   <tr><td>{@code array<T>}, {@code array<T>[2,3]}</td><td>ARRAY</td><td>List (row-major)</td></tr>
+ *   <tr><td>{@code map<K,V>}</td><td>MAP</td><td>Map</td></tr>
+ *   <tr><td>{@code row<a: T>}</td><td>ROW</td><td>a type with a schema</td></tr>
+ *   <tr><td>{@code T?}</td><td>nullable</td><td>a field marked {@code @Nullable}</td></tr>
+ * </table>
+ *
+ * <p>Fields of any other type (decimals, dates, {@code short}, enums, logical types) cross
+ * untouched, in Java's own encoding; no model can read them.
+ */
+package io.github.beamensembles;
