@@ -21,8 +21,8 @@ setup: ## Install what is needed: .venv, Go, a JDK with Maven, Prism
 	@python3 -m scripts.setup
 
 .PHONY: demo
-demo: setup ## Train three models, call their ensemble from Python, Go and Java, compare the answers
-	@$(PYTHON) -m scripts.demo
+demo: ## Train three models, call their ensemble from Python, Go and Java, compare the answers
+	@python3 -m scripts.demo
 
 .PHONY: test
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)

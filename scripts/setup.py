@@ -1,4 +1,4 @@
-"""Sets a machine up: Python's part into ``.venv``, tools into ``build/tools``. Quick where all is there already."""
+"""Sets a machine up: Python's part into ``.venv``, tools into ``build/tools``. Quick where all is there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 import time
 
 from scripts.layout import LOGS, relative
-from scripts.steps import Outcome, Step, run_steps, show_failures
+from scripts.steps import Step, run_steps, show_failures
 from scripts.terminal import say
-from scripts.toolchains import go, java, maven, python
+from scripts.toolchains import go, java, python
 
 STEPS = (
     Step("uv", "making .venv", python.make_venv),
@@ -16,21 +16,14 @@ STEPS = (
     Step("go", "looking for Go", go.install, after=("uv",)),
     Step("prism", "building Beam's local runner", go.build_prism, after=("go",)),
     Step("java", "looking for a JDK and Maven", java.install),
-    Step("maven", "building the Java client and example", maven.package, after=("java",)),
 )
-
-
-def set_up() -> dict[str, Outcome]:
-    """Runs every step; gives how each ended."""
-    say(f"Setting up (logs in {relative(LOGS)})")
-    return run_steps(STEPS)
 
 
 def main() -> int:
     """Sets up and says what is missing; gives the exit code."""
     start = time.monotonic()
-    outcomes = set_up()
-    if show_failures(outcomes):
+    say(f"Setting up (logs in {relative(LOGS)})")
+    if show_failures(run_steps(STEPS)):
         return 1
     say(f"Ready in {time.monotonic() - start:.0f} s")
     return 0

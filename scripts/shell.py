@@ -12,6 +12,9 @@ from scripts.layout import LOGS, ROOT, relative
 
 TAIL_LINES = 30
 
+Command = Sequence["str | Path"]
+"""A program and its arguments."""
+
 
 class CommandFailed(Exception):
     """A command ended with an error; the text holds the end of its log."""
@@ -29,9 +32,7 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
         return "".join(deque(text, maxlen=lines)).rstrip()
 
 
-def run(
-    command: Sequence[str | Path], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT
-) -> None:
+def run(command: Command, *, log: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> None:
     """Runs ``command`` and appends what it prints to ``log``.
 
     Raises:
@@ -59,7 +60,7 @@ def run(
         )
 
 
-def output(command: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> str | None:
+def output(command: Command, *, env: Mapping[str, str] | None = None) -> str | None:
     """Gives what a short command prints, both streams, or None where it fails or is not there."""
     try:
         done = subprocess.run(

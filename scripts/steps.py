@@ -1,4 +1,4 @@
-"""Steps that wait for one another and otherwise run side by side, each with a line for its start and its end."""
+"""Steps that wait for one another and else run side by side, each with a line for its start and its end."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from scripts.layout import GO_MODULE, PRISM, REQUIREMENTS, VENV, relative
-from scripts.shell import CommandFailed, log_path, output, run
+from scripts.shell import Command, CommandFailed, log_path, output, run
 from scripts.steps import Missing
 from scripts.toolchains import python
 
@@ -81,7 +81,7 @@ def require() -> Go:
 def build(package: str, target: Path) -> None:
     """Builds a command of the Go module, or of one that it depends on. Go itself knows what has changed."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [require().path, "build", "-o", target, package]
+    command: Command = [require().path, "build", "-o", target, package]
     run(command, log=log_path(target.name), env=environment(), cwd=GO_MODULE)
 
 

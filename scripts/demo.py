@@ -1,0 +1,130 @@
+"""Three models, one ensemble file, one service: the same answers in Python, Go and Java.
+
+Sets up what is needed, trains the members, runs each language's digits pipeline on Prism, and compares the
+answers. Ends with 0 where all languages that can be run on this machine agree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+from scripts import answers, servers, toolchains
+from scripts.layout import DIGITS, PYTHON, relative
+from scripts.made import Made
+from scripts.pipelines import HELDOUT, PIPELINES, Pipeline, Servers, build_go
+from scripts.processes import end_with_cleanup_on_sigterm
+from scripts.setup import STEPS
+from scripts.shell import CommandFailed, log_path, run
+from scripts.steps import Outcome, Step, run_steps, show_failures
+from scripts.terminal import say, styled
+from scripts.toolchains import maven, python
+
+MODELS = DIGITS / "models"
+_TRAINED = Made(MODELS / ".made", (HELDOUT,), lambda: [DIGITS / "train.py", python.LOCK])
+
+
+def train() -> str:
+    """Trains the members and writes the held-out images, where that has not been done."""
+    if _TRAINED.current():
+        return f"{relative(MODELS)}, up to date"
+    _TRAINED.forget()
+    run([PYTHON, DIGITS / "train.py", "--models", MODELS, "--heldout", HELDOUT], log=log_path("train"))
+    _TRAINED.remember()
+    return f"{relative(MODELS)}, {relative(HELDOUT)}"
+
+
+BUILDS = (
+    Step("models", "training a forest, boosted trees and a network", train, after=("python",)),
+    Step("go pipeline", "building it", build_go, after=("go",)),
+    Step("java pipeline", "building it", maven.package, after=("java",)),
+)
+
+
+def runnable(outcomes: Mapping[str, Outcome]) -> list[Pipeline]:
+    """Gives the pipelines that can be run; says of the others why not."""
+    found = []
+    for pipeline in PIPELINES:
+        reasons = [outcomes[step].missing for step in pipeline.needs if not outcomes[step].well]
+        if reasons:
+            say(styled(f"{pipeline.language} is left out: {reasons[0]}", "yellow"))
+        else:
+            found.append(pipeline)
+    return found
+
+
+def score(pipelines: Sequence[Pipeline], *, on_prism: bool) -> dict[str, Outcome]:
+    """Runs the pipelines one after the other, with a service and a runner for as long as they take."""
+    env = toolchains.environment()
+    with contextlib.ExitStack() as running:
+        at = Servers(
+            service=running.enter_context(servers.service(MODELS)),
+            runner=running.enter_context(servers.prism()) if on_prism else None,
+        )
+        say(f"Scoring (service on {at.service}, {f'Prism on {at.runner}' if on_prism else 'no Prism'})")
+        outcomes: dict[str, Outcome] = {}
+        for pipeline in pipelines:
+            outcomes |= run_steps([_scoring(pipeline, at, env)])
+    return outcomes
+
+
+def _scoring(pipeline: Pipeline, at: Servers, env: Mapping[str, str]) -> Step:
+    def work() -> str:
+        pipeline.scored.unlink(missing_ok=True)
+        run(pipeline.call(at), log=log_path(f"demo-{pipeline.language}"), env=env)
+        answers.write(pipeline.answers, answers.read(pipeline.scored))
+        return relative(pipeline.answers)
+
+    return Step(pipeline.language, "scoring the held-out images", work)
+
+
+def compare(pipelines: Sequence[Pipeline]) -> bool:
+    """Prints who was how often right; gives whether all languages answered for every image, and the same."""
+    images = answers.read(HELDOUT)
+    targets = {image["id"]: image["target"] for image in images}
+    found = {pipeline.language: answers.read(pipeline.scored) for pipeline in pipelines}
+    problems = [problem for name, own in found.items() for problem in answers.incomplete(name, own, images)]
+    if not problems:
+        say("\n" + answers.table({name: answers.accuracies(own, targets) for name, own in found.items()}))
+        (first, reference), *others = found.items()
+        for name, own in others:
+            problems += answers.differences(first, reference, name, own)
+    for problem in problems[:10]:
+        say(styled(problem, "red"))
+    languages = ", ".join(found)
+    verdict = f"{len(problems)} disagreements" if problems else f"{languages}: the same answers"
+    say(f"\n{len(images)} held-out images. " + styled(verdict, "red" if problems else "green"))
+    return not problems
+
+
+def demo() -> bool:
+    """Runs the whole demo; gives whether it went as it should."""
+    say("Setting up (logs in build/logs)")
+    outcomes = run_steps([*STEPS, *BUILDS])
+    if show_failures(outcomes):
+        return False
+    pipelines = runnable(outcomes)
+    scored = score(pipelines, on_prism=outcomes["prism"].well)
+    return not show_failures(scored) and compare(pipelines)
+
+
+def main() -> int:
+    """Runs the demo; gives the exit code."""
+    end_with_cleanup_on_sigterm()
+    start = time.monotonic()
+    try:
+        well = demo()
+    except CommandFailed as exc:
+        say(styled(str(exc), "red"))
+        well = False
+    except KeyboardInterrupt:
+        say("\nStopped")
+        return 130
+    say(f"{time.monotonic() - start:.0f} s")
+    return 0 if well else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

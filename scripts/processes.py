@@ -1,0 +1,94 @@
+"""Starts programs that serve, waits until they do, and stops them with all that they started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from scripts.layout import ROOT, relative
+from scripts.shell import Command, CommandFailed, tail
+
+READY_SECONDS = 60.0
+STOP_SECONDS = 10.0
+
+
+@contextlib.contextmanager
+def serving(
+    command: Command, ready: re.Pattern[str], *, log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Runs a program that serves, for as long as the block lasts.
+
+    Its stdin is a pipe that this process holds: a program that watches it ends with us, whatever happens.
+
+    Args:
+        command: The program and its arguments.
+        ready: Found in what it prints once it serves; group 1 is the address.
+        log: Where all that it prints goes.
+        env: Its environment; None: ours.
+
+    Yields:
+        The address that it serves on.
+
+    Raises:
+        CommandFailed: it ended, or did not get ready in time.
+    """
+    words = [str(word) for word in command]
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+    try:
+        yield _address(process, words, ready, log)
+    finally:
+        stop(process)
+
+
+def _address(
+    process: subprocess.Popen[bytes], words: Sequence[str], ready: re.Pattern[str], log: Path
+) -> str:
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline:
+        ended = process.poll() is not None
+        found = ready.search(log.read_text(encoding="utf-8", errors="replace"))
+        if found is not None and not ended:
+            return found[1]
+        if ended:
+            break
+        time.sleep(0.05)
+    how = "is not ready in time" if process.returncode is None else f"ended with {process.returncode}"
+    raise CommandFailed(f"{shlex.join(words)}\n{how}; the end of {relative(log)}:\n{tail(log)}")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Asks a program that leads its own session to end, then ends whatever is left of the session."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STOP_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def end_with_cleanup_on_sigterm() -> None:
+    """Makes SIGTERM end this process as Ctrl-C does: blocks are left in order, and stop what they started."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)

@@ -1,0 +1,45 @@
+"""The two servers that pipelines need: the project's own service, and Prism, Beam's local runner."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.layout import PRISM, PYTHON
+from scripts.processes import serving
+from scripts.shell import Command, log_path
+
+IDLE_SHUTDOWN = "30m"
+"""Prism cannot watch the process that started it; so it ends some time after its last job."""
+
+
+@contextlib.contextmanager
+def service(*trusted: Path) -> Iterator[str]:
+    """Runs the service, with a worker of its own, on a free port.
+
+    Args:
+        trusted: Folders whose scikit-learn models may be loaded.
+
+    Yields:
+        Its address, ``host:port``.
+    """
+    serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", "--serve-loopback-worker"]
+    trust = [word for folder in trusted for word in ("--trust", folder)]
+    command: Command = [*serve, "--stop-with-stdin", *trust]
+    with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service")) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def prism() -> Iterator[str]:
+    """Runs Prism on a free port.
+
+    Yields:
+        The address of its job service, ``host:port``.
+    """
+    flags = ["--job_port=0", "--serve_http=false", "--log_kind=json"]
+    command: Command = [PRISM, *flags, f"--idle_shutdown_timeout={IDLE_SHUTDOWN}"]
+    with serving(command, re.compile(r'"endpoint":"(\S+?:\d+)"'), log=log_path("prism-server")) as address:
+        yield address
