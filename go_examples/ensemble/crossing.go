@@ -1,0 +1,194 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/xlangx"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
+	"google.golang.org/protobuf/proto"
+)
+
+// crossing is the way of one collection to the service's transform and back.
+type crossing struct {
+	// output and errors are the struct types that the service's outputs are
+	// decoded to; errors is nil where there is no such output.
+	output, errors reflect.Type
+	// opaque names the types of the fields in the opaque column.
+	opaque map[string]string
+
+	// carriage is set where the rows cannot cross as they are.
+	carriage *carriage
+	// scored and failed are the struct types that the caller gets.
+	scored, failed reflect.Type
+}
+
+// newCrossing works out how rows cross, and whether their answers can be
+// decoded into scored.
+func newCrossing(rows beam.PCollection, scored reflect.Type, withErrors bool) (*crossing, error) {
+	key, element, err := elementsOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	row, err := shapeOf(structOf(element))
+	if err != nil {
+		return nil, err
+	}
+	if scored.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("ensemble: scored rows are structs, not %v", scored)
+	}
+	answer, err := shapeOf(scored)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkScored(answer, row); err != nil {
+		return nil, err
+	}
+	x := &crossing{output: scored, scored: scored, opaque: row.opaqueTypes()}
+	if withErrors {
+		if x.failed, err = failedType(element); err != nil {
+			return nil, err
+		}
+		x.errors = x.failed
+	}
+	if key != nil || !row.direct() || !answer.direct() {
+		err = x.carry(row, answer, key)
+	}
+	return x, err
+}
+
+// carry changes the crossing of rows that cannot cross as they are.
+func (x *crossing) carry(row, answer shape, key reflect.Type) (err error) {
+	if err := requireRegistered(row.row, x.scored, key); err != nil {
+		return err
+	}
+	x.carriage = &carriage{Row: beam.EncodedType{T: row.row}}
+	if key != nil {
+		x.carriage.Key = &beam.EncodedType{T: key}
+	}
+	if _, err = x.carriage.announce(); err != nil {
+		return err
+	}
+	if key != nil || !answer.direct() {
+		if x.output, err = x.carriage.back(x.scored, false).announce(); err != nil {
+			return err
+		}
+	}
+	if x.failed != nil {
+		x.errors, err = x.carriage.back(x.failed, true).announce()
+	}
+	return err
+}
+
+// expand applies the service's transform.
+func (x *crossing) expand(
+	s beam.Scope, rows beam.PCollection, addr string, payload []byte,
+) (scored, failed beam.PCollection, err error) {
+	if rows, err = x.pack(s, rows); err != nil {
+		return scored, failed, err
+	}
+	outputs := map[string]beam.FullType{outputTag: typex.New(x.output)}
+	if x.errors != nil {
+		outputs[errorsTag] = typex.New(x.errors)
+	}
+	addr = xlangx.Require(expansionHandler + xlangx.Separator + addr)
+	got, err := beam.TryCrossLanguage(s, transformURN, payload, addr, beam.UnnamedInput(rows), outputs)
+	if err != nil {
+		var problems *Error
+		if errors.As(err, &problems) { // Without what Beam wraps around it.
+			return scored, failed, problems
+		}
+		return scored, failed, err
+	}
+	scored = x.unpack(s, got[outputTag], x.output, x.scored)
+	if x.errors != nil {
+		failed = x.unpack(s, got[errorsTag], x.errors, x.failed)
+	}
+	return scored, failed, nil
+}
+
+// pack makes the rows such that they can cross.
+func (x *crossing) pack(s beam.Scope, rows beam.PCollection) (beam.PCollection, error) {
+	if x.carriage == nil {
+		return rows, nil
+	}
+	wire, err := x.carriage.wireType()
+	if err != nil {
+		return rows, err
+	}
+	if x.carriage.Key != nil {
+		fn := &packKeyedFn{Carriage: *x.carriage}
+		return beam.ParDo(s, fn, rows, beam.TypeDefinition{Var: beam.ZType, T: wire}), nil
+	}
+	fn := &packFn{Carriage: *x.carriage}
+	return beam.ParDo(s, fn, rows, beam.TypeDefinition{Var: beam.YType, T: wire}), nil
+}
+
+// unpack makes rows of type target from those that the service's transform
+// gives, which are decoded to wire.
+func (x *crossing) unpack(s beam.Scope, rows beam.PCollection, wire, target reflect.Type) beam.PCollection {
+	if wire == target {
+		return rows
+	}
+	back := x.carriage.back(target, target == x.failed)
+	if back.Key == nil {
+		return beam.ParDo(s, &unpackFn{Carriage: back}, rows, beam.TypeDefinition{Var: beam.YType, T: target})
+	}
+	return beam.ParDo(s, &unpackKeyedFn{Carriage: back}, rows,
+		beam.TypeDefinition{Var: beam.YType, T: back.Key.T}, beam.TypeDefinition{Var: beam.ZType, T: target})
+}
+
+// elementsOf gives the type of the rows of a collection, and that of their
+// keys where they have any.
+func elementsOf(rows beam.PCollection) (key, element reflect.Type, err error) {
+	if !rows.IsValid() {
+		return nil, nil, errors.New("ensemble: the rows are not a PCollection of a pipeline")
+	}
+	element = rows.Type().Type()
+	if typex.IsKV(rows.Type()) {
+		pair := rows.Type().Components()
+		key, element = pair[0].Type(), pair[1].Type()
+		if pair[0].Class() != typex.Concrete && pair[0].Class() != typex.Container {
+			return nil, nil, fmt.Errorf("ensemble: keys of the type %v cannot be carried", pair[0])
+		}
+	}
+	if structOf(element).Kind() != reflect.Struct {
+		return nil, nil, fmt.Errorf("ensemble: rows are structs, or KV pairs with structs as values, not %v", rows.Type())
+	}
+	return key, element, nil
+}
+
+// structOf is t, or the type that it points to.
+func structOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// requireRegistered makes sure that workers find types by their names.
+func requireRegistered(types ...reflect.Type) error {
+	for _, t := range types {
+		if t == nil {
+			continue
+		}
+		name, named := runtime.TypeKey(structOf(t))
+		if _, registered := runtime.LookupType(name); named && !registered {
+			return fmt.Errorf("ensemble: the type %[1]v is not registered; "+
+				"add beam.RegisterType(reflect.TypeFor[%[1]v]()) to an init function", structOf(t))
+		}
+	}
+	return nil
+}
+
+// marshalSchema writes the schema of the bytes that t is decoded from.
+func marshalSchema(t reflect.Type) ([]byte, error) {
+	wire, err := wireSchema(t)
+	if err != nil {
+		return nil, fmt.Errorf("ensemble: %v: %w", t, err)
+	}
+	return proto.Marshal(wire)
+}

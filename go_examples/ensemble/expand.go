@@ -1,0 +1,163 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/schema"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/xlangx"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	// dialTimeout bounds the time until something that is not there, or is no
+	// service, is reported.
+	dialTimeout = 4 * time.Second
+	// expandTimeout bounds the checks of the service, which reads model files.
+	expandTimeout = 5 * time.Minute
+
+	rowCoderURN = "beam:coder:row:v1"
+)
+
+// expansionHandler is the name under which Beam hands us the expansions of
+// our transform. Beam's own handler retries for half a minute where nothing
+// listens, and puts the whole request into every error.
+const expansionHandler = "beamensembles"
+
+func init() { xlangx.RegisterHandler(expansionHandler, expand) }
+
+func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.ExpansionResponse, error) {
+	if err := correctSchemas(params.Req.GetComponents()); err != nil {
+		return nil, err
+	}
+	response, err := query(ctx, params.Config, params.Req)
+	if err != nil {
+		return nil, err
+	}
+	if text := response.GetError(); text != "" {
+		return nil, refusal(params.Config, text)
+	}
+	return response, checkOutputs(params, response)
+}
+
+// correctSchemas has the request say what Go really writes: see wireAtomics.
+func correctSchemas(components *pipepb.Components) error {
+	for _, coder := range components.GetCoders() {
+		if coder.GetSpec().GetUrn() != rowCoderURN {
+			continue
+		}
+		var inferred pipepb.Schema
+		if err := proto.Unmarshal(coder.GetSpec().GetPayload(), &inferred); err != nil {
+			return failure("ensemble: reading the schema of a row: %v", err)
+		}
+		row, err := schema.ToType(&inferred)
+		if err != nil {
+			return failure("ensemble: finding the type of a row: %v", err)
+		}
+		wire, err := wireSchema(row)
+		if err != nil {
+			return failure("ensemble: %v", err)
+		}
+		if coder.Spec.Payload, err = proto.Marshal(wire); err != nil {
+			return failure("ensemble: writing the schema of a row: %v", err)
+		}
+	}
+	return nil
+}
+
+// query asks the service at addr to expand a transform.
+func query(ctx context.Context, addr string, request *jobpb.ExpansionRequest) (*jobpb.ExpansionResponse, error) {
+	conn, err := connect(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, expandTimeout)
+	defer cancel()
+	response, err := jobpb.NewExpansionServiceClient(conn).Expand(ctx, request)
+	if err != nil {
+		return nil, failure("ensemble: the expansion service at %s failed: %s", addr, status.Convert(err).Message())
+	}
+	return response, nil
+}
+
+// connect opens a connection to the service at addr, and makes sure that it is
+// one and that it is ready.
+func connect(ctx context.Context, addr string) (*grpc.ClientConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, failure("ensemble: no expansion service answers at %s (%v); start one with "+
+			"`beam-ensembles serve`, or correct the address", addr, innermost(err))
+	}
+	probe.Close()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, failure("ensemble: %q is not an address of the form host:port: %v", addr, err)
+	}
+	health, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	switch {
+	case err != nil:
+		err = failure("ensemble: what listens at %s is not a beam-ensembles expansion service (%s); "+
+			"correct the address", addr, status.Code(err))
+	case health.GetStatus() != healthpb.HealthCheckResponse_SERVING:
+		err = failure("ensemble: the expansion service at %s is not ready (%s)", addr, health.GetStatus())
+	default:
+		return conn, nil
+	}
+	conn.Close()
+	return nil, err
+}
+
+// innermost is the plainest part of a network error: "connection refused".
+func innermost(err error) error {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}
+
+// refusal turns the error text of the service at addr into an error. An
+// option of the call that the service does not know means that the service is
+// older than this client, which its text cannot know.
+func refusal(addr, text string) error {
+	refused := parseError(text)
+	known := configFields()
+	for _, problem := range refused.Problems {
+		if problem.Code == "unknown_option" && known[problem.Path] {
+			refused.text += fmt.Sprintf("\nThe service at %s is older than this client (%s): update it, "+
+				"or do without the option.", addr, Version)
+			break
+		}
+	}
+	return refused
+}
+
+// checkOutputs makes sure that the response has the outputs that Beam expects,
+// which it would panic about.
+func checkOutputs(params *xlangx.HandlerParams, response *jobpb.ExpansionResponse) error {
+	var want []string
+	for _, output := range params.Outputs() {
+		want = append(want, output.Local)
+	}
+	slices.Sort(want)
+	got := slices.Sorted(maps.Keys(response.GetTransform().GetOutputs()))
+	if slices.Equal(want, got) {
+		return nil
+	}
+	return failure("ensemble: the service at %s answers with the outputs %s, not %s: "+
+		"it does not fit to this client (%s)", params.Config, strings.Join(got, ", "), strings.Join(want, ", "), Version)
+}

@@ -1,0 +1,53 @@
+package ensemble
+
+import (
+	"cmp"
+	"maps"
+)
+
+// Option adjusts a call of an ensemble.
+type Option func(*call)
+
+// call is one call of an ensemble, as its options describe it.
+type call struct {
+	addr   string
+	config config
+}
+
+// WithExpansionAddr names the expansion service to use, as host:port. Without
+// it the environment variable BEAM_ENSEMBLES_ADDR does; where that is unset
+// too, a service is started for the life of this process. An empty addr leaves
+// it at that.
+func WithExpansionAddr(addr string) Option {
+	return func(c *call) { c.addr = cmp.Or(addr, c.addr) }
+}
+
+// WithParameters gives the values of the file's ${name} placeholders.
+func WithParameters(values map[string]string) Option {
+	return func(c *call) { c.config.Parameters = merged(c.config.Parameters, values) }
+}
+
+// WithColumns says which field of the row an input column of the file is,
+// where the names differ: column name to field name.
+func WithColumns(fields map[string]string) Option {
+	return func(c *call) { c.config.Columns = merged(c.config.Columns, fields) }
+}
+
+// WithPrefix puts prefix before the name of every column that the ensemble
+// adds.
+func WithPrefix(prefix string) Option {
+	return func(c *call) { c.config.Prefix = prefix }
+}
+
+// WithPassThrough names the fields of the row to keep, none where no name is
+// given. Without this option all are kept.
+func WithPassThrough(fields ...string) Option {
+	return func(c *call) { c.config.PassThrough = append([]string{}, fields...) }
+}
+
+func merged(into, from map[string]string) map[string]string {
+	all := make(map[string]string, len(into)+len(from))
+	maps.Copy(all, into)
+	maps.Copy(all, from)
+	return all
+}

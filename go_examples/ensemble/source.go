@@ -1,0 +1,97 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Source says where the ensemble file is. FromFile, FromText and FromURI make
+// one.
+type Source interface {
+	// describe fills in the part of the config that names the file.
+	describe(*config) error
+	// folder is where the file lies: what a service that this process starts
+	// may trust.
+	folder() string
+}
+
+// FromFile reads the ensemble file at path on this machine, in YAML or JSON,
+// and sends its text. Relative URIs in it are relative to its folder.
+func FromFile(path string) Source { return fileSource(path) }
+
+// FromText sends an ensemble file's text. Relative URIs in it are relative to
+// baseURI, an absolute folder or URI; it may be empty when the text has none.
+func FromText(text, baseURI string) Source { return textSource{text: text, baseURI: baseURI} }
+
+// FromURI has the expansion service read the ensemble file at uri by itself.
+// Relative URIs in the file are relative to uri.
+func FromURI(uri string) Source { return uriSource(uri) }
+
+type fileSource string
+
+func (f fileSource) describe(c *config) error {
+	if strings.Contains(string(f), "://") {
+		return fmt.Errorf("ensemble: FromFile reads files of this machine; for %s use FromURI", f)
+	}
+	text, err := os.ReadFile(string(f))
+	if err != nil {
+		return fmt.Errorf("ensemble: cannot read the ensemble file %s: %w", f.absolute(), rootCause(err))
+	}
+	c.Spec, c.BaseURI = string(text), f.folder()
+	return nil
+}
+
+func (f fileSource) folder() string { return filepath.Dir(f.absolute()) }
+
+func (f fileSource) absolute() string {
+	full, err := filepath.Abs(string(f))
+	if err != nil { // The working directory is gone: the path as it is says most.
+		return string(f)
+	}
+	return full
+}
+
+type textSource struct{ text, baseURI string }
+
+func (t textSource) describe(c *config) error {
+	if strings.TrimSpace(t.text) == "" {
+		return errors.New("ensemble: the text given to FromText is empty")
+	}
+	c.Spec, c.BaseURI = t.text, t.baseURI
+	return nil
+}
+
+func (t textSource) folder() string { return t.baseURI }
+
+type uriSource string
+
+func (u uriSource) describe(c *config) error {
+	if u == "" {
+		return errors.New("ensemble: the URI given to FromURI is empty")
+	}
+	c.SpecURI = string(u)
+	return nil
+}
+
+func (u uriSource) folder() string {
+	scheme, rest, found := strings.Cut(string(u), "://")
+	if !found {
+		return path.Dir(string(u))
+	}
+	return scheme + "://" + path.Dir(rest)
+}
+
+// rootCause drops the name of the operation and the path as the caller wrote
+// it, which our own sentence says already.
+func rootCause(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/schema"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+)
+
+// opaqueColumn carries what other languages cannot read: see carry.go.
+const opaqueColumn = "__opaque"
+
+// goLogicalOption marks the schema of a type that Beam knows as a logical
+// type, such as time.Time: its representation means something to Go only.
+const goLogicalOption = "beam:schema:go:logical:v1"
+
+// errOpaque is the reason why a type cannot cross: nothing on the other side
+// reads it. Its fields travel in the opaque column.
+var errOpaque = errors.New("has no counterpart in other languages")
+
+// wireAtomics says what Beam's Go coder writes for a kind of value. The
+// schemas that Beam infers say something else for most integers (logical types
+// of its own, or INT16, which other languages read as two bytes).
+//
+// uint and uint64 are not here: their upper half would be read as negative.
+var wireAtomics = map[reflect.Kind]pipepb.AtomicType{
+	reflect.Bool:    pipepb.AtomicType_BOOLEAN,
+	reflect.Int8:    pipepb.AtomicType_INT32,
+	reflect.Int16:   pipepb.AtomicType_INT32,
+	reflect.Int32:   pipepb.AtomicType_INT32,
+	reflect.Uint16:  pipepb.AtomicType_INT32,
+	reflect.Uint32:  pipepb.AtomicType_INT64,
+	reflect.Int64:   pipepb.AtomicType_INT64,
+	reflect.Int:     pipepb.AtomicType_INT64,
+	reflect.Float32: pipepb.AtomicType_FLOAT,
+	reflect.Float64: pipepb.AtomicType_DOUBLE,
+	reflect.String:  pipepb.AtomicType_STRING,
+}
+
+// wireSchema describes the bytes that Beam's Go coder writes for a struct type
+// or a pointer to one, with the id by which Go finds the type again. Slices
+// and maps are nullable in it: Go writes a nil one as null.
+//
+// It fails with errOpaque where those bytes mean nothing to other languages.
+func wireSchema(t reflect.Type) (*pipepb.Schema, error) {
+	inferred, err := schema.FromType(t)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", t, err)
+	}
+	for _, option := range inferred.GetOptions() {
+		if option.GetName() == goLogicalOption {
+			return nil, errOpaque
+		}
+	}
+	wire := &pipepb.Schema{Id: inferred.GetId(), Options: inferred.GetOptions()}
+	for _, field := range structFields(t) {
+		if !field.IsExported() {
+			return nil, errOpaque // Go counts the field in the row's header.
+		}
+		fieldType, err := wireFieldType(field)
+		if err != nil {
+			return nil, err
+		}
+		wire.Fields = append(wire.Fields, &pipepb.Field{Name: fieldName(field), Type: fieldType})
+	}
+	return wire, nil
+}
+
+func wireFieldType(field reflect.StructField) (*pipepb.FieldType, error) {
+	wire, err := wireType(field.Type)
+	if err != nil {
+		return nil, err
+	}
+	switch field.Type.Kind() {
+	case reflect.Slice, reflect.Map:
+		wire.Nullable = fieldName(field) != opaqueColumn
+	}
+	return wire, nil
+}
+
+// wireType describes the bytes of a value of type t, or fails with errOpaque.
+func wireType(t reflect.Type) (*pipepb.FieldType, error) {
+	if atomic, ok := wireAtomics[t.Kind()]; ok {
+		return atomicType(atomic), nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return wirePointer(t)
+	case reflect.Slice, reflect.Array:
+		return wireArray(t)
+	case reflect.Map:
+		return wireMap(t)
+	case reflect.Struct:
+		return wireRow(t)
+	}
+	return nil, errOpaque
+}
+
+func wirePointer(t reflect.Type) (*pipepb.FieldType, error) {
+	if t.Elem().Kind() == reflect.Pointer {
+		return nil, errOpaque // null is one thing in a schema, two in Go.
+	}
+	wire, err := wireType(t.Elem())
+	if err != nil {
+		return nil, err
+	}
+	wire.Nullable = true
+	return wire, nil
+}
+
+func wireArray(t reflect.Type) (*pipepb.FieldType, error) {
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+		return atomicType(pipepb.AtomicType_BYTES), nil
+	}
+	element, err := wireType(t.Elem())
+	if err != nil {
+		return nil, err
+	}
+	array := &pipepb.ArrayType{ElementType: element}
+	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_ArrayType{ArrayType: array}}, nil
+}
+
+func wireMap(t reflect.Type) (*pipepb.FieldType, error) {
+	key, err := wireType(t.Key())
+	if err != nil {
+		return nil, err
+	}
+	value, err := wireType(t.Elem())
+	if err != nil {
+		return nil, err
+	}
+	if key.GetAtomicType() == pipepb.AtomicType_UNSPECIFIED {
+		return nil, errOpaque // Only plain values are keys in other languages.
+	}
+	mapType := &pipepb.MapType{KeyType: key, ValueType: value}
+	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_MapType{MapType: mapType}}, nil
+}
+
+func wireRow(t reflect.Type) (*pipepb.FieldType, error) {
+	wire, err := wireSchema(t)
+	if err != nil {
+		return nil, err
+	}
+	row := &pipepb.RowType{Schema: wire}
+	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_RowType{RowType: row}}, nil
+}
+
+func atomicType(atomic pipepb.AtomicType) *pipepb.FieldType {
+	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_AtomicType{AtomicType: atomic}}
+}
+
+// structFields returns the fields of a struct type or a pointer to one.
+func structFields(t reflect.Type) []reflect.StructField {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	fields := make([]reflect.StructField, t.NumField())
+	for i := range fields {
+		fields[i] = t.Field(i)
+	}
+	return fields
+}
+
+// fieldName is the name that a field has in the row: that of its beam tag, or
+// its own.
+func fieldName(field reflect.StructField) string {
+	if name, _, _ := strings.Cut(field.Tag.Get("beam"), ","); name != "" {
+		return name
+	}
+	return field.Name
+}
