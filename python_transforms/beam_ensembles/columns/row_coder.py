@@ -170,7 +170,12 @@ def row_class(names: tuple[str, ...]) -> Any:
     for index, name in enumerate(names):
         if name not in positional:
             setattr(cls, name, getattr(cls, positional[index]))
+    cls.__reduce__ = lambda row: (_restore_row, (names, tuple(row)))  # Made here, so found nowhere by its name.
     return cls
+
+
+def _restore_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    return row_class(names)(*values)
 
 
 def getter(positions: Sequence[int]) -> Any:
