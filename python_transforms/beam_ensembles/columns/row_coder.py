@@ -11,6 +11,7 @@ Written for Apache Beam 2.77.
 from __future__ import annotations
 
 import collections
+import copyreg
 import functools
 import hashlib
 import operator
@@ -170,7 +171,7 @@ def row_class(names: tuple[str, ...]) -> Any:
     for index, name in enumerate(names):
         if name not in positional:
             setattr(cls, name, getattr(cls, positional[index]))
-    cls.__reduce__ = lambda row: (_restore_row, (names, tuple(row)))  # Made here, so found nowhere by its name.
+    copyreg.pickle(cls, lambda row: (_restore_row, (names, tuple(row))))  # Made here: no module has it.
     return cls
 
 
