@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser(given[0] if given else "")
     args = parser.parse_args(given)
     if args.verb is None:
-        parser.print_help()
+        parser.print_help(sys.stderr)
         return USAGE_ERROR
     return int(args.run(args))
 

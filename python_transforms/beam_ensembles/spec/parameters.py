@@ -27,8 +27,7 @@ def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
         parameters: Text by name.
 
     Returns:
-        The data with the values filled in (None where there is none), and a problem for each place without
-        one.
+        The data with the values filled in (as it is where one is missing), and a problem for each such place.
     """
     filler = _Filler(parameters)
     return filler.fill(data, WHOLE_FILE, ()), filler.problems
@@ -56,7 +55,7 @@ class _Filler:
         names = _PARAMETER.findall(text)
         if missing := [name for name in dict.fromkeys(names) if name not in self._parameters]:
             self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
-            return None
+            return text
         if _PARAMETER.fullmatch(text):
             return plain_value(self._parameters[names[0]])
         return _PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)

@@ -1,0 +1,60 @@
+"""The command itself: help, version, and calls that cannot be understood."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from beam_ensembles import __version__
+from beam_ensembles.cli.main import SUMMARIES, main
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"beam-ensembles {__version__}\n"
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert all(verb in text for verb in SUMMARIES)
+
+
+def test_without_a_verb_it_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "start here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["valdate", "x"], ["--verbose"], ["validate"], ["validate", "a", "--jsn"]]
+)
+def test_calls_that_cannot_be_understood(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: beam-ensembles" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", SUMMARIES)
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert f"usage: beam-ensembles {verb}" in capsys.readouterr().out
+
+
+def test_the_command_alone_imports_no_verb() -> None:
+    code = (
+        "import sys; from beam_ensembles.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in sys.modules if name.startswith(('beam_ensembles.', 'apache_beam', 'yaml'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['beam_ensembles.cli', 'beam_ensembles.cli.main']"

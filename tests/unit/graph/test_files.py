@@ -1,0 +1,103 @@
+"""Where files are, and why one cannot be used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+
+import pytest
+
+from beam_ensembles.graph.files import FileProblem, Files, local_path, sha256_of
+
+
+@pytest.mark.parametrize(
+    ("base", "uri", "expected"),
+    [
+        ("/models", "a.onnx", "/models/a.onnx"),
+        ("/models/", "../a.onnx", "/a.onnx"),
+        ("file:///my%20models", "a.onnx", "/my models/a.onnx"),
+        ("/models", "/other/a.onnx", "/other/a.onnx"),
+        ("/models", "file:///other/a%20b.onnx", "/other/a b.onnx"),
+        ("gs://bucket/models/", "a.onnx", "gs://bucket/models/a.onnx"),
+        ("/models", "gs://bucket/a.onnx", "gs://bucket/a.onnx"),
+        (None, "/a.onnx", "/a.onnx"),
+    ],
+)
+def test_places(base: str | None, uri: str, expected: str) -> None:
+    assert Files(base).resolve(uri) == expected
+
+
+def problem_of(files: Files, uri: str) -> tuple[str, str]:
+    with pytest.raises(FileProblem) as caught:
+        files.check(uri)
+    return caught.value.code, str(caught.value)
+
+
+def test_a_file_that_is_there(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a[1].onnx").write_bytes(b"x")
+    assert Files(str(tmp_path)).check("a[1].onnx") == str(tmp_path / "a[1].onnx")
+
+
+def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "forest.joblib").write_bytes(b"x")
+    files = Files(str(tmp_path))
+    assert problem_of(files, "frost.joblib") == (
+        "missing_file",
+        f"there is no file '{tmp_path}/frost.joblib'; did you mean 'forest.joblib'?",
+    )
+    assert problem_of(files, "models/a.joblib")[1].endswith(f"(nor the folder '{tmp_path}/models')")
+    assert problem_of(files, ".")[0] == "unreadable_file"
+    assert problem_of(files, "*.joblib")[0] == "not_built"
+    assert problem_of(files, "https://example.org/a.onnx")[0] == "unreadable_file"
+    assert problem_of(Files(), "a.onnx")[0] == "relative_uri_without_base"
+    remote = Files(str(tmp_path), shared=False)
+    assert problem_of(remote, "forest.joblib")[0] == "local_uri_on_remote_worker"
+    assert remote.check("gs://bucket/forest.joblib") == "gs://bucket/forest.joblib"
+
+
+def test_a_file_of_somebody_else(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.onnx"
+    path.write_bytes(b"x")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may read every file
+    assert problem_of(Files(), str(path))[0] == "unreadable_file"
+
+
+@pytest.mark.parametrize(
+    ("trusted", "uri", "expected"),
+    [
+        ((), "/models/a.joblib", False),
+        (("/models",), "/models/a.joblib", True),
+        (("/models/",), "/models/deep/a.joblib", True),
+        (("/models",), "/models-of-others/a.joblib", False),
+        (("/models",), "/models/../etc/a.joblib", False),
+        (("file:///models",), "/models/a.joblib", True),
+        (("/",), "/models/a.joblib", True),
+        (("/",), "gs://bucket/a.joblib", False),
+        (("gs://bucket",), "gs://bucket/a.joblib", True),
+        (("gs://bucket",), "gs://bucket-of-others/a.joblib", False),
+    ],
+)
+def test_trust(trusted: tuple[str, ...], uri: str, expected: bool) -> None:
+    assert Files(trusted=trusted).is_trusted(uri) is expected
+
+
+def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "trusted").mkdir()
+    (tmp_path / "outside").write_bytes(b"x")
+    (tmp_path / "trusted" / "link").symlink_to(tmp_path / "outside")
+    assert not Files(trusted=(str(tmp_path / "trusted"),)).is_trusted(str(tmp_path / "trusted" / "link"))
+
+
+def test_a_digest(tmp_path: pathlib.Path) -> None:
+    content = b"x" * (3 << 20)
+    (tmp_path / "a").write_bytes(content)
+    assert sha256_of(str(tmp_path / "a")) == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [("a/b", "a/b"), ("file://localhost/a", "/a"), ("file://host/a", None), ("s3://b/a", None)],
+)
+def test_local(uri: str, path: str | None) -> None:
+    assert local_path(uri) == path

@@ -1,0 +1,134 @@
+"""Texts to specs: the valid half, and what is left of a file that is not quite right."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import pickle
+
+import pytest
+
+import beam_ensembles.spec as spec_package
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.spec import Inputs, OutputSpec, examine_text, load_file, load_text
+from beam_ensembles.spec.language import is_name
+from beam_ensembles.types import parse_type
+
+TEXT = """\
+ensemble: digits
+description: Two vote.
+inputs: {pixels: "array<double>[64]", id: string?}
+nodes:
+  network:
+    model: onnx
+    uri: network.onnx
+    inputs: {X: pixels}
+    outputs:
+      proba: {from: probabilities, type: "array<float>[10]"}
+      label: {}
+      other: null
+    config: {providers: null, max_batch_size: 3}
+    sha256:
+  vote: {combine: mean, inputs: [proba, proba], outputs: {vote: double}, weights: [1, 2]}
+outputs: [vote, label]
+"""
+
+
+def test_the_public_names() -> None:
+    assert sorted(spec_package.__all__) == [
+        "EnsembleSpec", "Inputs", "NodeSpec", "OutputSpec", "examine_text", "load_file", "load_text",
+    ]  # fmt: skip
+
+
+def test_everything_that_a_file_says() -> None:
+    spec = load_text(TEXT, base_uri="/models")
+    network, vote = spec.nodes
+    assert (spec.name, spec.description, spec.base_uri, spec.text) == ("digits", "Two vote.", "/models", TEXT)
+    assert spec.inputs == (("pixels", parse_type("array<double>[64]")), ("id", parse_type("string?")))
+    assert spec.outputs == ("vote", "label")
+    assert (network.kind, network.target, network.inputs) == ("model", "onnx", Inputs(("pixels",), ("X",)))
+    assert network.outputs == (
+        OutputSpec("proba", "probabilities", parse_type("array<float>[10]")),
+        OutputSpec("label"),
+        OutputSpec("other"),
+    )
+    assert network.options == {"uri": "network.onnx", "config": {"providers": None, "max_batch_size": 3}}
+    assert vote.inputs == Inputs(("proba", "proba"))
+    assert vote.options == {"weights": [1, 2]}
+
+
+def test_specs_are_values() -> None:
+    spec = load_text(TEXT)
+    assert spec == load_text(TEXT)
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        spec.name = "other"  # type: ignore[misc]
+
+
+def test_outputs_may_be_left_out() -> None:
+    assert load_text(TEXT.replace("outputs: [vote, label]\n", "")).outputs is None
+
+
+def test_a_file_is_relative_to_its_folder(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "digits.yaml"
+    path.write_text("\ufeff" + TEXT, encoding="utf-8")
+    assert load_file(path) == load_text(TEXT, base_uri=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"ensemble: \xff", "syntax"), (b"\xff\xfee\x00", "syntax"), (None, "missing_file")],
+)
+def test_a_file_that_cannot_be_read(tmp_path: pathlib.Path, content: bytes | None, code: str) -> None:
+    path = tmp_path / "digits.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_file(path)
+    assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, "$")]
+
+
+def test_a_folder_is_no_file(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InvalidEnsemble, match="unreadable_file"):
+        load_file(tmp_path)
+
+
+def test_all_problems_come_together_in_the_order_of_the_file() -> None:
+    text = (
+        TEXT.replace("description", "descripton").replace("[proba, proba]", "proba").replace("float>", "flt>")
+    )
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_text(text)
+    assert caught.value.ensemble == "digits"
+    assert [(problem.code, problem.path) for problem in caught.value.problems] == [
+        ("unknown_key", "descripton"),
+        ("bad_type", "nodes.network.outputs.proba.type"),
+        ("wrong_type", "nodes.vote.inputs"),
+    ]
+
+
+def test_what_is_readable_of_a_wrong_file_is_kept() -> None:
+    spec, problems = examine_text(TEXT.replace("combine: mean", "combin: mean").replace("string?", "strig?"))
+    assert [problem.code for problem in problems] == ["bad_type", "no_kind"]
+    assert spec is not None
+    assert [name for name, _ in spec.inputs] == ["pixels"]
+    assert [(node.name, node.kind) for node in spec.nodes] == [("network", "model"), ("vote", "")]
+    assert spec.nodes[1].outputs == (OutputSpec("vote", type=parse_type("double")),)
+
+
+def test_a_missing_parameter_is_not_reported_as_something_else_too() -> None:
+    text = (
+        TEXT.replace("digits", "${a}").replace("mean", '"${b}"').replace("[proba, proba]", '["${c}", proba]')
+    )
+    _, problems = examine_text(text.replace('"array<float>[10]"', '"${d}"'))
+    assert [problem.code for problem in problems] == ["missing_parameter"] * 4
+
+
+@pytest.mark.parametrize("name", ["a", "_x", "my-field", "class", "A1", "größe", "label_2"])
+def test_names(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "__opaque", "1a", "-a", "a.b", "a b", "a[0]", "a\n", "ä:"])
+def test_no_names(name: str) -> None:
+    assert not is_name(name)

@@ -1,0 +1,71 @@
+"""The tree of exceptions, and the lines that clients of other languages read."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from beam_ensembles.errors import (
+    EnsembleError,
+    InvalidEnsemble,
+    NodeError,
+    Problem,
+    RowFailed,
+    listed,
+    nearest,
+)
+
+PROBLEM = Problem("nodes.vote.inputs[1]", "unknown_column", "there is no\n  column 'a'")
+
+
+def test_a_problem_is_one_line() -> None:
+    assert str(PROBLEM) == "[unknown_column] nodes.vote.inputs[1]: there is no column 'a'"
+
+
+def test_all_problems_of_a_file_in_one_text() -> None:
+    error = InvalidEnsemble([PROBLEM, Problem("$", "syntax", "line 1"), PROBLEM], ensemble="digits")
+    assert str(error).splitlines() == [
+        "ensemble 'digits' is not valid: 2 problems",
+        f"  {PROBLEM}",
+        "  [syntax] $: line 1",
+    ]
+    assert str(InvalidEnsemble([PROBLEM])).startswith("the ensemble is not valid: 1 problem\n")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidEnsemble([PROBLEM], ensemble="digits"),
+        NodeError("model_error", "it broke", stack="Traceback"),
+        RowFailed("digits", "vote", "null_value", "pixels is null"),
+    ],
+)
+def test_errors_cross_processes(error: EnsembleError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_a_failed_row_says_which_node_and_what_to_do() -> None:
+    text = str(RowFailed("digits", "vote", "null_value", "pixels is null"))
+    assert "'digits'" in text
+    assert "[null_value] nodes.vote: pixels is null" in text
+    assert "error output" in text
+    assert "\n" not in text
+
+
+def test_a_message_of_a_member_is_one_line() -> None:
+    assert str(NodeError("model_error", "a\n\tb")) == "a b"
+
+
+def test_nearest() -> None:
+    assert nearest("forst", ["forest", "vote"]) == "; did you mean 'forest'?"
+    assert nearest("xyz", ["forest", "vote"]) == ""
+
+
+def test_listed() -> None:
+    assert listed([]) == "none"
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(["a", "b", "c", "d"], limit=2) == "a, b and 2 more"
