@@ -7,6 +7,7 @@ information is not kept. Written for Beam 2.77 (``windowed_value.create``).
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,9 +23,11 @@ DEFAULT_BATCH_SIZE = 1_024
 """Rows a batch, at most; the last batch of a bundle is smaller."""
 
 _GLOBAL = (GlobalWindow(),)
+_micros = operator.attrgetter("micros")
 
 
-def _batch(elements: list[Any], micros: list[int], windows: tuple[Any, ...]) -> WindowedValue:
+def _batch(elements: list[Any], times: list[Any], windows: tuple[Any, ...]) -> WindowedValue:
+    micros = list(map(_micros, times))
     same = micros.count(micros[0]) == len(micros)
     return create(RowBatch(elements, None if same else micros, windows), micros[0], windows)
 
@@ -41,23 +44,22 @@ class BatchGlobally(beam.DoFn):  # type: ignore[misc]
 
     def start_bundle(self) -> None:
         self._elements: list[Any] = []
-        self._micros: list[int] = []
+        self._times: list[Any] = []
 
-    def process(
-        self, element: Any, timestamp: Any = beam.DoFn.TimestampParam
-    ) -> Iterable[WindowedValue] | None:
-        self._elements.append(element)
-        self._micros.append(timestamp.micros)
-        return [self._take()] if len(self._elements) >= self._size else None
+    def process(self, element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterable[WindowedValue] | None:
+        elements = self._elements
+        elements.append(element)
+        self._times.append(timestamp)
+        return [self._take()] if len(elements) >= self._size else None
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         if self._elements:
             yield self._take()
 
     def _take(self) -> WindowedValue:
-        elements, micros = self._elements, self._micros
-        self._elements, self._micros = [], []
-        return _batch(elements, micros, _GLOBAL)
+        elements, times = self._elements, self._times
+        self.start_bundle()
+        return _batch(elements, times, _GLOBAL)
 
 
 class BatchPerWindow(beam.DoFn):  # type: ignore[misc]
@@ -71,19 +73,19 @@ class BatchPerWindow(beam.DoFn):  # type: ignore[misc]
         self._size = size
 
     def start_bundle(self) -> None:
-        self._waiting: dict[Any, tuple[list[Any], list[int]]] = {}
+        self._waiting: dict[Any, tuple[list[Any], list[Any]]] = {}
 
     def process(
         self, element: Any, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterable[WindowedValue] | None:
-        elements, micros = self._waiting.setdefault(window, ([], []))
+        elements, times = self._waiting.setdefault(window, ([], []))
         elements.append(element)
-        micros.append(timestamp.micros)
+        times.append(timestamp)
         return [_batch(*self._waiting.pop(window), (window,))] if len(elements) >= self._size else None
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        for window, (elements, micros) in self._waiting.items():
-            yield _batch(elements, micros, (window,))
+        for window, (elements, times) in self._waiting.items():
+            yield _batch(elements, times, (window,))
         self._waiting = {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import resource
 import sys
 import time
@@ -73,6 +74,7 @@ class LoadedStage:
             self._members[node.spec.name] = kinds[node.spec.kind, node.spec.target].load(node)
             meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
             self._meters[node.spec.name] = meter
+        gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def score(self, elements: Sequence[Any]) -> ScoredColumns:
         """Scores elements of the PCollection; rows that fail are told apart, nothing is raised for them."""
