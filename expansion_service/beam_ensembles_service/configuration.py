@@ -1,7 +1,7 @@
 """The configuration row of a schema transform, as a mapping of plain values.
 
 Rows of a request come from outside, and Beam's compiled coders read past the end of bytes that are cut short.
-So this is a reader of its own for ``beam:coder:row:v1``, which knows no language types and checks every length.
+So this is an own reader for ``beam:coder:row:v1``, which knows no language types and checks every length.
 """
 
 from __future__ import annotations

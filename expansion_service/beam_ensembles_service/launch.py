@@ -6,6 +6,7 @@ import argparse
 import logging
 import sys
 
+from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
 
 
@@ -23,10 +24,11 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as error:
         return _say(error, 2)
     _log_to_stderr(settings)
-    # Imports Beam: two seconds that --help and a wrong flag need not wait for.
-    from beam_ensembles_service.server import CannotListenError, serve
-
     try:
+        try_address(settings.host, settings.port)
+        # Imports Beam: two seconds that --help and a port in use need not wait for.
+        from beam_ensembles_service.server import serve
+
         serve(settings)
     except UsageError as error:
         return _say(error, 2)

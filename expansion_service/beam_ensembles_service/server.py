@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable
-from concurrent import futures
 from typing import Final
 
 import grpc
@@ -20,6 +18,7 @@ from apache_beam.portability.api import (
     beam_fn_api_pb2,
     beam_fn_api_pb2_grpc,
 )
+from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -27,23 +26,19 @@ from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
 from beam_ensembles_service.artifacts import NoArtifacts
 from beam_ensembles_service.environment import workers_of
+from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.worker_pool import WorkerPool
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
-_THREADS: Final = 32
 _MAX_MESSAGE_BYTES: Final = 64 << 20
 """gRPC takes 4 MiB where nothing is said; inline files and wide schemas of long pipelines need more."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
 _WORKER_POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
-
-
-class CannotListenError(Exception):
-    """The address cannot be listened on; the message is one sentence."""
 
 
 class Service:
@@ -60,7 +55,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         row_coder.install()
         self._server = grpc.server(
-            futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="grpc"),
+            UnboundedThreadPoolExecutor(),  # its threads are daemons: none that hangs keeps the service alive
             options=[
                 ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
@@ -114,7 +109,7 @@ def serve(settings: Settings) -> None:
         signal.signal(number, lambda signum, frame: ended.set())
     service = Service(settings)
     service.start()
-    sys.stdout.write(f"beam-ensembles {__version__} listening on {_address(settings.host, service.port)}\n")
+    sys.stdout.write(f"beam-ensembles {__version__} listening on {address(settings.host, service.port)}\n")
     sys.stdout.flush()
     if settings.stop_with_stdin:
         _when_stdin_ends(ended.set)
@@ -123,29 +118,10 @@ def serve(settings: Settings) -> None:
 
 
 def _listen(server: grpc.Server, host: str, port: int) -> int:
-    if port:
-        _try_address(host, port)
     try:
-        return server.add_insecure_port(_address(host, port))
+        return server.add_insecure_port(address(host, port))
     except RuntimeError as exc:
-        raise CannotListenError(f"cannot listen on {_address(host, port)}") from exc
-
-
-def _try_address(host: str, port: int) -> None:
-    """Binds and lets go: gRPC itself says neither why it cannot listen nor says it in one line."""
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, proto) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen()
-    except OSError as exc:
-        why = (exc.strerror or str(exc)).lower()
-        raise CannotListenError(f"cannot listen on {_address(host, port)}: {why}") from exc
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        raise CannotListenError(f"cannot listen on {address(host, port)}") from exc
 
 
 def _when_stdin_ends(then: Callable[[], None]) -> None:

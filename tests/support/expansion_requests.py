@@ -57,8 +57,8 @@ def like_go(
 ) -> beam_expansion_api_pb2.ExpansionRequest:
     """Builds a request as Go's SDK does.
 
-    The input has no producer, the outputs are named, the coders that the input does not reach (``c2``, ``c3``)
-    are without the namespace, the environment is Go's own.
+    The input has no producer, the outputs are named, the coders that the input does not reach (``c2``,
+    ``c3``) are without the namespace, the environment is Go's own.
     """
     request = _request(config, "External", namespace)
     request.transform.inputs["i0"] = "n1"
@@ -79,7 +79,7 @@ def like_go(
 def like_java(
     config: Mapping[str, Any], rows: schema_pb2.Schema, namespace: str = "External_3"
 ) -> beam_expansion_api_pb2.ExpansionRequest:
-    """Builds a request as Java's SDK does: ids with the namespace in front, impulses as producers, options."""
+    """Builds a request as Java's SDK does: ids that start with the namespace, impulses, options."""
     request = _request(config, "RunEnsemble", namespace)
     request.transform.inputs["input"] = f"{namespace}PCollection"
     components = request.components

@@ -1,0 +1,285 @@
+"""The real service, from its first line to its graceful end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from apache_beam.internal import pickler
+from apache_beam.portability import python_urns
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2,
+    beam_artifact_api_pb2_grpc,
+    beam_expansion_api_pb2,
+    beam_expansion_api_pb2_grpc,
+    beam_fn_api_pb2,
+    beam_fn_api_pb2_grpc,
+    beam_runner_api_pb2,
+)
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from beam_ensembles import __version__
+from beam_ensembles.transforms import RUN_ENSEMBLE
+from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, schema
+from tests.support.service import RunningService, command, running_service
+
+EXPANSION = "org.apache.beam.model.expansion.v1.ExpansionService"
+ARTIFACTS = "org.apache.beam.model.job_management.v1.ArtifactRetrievalService"
+WORKER_POOL = "org.apache.beam.model.fn_execution.v1.BeamFnExternalWorkerPool"
+ROWS = schema("rows", a="double", b="double")
+CONFIG = {"spec": MEAN_OF_TWO}
+Build = Callable[..., beam_expansion_api_pb2.ExpansionRequest]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    with running_service("--serve-loopback-worker") as running:
+        yield running
+
+
+@pytest.fixture
+def channel(service: RunningService) -> Iterator[grpc.Channel]:
+    with grpc.insecure_channel(service.address) as open_channel:
+        yield open_channel
+
+
+def _expand(
+    channel: grpc.Channel, request: beam_expansion_api_pb2.ExpansionRequest
+) -> beam_expansion_api_pb2.ExpansionResponse:
+    return beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel).Expand(request)
+
+
+def test_it_prints_one_line_when_it_is_ready(service: RunningService) -> None:
+    assert service.first_line == f"beam-ensembles {__version__} listening on {service.address}\n"
+    assert service.address.startswith("127.0.0.1:")
+
+
+def test_health_is_said_for_each_service(channel: grpc.Channel) -> None:
+    stub = health_pb2_grpc.HealthStub(channel)
+    for name in ("", EXPANSION, ARTIFACTS, WORKER_POOL):
+        answer = stub.Check(health_pb2.HealthCheckRequest(service=name))
+        assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_reflection_lists_what_is_served(channel: grpc.Channel) -> None:
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    (answer,) = stub.ServerReflectionInfo(iter([request]))
+    names = {found.name for found in answer.list_services_response.service}
+    assert {EXPANSION, ARTIFACTS, WORKER_POOL, "grpc.health.v1.Health"} <= names
+
+
+def test_it_tells_what_it_offers(channel: grpc.Channel) -> None:
+    stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+    answer = stub.DiscoverSchemaTransform(beam_expansion_api_pb2.DiscoverSchemaTransformRequest())
+    assert list(answer.schema_transform_configs) == [RUN_ENSEMBLE]
+
+
+@pytest.mark.parametrize("build", [like_go, like_java])
+def test_it_expands_for_go_and_for_java_in_workers_of_its_own(
+    build: Build, channel: grpc.Channel, service: RunningService
+) -> None:
+    answer = _expand(channel, build(CONFIG, ROWS))
+    assert not answer.error
+    environment = answer.components.environments[answer.transform.environment_id]
+    payload = beam_runner_api_pb2.ExternalPayload.FromString(environment.payload)
+    assert payload.endpoint.url == service.address
+
+
+def test_a_mistake_is_one_clear_message(channel: grpc.Channel) -> None:
+    answer = _expand(channel, like_go({"spec": "ensemble: x\nnods: {}\n"}, ROWS))
+    assert "[unknown_key] nods: " in answer.error
+    assert "Traceback" not in answer.error
+
+
+def test_pickled_code_is_refused_undecoded(channel: grpc.Channel, tmp_path: Path) -> None:
+    file = tmp_path / "decoded"
+    request = like_go(CONFIG, ROWS)
+    request.transform.spec.urn = python_urns.PICKLED_TRANSFORM
+    request.transform.spec.payload = pickler.dumps(_Touch(file))
+    assert "not transforms of the kind 'beam:transform:pickled_python:v1'" in _expand(channel, request).error
+    assert not file.exists()
+
+
+class _Touch:
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self._file,)
+
+
+def test_no_file_of_the_machine_is_handed_out(channel: grpc.Channel) -> None:
+    path = beam_runner_api_pb2.ArtifactFilePayload(path="/etc/hostname").SerializeToString()
+    artifact = beam_runner_api_pb2.ArtifactInformation(
+        type_urn="beam:artifact:type:file:v1", type_payload=path
+    )
+    stub = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(channel)
+    with pytest.raises(grpc.RpcError) as refusal:
+        list(stub.GetArtifact(beam_artifact_api_pb2.GetArtifactRequest(artifact=artifact)))
+    assert refusal.value.code() == grpc.StatusCode.PERMISSION_DENIED  # type: ignore[attr-defined]
+    with pytest.raises(grpc.RpcError) as refusal:
+        stub.ResolveArtifacts(beam_artifact_api_pb2.ResolveArtifactsRequest(artifacts=[artifact]))
+    assert refusal.value.code() == grpc.StatusCode.PERMISSION_DENIED  # type: ignore[attr-defined]
+    assert not stub.ResolveArtifacts(beam_artifact_api_pb2.ResolveArtifactsRequest()).replacements
+
+
+def test_requests_larger_than_grpcs_default_are_taken(service: RunningService) -> None:
+    spec = MEAN_OF_TWO + "# " + "x" * (5 << 20) + "\n"
+    request = like_go({"spec": spec}, ROWS)
+    assert request.ByteSize() > 4 << 20
+    with grpc.insecure_channel(service.address, options=[("grpc.max_receive_message_length", -1)]) as wide:
+        assert not _expand(wide, request).error
+
+
+def test_fifty_requests_at_once_all_get_their_own_answer(channel: grpc.Channel) -> None:
+    def ask(number: int) -> None:
+        fields = {f"f{number}": "string", "a": "double", "b": "double"}
+        answer = _expand(channel, like_go(CONFIG, schema("T", **fields), namespace=f"Ns{number}x"))
+        assert not answer.error
+        coder = answer.components.pcollections[answer.transform.outputs["output"]].coder_id
+        assert f"f{number}".encode() in answer.components.coders[coder].spec.payload
+
+    with futures.ThreadPoolExecutor(50) as threads:
+        list(threads.map(ask, range(50)))
+
+
+def test_a_second_service_on_the_port_says_so_and_the_first_goes_on(
+    service: RunningService, channel: grpc.Channel
+) -> None:
+    port = service.address.rpartition(":")[2]
+    done = _run("--port", port)
+    assert done.returncode == 1
+    assert _own_lines(done.stderr) == [
+        f"beam-ensembles serve: cannot listen on 127.0.0.1:{port}: address already in use"
+    ]
+    assert not done.stdout
+    assert not _expand(channel, like_go(CONFIG, ROWS)).error
+
+
+def test_a_host_that_is_not_this_machine_is_said_in_one_sentence() -> None:
+    done = _run("--host", "192.0.2.1", "--port", "8097")
+    assert done.returncode == 1
+    (line,) = _own_lines(done.stderr)
+    assert line.startswith("beam-ensembles serve: cannot listen on 192.0.2.1:8097: ")
+
+
+def _run(*flags: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(command(*flags), capture_output=True, text=True, timeout=60, env=env, check=False)
+
+
+def _own_lines(stderr: str) -> list[str]:
+    """Leaves out what Beam logs while it is imported."""
+    return [line for line in stderr.splitlines() if "apitools not found" not in line]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_gracefully_and_frees_the_port(number: int) -> None:
+    with running_service() as running:
+        started = time.monotonic()
+        assert running.end(number) == 0
+        assert time.monotonic() - started < 5
+        assert "Traceback" not in running.log
+        host, _, port = running.address.rpartition(":")
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, int(port)))
+
+
+@contextlib.contextmanager
+def _waiting_request(folder: Path) -> Iterator[tuple[RunningService, grpc.Future, Path]]:
+    """Has a service at work on a request whose file is a pipe that nobody has written to yet."""
+    pipe = folder / "spec.yaml"
+    os.mkfifo(pipe)
+    with running_service() as running, grpc.insecure_channel(running.address) as channel:
+        grpc.channel_ready_future(channel).result(10)
+        stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+        yield running, stub.Expand.future(like_go({"spec_uri": str(pipe)}, ROWS)), pipe
+
+
+def test_a_request_in_work_is_answered_before_the_end(tmp_path: Path) -> None:
+    with _waiting_request(tmp_path) as (running, answer, pipe):
+        with pipe.open("w") as writer:  # waits until the service reads
+            running.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            assert running.process.poll() is None
+            writer.write(MEAN_OF_TWO)
+        assert not answer.result(10).error
+        assert running.process.wait(10) == 0
+
+
+def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path) -> None:
+    with _waiting_request(tmp_path) as (running, answer, pipe), pipe.open("w"):
+        assert running.end() == 0
+        assert isinstance(answer.exception(10), grpc.RpcError)
+
+
+def test_it_ends_with_its_standard_input_where_that_was_asked_for() -> None:
+    with running_service("--stop-with-stdin") as running:
+        assert running.process.stdin is not None
+        running.process.stdin.close()
+        assert running.process.wait(10) == 0
+
+
+def test_it_lives_on_without_standard_input_otherwise(service: RunningService) -> None:
+    with running_service() as running, grpc.insecure_channel(running.address) as channel:
+        assert running.process.stdin is not None
+        running.process.stdin.close()
+        time.sleep(0.5)
+        assert not _expand(channel, like_go(CONFIG, ROWS)).error
+
+
+def test_without_the_loopback_flag_no_worker_is_started() -> None:
+    with running_service() as running, grpc.insecure_channel(running.address) as channel:
+        stub = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)
+        with pytest.raises(grpc.RpcError) as refusal:
+            stub.StartWorker(beam_fn_api_pb2.StartWorkerRequest(worker_id="w"))
+        assert refusal.value.code() == grpc.StatusCode.UNIMPLEMENTED  # type: ignore[attr-defined]
+
+
+def test_starting_and_validating_imports_no_framework() -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path]))}
+    done = subprocess.run(
+        [sys.executable, "-c", VALIDATE, str(GOLDEN)], capture_output=True, text=True, env=env, check=False
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+ROOT = Path(__file__).parents[3]
+GOLDEN = ROOT / "tests" / "golden" / "specs"
+VALIDATE = """
+import sys
+from pathlib import Path
+import grpc
+from apache_beam.portability.api import beam_expansion_api_pb2_grpc
+from beam_ensembles_service.server import Service
+from beam_ensembles_service.settings import Settings
+from tests.support.expansion_requests import like_go, schema
+
+folder = Path(sys.argv[1])
+service = Service(Settings(port=0, serve_loopback_worker=True))
+service.start()
+config = {"spec": (folder / "votes.yaml").read_text(), "base_uri": str(folder)}
+with grpc.insecure_channel(f"127.0.0.1:{service.port}") as channel:
+    stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+    right = stub.Expand(like_go(config, schema("rows", x="array<double>", note="string?")))
+    wrong = stub.Expand(like_go(config, schema("rows", x="string")))
+service.stop()
+assert not right.error, right.error
+assert "[field_type] input.x: " in wrong.error, wrong.error
+frameworks = {"joblib", "onnx", "onnxruntime", "sklearn", "tensorflow", "torch", "transformers", "xgboost"}
+print(sorted(frameworks & set(sys.modules)))
+"""
