@@ -11,6 +11,10 @@ from scripts.layout import PRISM, PYTHON
 from scripts.processes import serving
 from scripts.shell import Command, log_path
 
+SERVICE_VARIABLE = "BEAM_ENSEMBLES_ADDR"
+"""Names the environment variable that tells pipelines and tests where a service is."""
+PRISM_VARIABLE = "BEAM_ENSEMBLES_PRISM"
+"""Names the environment variable that tells tests where a Prism is."""
 IDLE_SHUTDOWN = "30m"
 """Prism cannot watch the process that started it; so it ends some time after its last job."""
 

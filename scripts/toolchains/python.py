@@ -46,7 +46,7 @@ def install_packages() -> str:
 
 
 def install(what: list[str | Path], log: Path) -> None:
-    """Installs into ``.venv`` with uv, which is to trust the authorities that the machine trusts, as pip does."""
+    """Installs into ``.venv`` with uv, trusting the authorities that the machine trusts, as pip does."""
     env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
     run([UV, "pip", "install", "--python", PYTHON, *what], log=log, env=env)
 

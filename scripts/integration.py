@@ -1,0 +1,58 @@
+"""Runs the tests of all languages that need the real service and real Prism, which it starts and stops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from scripts import servers, toolchains
+from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.processes import end_with_cleanup_on_sigterm
+from scripts.shell import CommandFailed
+from scripts.steps import Missing
+from scripts.terminal import say, styled
+from scripts.toolchains import go, java
+
+GOLDEN = ROOT / "tests" / "golden"
+
+SUITES = {
+    "Python": (["python", "-m", "pytest", "tests/integration"], ROOT),
+    "Go": (["go", "test", "-count=1", "./..."], GO_MODULE),
+    "Java": (["mvn", "--batch-mode", "--no-transfer-progress", "verify"], MAVEN_PROJECT),
+}
+
+
+def run_suites() -> list[str]:
+    """Runs the suites, one after the other; gives the languages whose tests failed."""
+    env = toolchains.environment()
+    failed = []
+    with servers.service(GOLDEN / "specs_invalid" / "models") as service, servers.prism() as prism:
+        env |= {servers.SERVICE_VARIABLE: service, servers.PRISM_VARIABLE: prism}
+        for language, (command, folder) in SUITES.items():
+            say(styled(f"\n{language}: {' '.join(command)} (service on {service}, Prism on {prism})", "bold"))
+            start = time.monotonic()
+            code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
+            say(f"{language}: ended with {code} after {time.monotonic() - start:.0f} s")
+            if code != 0:
+                failed.append(language)
+    return failed
+
+
+def main() -> int:
+    """Runs the suites; gives the exit code."""
+    end_with_cleanup_on_sigterm()
+    try:
+        go.require()
+        java.require()
+        failed = run_suites()
+    except (CommandFailed, Missing) as exc:
+        say(styled(str(exc), "red"))
+        return 1
+    if failed:
+        say(styled(f"\nFailed: {', '.join(failed)}", "red"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
