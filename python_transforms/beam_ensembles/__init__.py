@@ -1,7 +1,33 @@
-"""Ensembles of models as one Beam transform."""
+"""Ensembles of Python models as one step of a Beam pipeline.
+
+What most people need is here; each name is imported when it is first used, so that a part of the package that needs
+no Beam (checking a file) does not wait for it.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from beam_ensembles.errors import InvalidEnsemble as InvalidEnsemble
+    from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler as EnsembleModelHandler
+    from beam_ensembles.runtime.ensemble_handler import InferenceError as InferenceError
+    from beam_ensembles.transforms import RunEnsemble as RunEnsemble
 
 __version__: Final = "0.1.0"
+
+__all__ = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "__version__"]
+
+_MODULES: Final = {
+    "EnsembleModelHandler": "beam_ensembles.runtime.ensemble_handler",
+    "InferenceError": "beam_ensembles.runtime.ensemble_handler",
+    "InvalidEnsemble": "beam_ensembles.errors",
+    "RunEnsemble": "beam_ensembles.transforms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'beam_ensembles' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)

@@ -1,0 +1,23 @@
+"""The names that users import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import beam_ensembles
+
+
+def test_the_names_are_these() -> None:
+    names = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "__version__"]
+    assert beam_ensembles.__all__ == names
+    assert [getattr(beam_ensembles, name).__name__ for name in names[:-1]] == names[:-1]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(beam_ensembles, "RunEnsembles")
+
+
+def test_the_package_itself_does_not_import_beam() -> None:
+    code = "import sys, beam_ensembles, beam_ensembles.graph; sys.exit('apache_beam' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
