@@ -1,0 +1,43 @@
+"""What is made again, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.made import Made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "source"
+    path.write_text("one", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def made(tmp_path: Path, source: Path) -> Made:
+    (tmp_path / "product").touch()
+    made = Made(tmp_path / "out" / "stamp", (tmp_path / "product",), lambda: [source])
+    made.remember()
+    return made
+
+
+def test_what_was_made_from_the_same_sources_is_current(made: Made) -> None:
+    assert made.current()
+
+
+def test_a_changed_source_counts(made: Made, source: Path) -> None:
+    source.write_text("two", encoding="utf-8")
+    assert not made.current()
+
+
+def test_a_missing_product_counts(made: Made) -> None:
+    made.products[0].unlink()
+    assert not made.current()
+
+
+def test_what_is_forgotten_is_not_current(made: Made) -> None:
+    made.forget()
+    assert not made.current()
