@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import org.apache.beam.sdk.coders.Coder;
 import org.apache.beam.sdk.coders.CoderException;
 import org.apache.beam.sdk.coders.KvCoder;
@@ -84,31 +85,70 @@ final class Crossing<K> implements Serializable {
 
   /** Of the fields that the caller keeps, those that the service knows. */
   List<String> asked(List<String> passThrough) {
-    return passThrough.stream().filter(name -> !opaque.hasField(name)).toList();
+    Stream<String> known = passThrough.stream().filter(name -> !opaque.hasField(name));
+    return (direct ? known : Stream.concat(known, Stream.of(OPAQUE_COLUMN))).toList();
   }
 
-  /** Of the fields that the caller wants back, those that the service is to give. */
+  /** Of the fields of the caller's own type, those that the service is to give. */
   Schema asked(Schema wanted) {
+    List<Problem> problems =
+        wanted.getFields().stream().flatMap(field -> mismatch(field).stream()).toList();
+    if (!problems.isEmpty()) {
+      throw EnsembleException.of("the scored rows do not fit the type that they become", problems);
+    }
     Schema given = select(wanted, field -> !opaque.hasField(field.getName()));
     return direct ? given : withOpaqueColumn(given);
+  }
+
+  /** Of the caller's own fields, those that the service does not know can only be checked here. */
+  private Optional<Problem> mismatch(Field wanted) {
+    String type = PortableTypes.nameOf(wanted.getType());
+    if (!opaque.hasField(wanted.getName())) {
+      return PortableTypes.isPortable(wanted.getType())
+          ? Optional.empty()
+          : Optional.of(mismatch(wanted, "no model gives a " + type + ", and no field is one"));
+    }
+    String found = PortableTypes.nameOf(opaque.getField(wanted.getName()).getType());
+    return type.equals(found) || type.equals(found + "?")
+        ? Optional.empty()
+        : Optional.of(mismatch(wanted, "the field is " + found + ", the type wants " + type));
+  }
+
+  private static Problem mismatch(Field wanted, String message) {
+    return new Problem("output_schema_mismatch", "output_schema." + wanted.getName(), message);
   }
 
   /** What the received rows become: the caller's own fields in their order, then the added ones. */
   Schema restored(Schema received, Optional<List<String>> passThrough) {
     Schema.Builder fields = Schema.builder();
     for (Field field : schema.getFields()) {
-      if (opaque.hasField(field.getName())) {
-        if (passThrough.isEmpty() || passThrough.get().contains(field.getName())) {
-          fields.addField(field);
-        }
-      } else if (received.hasField(field.getName())) {
-        fields.addField(received.getField(field.getName()));
+      String name = field.getName();
+      boolean kept = passThrough.map(names -> names.contains(name)).orElse(true);
+      if (opaque.hasField(name) && kept) {
+        fields.addField(unhidden(field, received));
+      } else if (portable.hasField(name) && received.hasField(name)) {
+        fields.addField(received.getField(name));
       }
     }
-    received.getFields().stream()
-        .filter(it -> !schema.hasField(it.getName()) && !it.getName().equals(OPAQUE_COLUMN))
-        .forEach(fields::addField);
+    received.getFields().stream().filter(this::isAdded).forEach(fields::addField);
     return fields.build();
+  }
+
+  private boolean isAdded(Field received) {
+    return !portable.hasField(received.getName()) && !received.getName().equals(OPAQUE_COLUMN);
+  }
+
+  private static Field unhidden(Field own, Schema received) {
+    if (received.hasField(own.getName())) {
+      throw EnsembleException.of(
+          "the ensemble would hide a field",
+          List.of(
+              new Problem(
+                  "column_exists",
+                  "outputs." + own.getName(),
+                  "the rows have such a field already; rename the column, or give a prefix")));
+    }
+    return own;
   }
 
   Row send(K key, Row row) {

@@ -1,0 +1,198 @@
+package io.github.beamensembles;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertSame;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.math.BigDecimal;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.beam.sdk.coders.StringUtf8Coder;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
+import org.apache.beam.sdk.values.KV;
+import org.apache.beam.sdk.values.Row;
+import org.joda.time.Instant;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+
+/** Tests for {@link Crossing}. */
+@RunWith(JUnit4.class)
+public class CrossingTest {
+
+  private static final Schema PLAIN = Schema.builder().addInt64Field("id").build();
+  private static final EnumerationType COLOR = EnumerationType.create("red", "green");
+
+  private static final Schema MIXED =
+      Schema.builder()
+          .addDecimalField("price")
+          .addInt64Field("id")
+          .addNullableField("seen", FieldType.DATETIME)
+          .addStringField("name")
+          .addField("grade", FieldType.INT16)
+          .addLogicalTypeField("color", COLOR)
+          .build();
+
+  private static final Row MIXED_ROW = mixedRow(Instant.ofEpochMilli(1_700_000_000_123L));
+
+  private static Row mixedRow(Instant seen) {
+    return Row.withSchema(MIXED)
+        .addValues(new BigDecimal("12.340"), 7L, seen, "seven", (short) -3)
+        .addValue(COLOR.valueOf("green"))
+        .build();
+  }
+
+  /** What the service would give: the sent row with one column added. */
+  private static Row scored(Row sent) {
+    Schema schema =
+        Schema.builder().addFields(sent.getSchema().getFields()).addDoubleField("score").build();
+    return Row.withSchema(schema).addValues(sent.getValues()).addValue(0.5).build();
+  }
+
+  @Test
+  public void plainRowsGoAsTheyAre() {
+    Crossing<Void> crossing = Crossing.ofRows(PLAIN);
+    Row row = Row.withSchema(PLAIN).addValue(1L).build();
+
+    assertTrue(crossing.isDirect());
+    assertEquals(PLAIN, crossing.sentSchema());
+    assertSame(row, crossing.send(null, row));
+  }
+
+  @Test
+  public void onlyPortableFieldsAndBytesAreSent() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+
+    Row sent = crossing.send(null, MIXED_ROW);
+
+    assertFalse(crossing.isDirect());
+    assertEquals(List.of("id", "name", "__opaque"), sent.getSchema().getFieldNames());
+    assertEquals(crossing.sentSchema(), sent.getSchema());
+    assertTrue(PortableTypes.isPortable(sent.getSchema()));
+    assertEquals(
+        Map.of("price", "decimal", "seen", "datetime?", "grade", "int16", "color", "Enum"),
+        crossing.opaqueTypes());
+  }
+
+  @Test
+  public void fieldsComeBackInTheirPlaces() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+
+    for (Row row : List.of(MIXED_ROW, mixedRow(null))) {
+      Row received = scored(crossing.send(null, row));
+      Schema to = crossing.restored(received.getSchema(), Optional.empty());
+      Row restored = crossing.restore(received, to).getValue();
+
+      assertEquals(Row.withSchema(to).addValues(row.getValues()).addValue(0.5).build(), restored);
+      assertEquals(
+          List.of("price", "id", "seen", "name", "grade", "color", "score"), to.getFieldNames());
+    }
+  }
+
+  @Test
+  public void onlyFieldsThatPassThroughComeBack() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+    Optional<List<String>> passThrough = Optional.of(List.of("name", "price"));
+
+    assertEquals(List.of("name", "__opaque"), crossing.asked(passThrough.get()));
+    Schema received =
+        Schema.builder()
+            .addStringField("name")
+            .addByteArrayField("__opaque")
+            .addDoubleField("score")
+            .build();
+    assertEquals(
+        List.of("price", "name", "score"),
+        crossing.restored(received, passThrough).getFieldNames());
+  }
+
+  @Test
+  public void theCallersTypeMayTakeSomeFieldsInAnyOrder() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+    Schema wanted = Schema.builder().addDoubleField("score").addDecimalField("price").build();
+
+    assertEquals(List.of("score", "__opaque"), crossing.asked(wanted).getFieldNames());
+    Row restored = crossing.restore(scored(crossing.send(null, MIXED_ROW)), wanted).getValue();
+    assertEquals(Row.withSchema(wanted).addValues(0.5, new BigDecimal("12.340")).build(), restored);
+  }
+
+  @Test
+  public void keysTravelWithTheRows() {
+    Crossing<String> crossing = Crossing.ofKeyedRows(StringUtf8Coder.of(), PLAIN);
+    Row row = Row.withSchema(PLAIN).addValue(1L).build();
+
+    assertFalse(crossing.isDirect());
+    Row sent = crossing.send("ключ", row);
+    KV<String, Row> back = crossing.restore(sent, PLAIN);
+
+    assertEquals(List.of("id", "__opaque"), sent.getSchema().getFieldNames());
+    assertEquals(KV.of("ключ", row), back);
+    assertEquals(Map.of(), crossing.opaqueTypes());
+  }
+
+  @Test
+  public void nestedTypesOfJavaTravelWhole() {
+    Schema nested = Schema.builder().addInt64Field("n").addDecimalField("d").build();
+    Schema schema =
+        Schema.builder()
+            .addRowField("nested", nested)
+            .addArrayField("shorts", FieldType.INT16)
+            .build();
+    Crossing<Void> crossing = Crossing.ofRows(schema);
+    Row row =
+        Row.withSchema(schema)
+            .addValue(Row.withSchema(nested).addValues(1L, BigDecimal.TEN).build())
+            .addValue(Arrays.asList((short) 1, (short) 2))
+            .build();
+
+    Row sent = crossing.send(null, row);
+
+    assertEquals(List.of("__opaque"), sent.getSchema().getFieldNames());
+    assertEquals(row, crossing.restore(sent, schema).getValue());
+  }
+
+  @Test
+  public void anAddedColumnMayNotHideAField() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+    Schema received =
+        Schema.builder().addByteArrayField("__opaque").addStringField("price").build();
+
+    EnsembleException error =
+        assertThrows(EnsembleException.class, () -> crossing.restored(received, Optional.empty()));
+
+    assertEquals("column_exists", error.problems().get(0).code());
+    assertEquals("outputs.price", error.problems().get(0).path());
+  }
+
+  @Test
+  public void aFieldOfTheCallersTypeMustBeOneThatTheRowsHave() {
+    Crossing<Void> crossing = Crossing.ofRows(MIXED);
+    Schema wanted =
+        Schema.builder()
+            .addStringField("price")
+            .addField("grade", FieldType.INT16.withNullable(true))
+            .addDateTimeField("seen")
+            .addDecimalField("cost")
+            .build();
+
+    EnsembleException error = assertThrows(EnsembleException.class, () -> crossing.asked(wanted));
+
+    assertEquals(
+        List.of("output_schema.price", "output_schema.seen", "output_schema.cost"),
+        error.problems().stream().map(Problem::path).toList());
+    assertEquals("output_schema_mismatch", error.problems().get(0).code());
+  }
+
+  @Test
+  public void theOpaqueColumnsNameIsTaken() {
+    Schema schema = Schema.builder().addStringField("__opaque").build();
+
+    assertThrows(IllegalArgumentException.class, () -> Crossing.ofRows(schema));
+  }
+}

@@ -1,0 +1,60 @@
+package io.github.beamensembles;
+
+import static org.junit.Assert.assertEquals;
+
+import java.util.List;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+
+/** Tests for {@link EnsembleException}. */
+@RunWith(JUnit4.class)
+public class EnsembleExceptionTest {
+
+  private static final String TEXT =
+      """
+      ensemble 'digits' is not valid: 2 problems
+        [unknown_column] nodes.vote.inputs[1]: no column 'forst'; did you mean 'forest'? Columns: a
+        [bad_weights] nodes.vote.weights: 2 weights: [1, 2]""";
+
+  @Test
+  public void aProblemIsALineOfTheServicesText() {
+    EnsembleException error = EnsembleException.fromService(TEXT + "\n");
+
+    assertEquals(TEXT, error.getMessage());
+    assertEquals(
+        List.of(
+            new Problem(
+                "unknown_column",
+                "nodes.vote.inputs[1]",
+                "no column 'forst'; did you mean 'forest'? Columns: a"),
+            new Problem("bad_weights", "nodes.vote.weights", "2 weights: [1, 2]")),
+        error.problems());
+  }
+
+  @Test
+  public void otherTextHasNoProblems() {
+    EnsembleException error = EnsembleException.fromService("refused: [no] such thing");
+
+    assertEquals("refused: [no] such thing", error.getMessage());
+    assertEquals(List.of(), error.problems());
+  }
+
+  @Test
+  public void aTracebackIsCutToItsLastLine() {
+    EnsembleException error =
+        EnsembleException.fromService(
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n"
+                + "KeyError: 'beam:transform:unknown'\n");
+
+    assertEquals("KeyError: 'beam:transform:unknown'", error.getMessage());
+  }
+
+  @Test
+  public void problemsFoundHereReadLikeTheServices() {
+    Problem problem = new Problem("missing_file", "$", "there is no file 'x.yaml'");
+    EnsembleException here = EnsembleException.of("not readable", List.of(problem));
+
+    assertEquals(here.problems(), EnsembleException.fromService(here.getMessage()).problems());
+  }
+}

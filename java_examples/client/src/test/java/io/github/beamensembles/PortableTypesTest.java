@@ -1,0 +1,62 @@
+package io.github.beamensembles;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.logicaltypes.SqlTypes;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+
+/** Tests for {@link PortableTypes}. */
+@RunWith(JUnit4.class)
+public class PortableTypesTest {
+
+  private static final FieldType PLACE =
+      FieldType.row(Schema.builder().addDoubleField("lat").addNullableStringField("name").build());
+
+  @Test
+  public void typesOfTheEnsembleFileArePortable() {
+    assertPortable("string", FieldType.STRING);
+    assertPortable("bytes", FieldType.BYTES);
+    assertPortable("boolean", FieldType.BOOLEAN);
+    assertPortable("int32", FieldType.INT32);
+    assertPortable("int64?", FieldType.INT64.withNullable(true));
+    assertPortable("float", FieldType.FLOAT);
+    assertPortable("double", FieldType.DOUBLE);
+    assertPortable("array<double?>", FieldType.array(FieldType.DOUBLE.withNullable(true)));
+    assertPortable("map<string,int32>", FieldType.map(FieldType.STRING, FieldType.INT32));
+    assertPortable("row<lat: double, name: string?>", PLACE);
+  }
+
+  @Test
+  public void typesOfJavaAreNot() {
+    assertOpaque("byte", FieldType.BYTE);
+    assertOpaque("int16", FieldType.INT16);
+    assertOpaque("decimal", FieldType.DECIMAL);
+    assertOpaque("datetime?", FieldType.DATETIME.withNullable(true));
+    assertOpaque("beam:logical_type:date:v1", FieldType.logicalType(SqlTypes.DATE));
+    assertOpaque("iterable<string>", FieldType.iterable(FieldType.STRING));
+  }
+
+  @Test
+  public void aTypeIsAsPortableAsItsParts() {
+    assertOpaque("array<int16>", FieldType.array(FieldType.INT16));
+    assertOpaque("map<string,decimal>", FieldType.map(FieldType.STRING, FieldType.DECIMAL));
+    assertOpaque(
+        "row<price: decimal>", FieldType.row(Schema.builder().addDecimalField("price").build()));
+  }
+
+  private static void assertPortable(String name, FieldType type) {
+    assertEquals(name, PortableTypes.nameOf(type));
+    assertTrue(name, PortableTypes.isPortable(type));
+  }
+
+  private static void assertOpaque(String name, FieldType type) {
+    assertEquals(name, PortableTypes.nameOf(type));
+    assertFalse(name, PortableTypes.isPortable(type));
+  }
+}

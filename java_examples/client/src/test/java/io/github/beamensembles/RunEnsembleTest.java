@@ -1,0 +1,227 @@
+package io.github.beamensembles;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.apache.beam.model.pipeline.v1.SchemaApi;
+import org.apache.beam.sdk.coders.KvCoder;
+import org.apache.beam.sdk.coders.RowCoder;
+import org.apache.beam.sdk.coders.StringUtf8Coder;
+import org.apache.beam.sdk.schemas.JavaFieldSchema;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.SchemaTranslation;
+import org.apache.beam.sdk.schemas.annotations.DefaultSchema;
+import org.apache.beam.sdk.testing.TestPipeline;
+import org.apache.beam.sdk.transforms.Create;
+import org.apache.beam.sdk.transforms.PTransform;
+import org.apache.beam.sdk.transforms.display.DisplayData;
+import org.apache.beam.sdk.values.KV;
+import org.apache.beam.sdk.values.PCollection;
+import org.apache.beam.sdk.values.POutput;
+import org.apache.beam.sdk.values.Row;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+
+/** Tests for {@link RunEnsemble}: what it sends, and what it refuses to send. */
+@RunWith(JUnit4.class)
+public class RunEnsembleTest {
+
+  private static final Schema SCHEMA =
+      Schema.builder().addInt64Field("id").addDecimalField("price").build();
+  private static final Row ROW = Row.withSchema(SCHEMA).addValues(1L, BigDecimal.ONE).build();
+  private static final String TEXT = "ensemble: e";
+
+  @Rule
+  public final FakeService service =
+      new FakeService("ensemble 'e' is not valid: 1 problem\n  [missing_key] nodes: required");
+
+  @Rule
+  public final TestPipeline pipeline = TestPipeline.create().enableAbandonedNodeEnforcement(false);
+
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  /** A row with a name of its own. */
+  @DefaultSchema(JavaFieldSchema.class)
+  public static class Item {
+    public long id;
+    public String name = "";
+  }
+
+  /** What the caller wants of a scored row. */
+  @DefaultSchema(JavaFieldSchema.class)
+  public static class Scored {
+    public double score;
+    public BigDecimal price = BigDecimal.ZERO;
+  }
+
+  private RunEnsemble ensemble() {
+    return RunEnsemble.fromText(TEXT, "/models").withExpansionService(service.address());
+  }
+
+  private PCollection<Row> rows() {
+    return pipeline.apply(Create.of(ROW).withRowSchema(SCHEMA));
+  }
+
+  private PCollection<KV<String, Row>> keyedRows() {
+    return pipeline.apply(
+        Create.of(KV.of("k", ROW))
+            .withCoder(KvCoder.of(StringUtf8Coder.of(), RowCoder.of(SCHEMA))));
+  }
+
+  /** Applies a transform, which the service answers with its error. */
+  private <T, O extends POutput> EnsembleException apply(
+      PCollection<T> input, PTransform<? super PCollection<T>, O> transform) {
+    return assertThrows(EnsembleException.class, () -> input.apply(transform));
+  }
+
+  @Test
+  public void aMistakeComesBackInTheServicesWords() {
+    EnsembleException error = apply(rows(), ensemble());
+
+    assertEquals(List.of(new Problem("missing_key", "nodes", "required")), error.problems());
+    assertTrue(error.getMessage(), error.getMessage().startsWith("ensemble 'e' is not valid"));
+  }
+
+  @Test
+  public void onlyWhatIsSetIsSent() throws IOException {
+    apply(pipeline.apply(Create.of(new Item())), ensemble());
+
+    assertEquals(
+        List.of("spec", "base_uri", "client"), service.config().getSchema().getFieldNames());
+  }
+
+  @Test
+  public void everyOptionSurvivesTheOthers() throws IOException {
+    RunEnsemble ensemble =
+        ensemble()
+            .withParameters(Map.of("p", "1"))
+            .withColumns(Map.of("x", "id"))
+            .withPrefix("e_")
+            .withPassThrough("id", "price")
+            .withExpansionService(service.address());
+    apply(rows(), ensemble.withErrors());
+
+    Row config = service.config();
+    assertEquals(TEXT, config.getString("spec"));
+    assertEquals("/models", config.getString("base_uri"));
+    assertEquals(Map.of("p", "1"), config.getMap("parameters"));
+    assertEquals(Map.of("x", "id"), config.getMap("columns"));
+    assertEquals("e_", config.getString("prefix"));
+    assertEquals(List.of("id", "__opaque"), List.copyOf(config.getArray("pass_through")));
+    assertEquals(Map.of("price", "decimal"), config.getMap("opaque"));
+    assertEquals("errors", config.getRow("error_handling").getString("output"));
+    assertTrue(config.getString("client").matches("java \\d+\\.\\d+\\.\\d+.*"));
+  }
+
+  @Test
+  public void aFilesTextAndFolderAreSent() throws IOException {
+    Path file = folder.newFile("e.yaml").toPath();
+    Files.writeString(file, TEXT + " # été");
+
+    apply(rows(), RunEnsemble.fromFile(file.toString()).withExpansionService(service.address()));
+
+    assertEquals(TEXT + " # été", service.config().getString("spec"));
+    assertEquals(file.getParent().toString(), service.config().getString("base_uri"));
+  }
+
+  @Test
+  public void aUriIsLeftToTheService() throws IOException {
+    apply(rows(), RunEnsemble.fromUri("gs://b/e.yaml").withExpansionService(service.address()));
+
+    assertEquals("gs://b/e.yaml", service.config().getString("spec_uri"));
+  }
+
+  @Test
+  public void theCallersTypeIsSentAsTheOutputsSchema() throws IOException {
+    apply(rows(), ensemble().as(Scored.class));
+
+    Schema sent =
+        SchemaTranslation.schemaFromProto(
+            SchemaApi.Schema.parseFrom(service.config().getBytes("output_schema")));
+    assertEquals(List.of("score", "__opaque"), sent.getFieldNames());
+  }
+
+  @Test
+  public void keyedShapesReachTheService() {
+    assertNotNull(apply(keyedRows(), ensemble().keyed()));
+    assertNotNull(apply(keyedRows(), ensemble().as(Scored.class).keyed()));
+    assertNotNull(apply(keyedRows(), ensemble().withErrors().keyed()));
+    assertNotNull(apply(keyedRows(), ensemble().withErrors().as(Scored.class).keyed()));
+  }
+
+  @Test
+  public void aMissingFileIsNamed() {
+    EnsembleException error = apply(rows(), RunEnsemble.fromFile("no/such.yaml"));
+
+    String path = Path.of("no/such.yaml").toAbsolutePath().toString();
+    assertTrue(error.getMessage(), error.getMessage().contains("no file '" + path + "'"));
+    assertEquals("missing_file", error.problems().get(0).code());
+  }
+
+  @Test
+  public void aFileThatIsNoTextIsNamed() throws IOException {
+    Path file = folder.newFile("model.onnx").toPath();
+    Files.write(file, new byte[] {(byte) 0xc3, (byte) 0x28});
+
+    EnsembleException error = apply(rows(), RunEnsemble.fromFile(file.toString()));
+
+    assertEquals("unreadable_file", error.problems().get(0).code());
+    assertTrue(error.getMessage(), error.getMessage().contains(file.toString()));
+  }
+
+  @Test
+  public void anAddressIsHostAndPort() {
+    IllegalArgumentException error =
+        assertThrows(
+            IllegalArgumentException.class, () -> ensemble().withExpansionService("localhost"));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("host:port"));
+  }
+
+  @Test
+  public void elementsNeedASchema() {
+    PCollection<String> words = pipeline.apply(Create.of("a"));
+
+    IllegalArgumentException error =
+        assertThrows(IllegalArgumentException.class, () -> words.apply(ensemble()));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("a type with a schema"));
+  }
+
+  @Test
+  public void keyedRowsWithoutKeyedAreRefused() {
+    IllegalArgumentException error =
+        assertThrows(IllegalArgumentException.class, () -> keyedRows().apply(ensemble()));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("keyed()"));
+  }
+
+  @Test
+  public void theOutputsTypeNeedsASchema() {
+    IllegalArgumentException error =
+        assertThrows(
+            IllegalArgumentException.class, () -> rows().apply(ensemble().as(Object.class)));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("java.lang.Object has no schema"));
+  }
+
+  @Test
+  public void aPipelinesPictureNamesTheFile() {
+    DisplayData shown = DisplayData.from(RunEnsemble.fromFile("digits.yaml"));
+
+    assertTrue(shown.toString(), shown.toString().contains("digits.yaml"));
+    assertArrayEquals(new String[] {"RunEnsemble"}, new String[] {ensemble().getName()});
+  }
+}

@@ -1,0 +1,2 @@
+/** Handwritten digits: three Python models vote, called from Java. */
+package io.github.beamensembles.examples.digits;
