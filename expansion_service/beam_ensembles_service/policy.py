@@ -1,16 +1,17 @@
 """Says which requests are served at all, before anything in them is decoded.
 
-A request to Beam's stock expansion service can run code in five ways: a transform named by its Python path, a
-pickled transform (as the transform or as the producer of an input), a pickled coder or window function among
-the components, an input whose coder's id is itself a pickle, and source text in a configuration field. So
-this is a list of what is allowed, and of each input only what is needed: rows, in one of Beam's own windows.
+A request to Beam's stock expansion service can run code in five ways: a transform named by its Python path,
+a pickled transform (as the transform or as the producer of an input), a pickled coder or window function of
+an input, an input whose coder's id is itself a pickle, and source text in a configuration field. So this is
+a list of what is allowed, and of each input only what is needed: rows, in one of Beam's own windows. What
+else lies in a request (Python's clients send a pickled coder for an output) is carried along unread.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from apache_beam.portability import common_urns, python_urns
+from apache_beam.portability import common_urns
 from apache_beam.portability.api import (
     beam_expansion_api_pb2,
     beam_runner_api_pb2,
@@ -56,16 +57,11 @@ def check_request(
         The payload of the transform, its configuration row still encoded.
 
     Raises:
-        RequestRefused: The request is for another transform, or carries pickled code.
+        RequestRefused: The request is for another transform, or its input needs code to be read.
         InvalidEnsemble: The input is no collection of rows.
     """
     payload = _check_transform(request.transform.spec)
     _check_input(request)
-    for coder_id, coder in request.components.coders.items():
-        if coder.spec.urn == python_urns.PICKLED_CODER:
-            raise RequestRefused(
-                f"the request holds a pickled coder ('{coder_id}'), which this service never opens"
-            )
     return payload
 
 

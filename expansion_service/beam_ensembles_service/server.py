@@ -55,7 +55,8 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         row_coder.install()
         self._server = grpc.server(
-            UnboundedThreadPoolExecutor(),  # its threads are daemons: none that hangs keeps the service alive
+            # Its threads are daemons: a request that hangs does not keep the service from ending.
+            UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
             options=[
                 ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),

@@ -73,6 +73,11 @@ def _as_coder_id(request: Request, trap: Path) -> None:
 
 
 def _as_output_coder(request: Request, trap: Path) -> None:
+    _as_coder(request, trap)
+    request.output_coder_requests["output"] = "extra"
+
+
+def _as_output_coder_id(request: Request, trap: Path) -> None:
     request.output_coder_requests["output"] = pickler.dumps(Trap(trap)).decode("ascii")
 
 
@@ -98,7 +103,6 @@ def _as_other_identifier(request: Request, trap: Path) -> None:
 REFUSED = [
     _as_transform,
     _as_fully_qualified_name,
-    _as_coder,
     _as_input_coder,
     _as_coder_id,
     _as_window_fn,
@@ -126,7 +130,7 @@ def test_anything_else_is_refused_in_one_sentence(
     assert not trap.exists()
 
 
-@pytest.mark.parametrize("spoil", [_as_producer, _as_output_coder])
+@pytest.mark.parametrize("spoil", [_as_producer, _as_coder, _as_output_coder, _as_output_coder_id])
 def test_what_is_not_needed_is_not_decoded(
     spoil: Callable[[Request, Path], None], trap: Path, servicer: EnsembleExpansionServicer
 ) -> None:

@@ -1,0 +1,127 @@
+"""A Python pipeline that knows nothing of this project calls an ensemble through discovery, on real Prism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.external_transform_provider import ExternalTransformProvider
+
+from tests.support.expansion_requests import MEAN_OF_TWO
+from tests.support.prism import running_prism
+from tests.support.service import RunningService, running_service
+
+OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[RunningService]:
+    with running_service("--serve-loopback-worker") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def job_service() -> Iterator[str]:
+    with running_prism() as address:
+        yield address
+
+
+@pytest.fixture
+def provider(service: RunningService) -> Any:
+    return ExternalTransformProvider(service.address, urn_pattern=OURS)
+
+
+@pytest.fixture
+def options(job_service: str) -> PipelineOptions:
+    flags = ["--runner=PortableRunner", f"--job_endpoint={job_service}", "--environment_type=LOOPBACK"]
+    return PipelineOptions(flags)
+
+
+def test_the_provider_finds_the_transform_and_its_words(provider: Any) -> None:
+    assert provider.get_available() == [
+        ("RunEnsembleV1", "beam:schematransform:io.github.beamensembles:run_ensemble:v1")
+    ]
+    assert "ensemble" in provider.RunEnsembleV1.__doc__
+
+
+def test_rows_go_in_and_come_out_with_the_answer(provider: Any, options: PipelineOptions) -> None:
+    with beam.Pipeline(options=options) as pipeline:
+        scored = (
+            pipeline
+            | beam.Create([(1.0, 3.0, "x"), (2.0, 2.5, "y")])
+            | beam.Map(lambda row: beam.Row(a=float(row[0]), b=float(row[1]), name=str(row[2])))
+            | provider.RunEnsembleV1(spec=MEAN_OF_TWO, prefix="its_")
+            | beam.Map(lambda row: (row.name, row.a, row.its_m))
+        )
+        assert_that(scored, equal_to([("x", 1.0, 2.0), ("y", 2.0, 2.25)]))
+
+
+def test_two_ensembles_and_an_unrelated_transform_in_one_pipeline(
+    provider: Any, options: PipelineOptions
+) -> None:
+    with beam.Pipeline(options=options) as pipeline:
+        rows = (
+            pipeline
+            | beam.Create([(1.0, 3.0), (2.0, 2.5)])
+            | beam.Map(lambda row: beam.Row(a=float(row[0]), b=float(row[1])))
+        )
+        first = rows | "First" >> provider.RunEnsembleV1(spec=MEAN_OF_TWO)
+        second = first | "Second" >> provider.RunEnsembleV1(
+            spec=MEAN_OF_TWO, columns={"b": "m"}, prefix="second_", pass_through=["a"]
+        )
+        total = second | beam.Map(lambda row: ("all", row.a + row.second_m)) | beam.CombinePerKey(sum)
+        assert_that(total, equal_to([("all", 1.0 + 1.5 + 2.0 + 2.125)]))
+
+
+def test_rows_that_cannot_be_scored_come_out_apart(provider: Any, options: PipelineOptions) -> None:
+    spec = MEAN_OF_TWO.replace("{a: double, b: double}", '{a: "array<double>[2]", b: "array<double>[2]"}')
+    spec = spec.replace("{m: double}", '{m: "array<double>[2]"}')
+    with beam.Pipeline(options=options) as pipeline:
+        outputs = (
+            pipeline
+            | beam.Create([[1.0, 2.0], [3.0]])
+            | beam.Map(lambda a: beam.Row(a=list(map(float, a)), b=[0.0, 0.0])).with_output_types(
+                beam.typehints.row_type.RowTypeConstraint.from_fields(
+                    [("a", beam.typehints.Sequence[float]), ("b", beam.typehints.Sequence[float])]
+                )
+            )
+            | provider.RunEnsembleV1(spec=spec, error_handling={"output": "errors"})
+        )
+        scored = outputs["output"] | "Scored" >> beam.Map(lambda row: tuple(row.m))
+        errors = outputs["errors"] | "Errors" >> beam.Map(
+            lambda row: (row.ensemble, row.code, tuple(row.element.a), row.stack)
+        )
+        assert_that(scored, equal_to([(0.5, 1.0)]), label="scored")
+        assert_that(errors, equal_to([("pair", "wrong_length", (3.0,), "")]), label="errors")
+
+
+def test_a_row_that_fails_its_bundle_fails_the_job_in_one_sentence(
+    provider: Any, options: PipelineOptions, service: RunningService
+) -> None:
+    spec = MEAN_OF_TWO.replace("{a: double, b: double}", '{a: "array<double>[2]", b: double}')
+    spec = spec.replace("[a, b]", "[a, a]").replace("{m: double}", '{m: "array<double>[2]"}')
+    pipeline = beam.Pipeline(options=options)
+    rows = pipeline | beam.Create([[3.0]]) | beam.Map(lambda a: beam.Row(a=[float(a[0])], b=0.0))
+    typed = rows | beam.Map(lambda row: row).with_output_types(
+        beam.typehints.row_type.RowTypeConstraint.from_fields(
+            [("a", beam.typehints.Sequence[float]), ("b", float)]
+        )
+    )
+    _ = typed | provider.RunEnsembleV1(spec=spec)
+    with pytest.raises(RuntimeError) as failure:
+        pipeline.run().wait_until_finish()
+    said = str(failure.value)
+    assert "ensemble 'pair' could not score a row: [wrong_length]" in said
+    assert "Traceback" not in said
+    assert "Traceback" not in service.log
+
+
+def test_a_mistake_is_told_when_the_pipeline_is_made(provider: Any) -> None:
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([1.0]) | beam.Map(lambda a: beam.Row(a=float(a)))
+    with pytest.raises(RuntimeError, match=r"\[missing_field\] input\.b: "):
+        _ = rows | provider.RunEnsembleV1(spec=MEAN_OF_TWO)
