@@ -2,7 +2,7 @@
 
     python examples/digits/pipeline.py --input build/demo/heldout.jsonl --output build/scored.jsonl
 
-Flags that are not its own are the runner's, such as ``--runner PortableRunner --job_endpoint localhost:8073``.
+Flags that are not its own are the runner's, such as ``--runner PrismRunner``.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, NodeView
+from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape, width_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -76,7 +77,7 @@ def named_arguments(node: NodeView) -> dict[str, Argument]:
     """Checks a node's mapping of columns as an argument a port; leaves out those that it reports."""
     ports = (node.spec.inputs.ports if node.spec.inputs is not None else None) or ()
     named = zip(ports, node.spec.columns, strict=False)
-    parts = {port: _part(node, f"inputs.{port}", column) for port, column in named}
+    parts = {port: _part(node, below("inputs", port), column) for port, column in named}
     return {port: part for port, part in parts.items() if part is not None}
 
 

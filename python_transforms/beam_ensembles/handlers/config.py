@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.spec.places import below
 
 CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own model handler, as they are.")
 INFERENCE_ARGS: Final = Option(
@@ -71,7 +72,7 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
     if not isinstance(config, Mapping):
         return
     for name, value in config.items():
-        place = f"config.{name}"
+        place = below("config", name)
         if name in refused:
             node.problem("unsupported_option", place, f"'{name}' cannot be honoured here: {refused[name]}")
         elif name not in honoured:

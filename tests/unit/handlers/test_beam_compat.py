@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import apache_beam
 import pytest
 
 from beam_ensembles.handlers import beam_compat
+from tests.support.interpreter import run_python
 
 _FAKE_TORCH = "raise AssertionError('torch was imported')\n"
-
-
-def _run(code: str, *path: Path) -> str:
-    """Runs code in a fresh interpreter, with folders in front of its path."""
-    head = f"import sys; sys.path[:0] = {[*map(str, path), *sys.path]!r}\n"
-    done = subprocess.run([sys.executable, "-c", head + code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def test_it_is_written_for_the_beam_that_is_installed() -> None:
@@ -35,7 +26,7 @@ def test_base_comes_without_torch_and_measures_memory(tmp_path: Path) -> None:
         "assert plain is base and base.resource is not None\n"
         "print('torch' in sys.modules, 'apache_beam.ml.inference.model_manager' in sys.modules)\n"
     )
-    assert _run(code, tmp_path) == "False False"
+    assert run_python(code, tmp_path) == "False False"
 
 
 def test_base_that_was_imported_before_gets_its_resource_back() -> None:
@@ -46,7 +37,7 @@ def test_base_that_was_imported_before_gets_its_resource_back() -> None:
         "from beam_ensembles.handlers import beam_compat\n"
         "print(beam_compat.import_base() is base, base.resource.__name__)\n"
     )
-    assert _run(code) == "True resource"
+    assert run_python(code) == "True resource"
 
 
 def test_xgboost_inference_needs_no_datatable() -> None:
@@ -56,4 +47,4 @@ def test_xgboost_inference_needs_no_datatable() -> None:
         "module = beam_compat.import_handlers('xgboost_inference')\n"
         "print(module.XGBoostModelHandlerNumpy.__name__, 'datatable' in sys.modules)\n"
     )
-    assert _run(code) == "XGBoostModelHandlerNumpy False"
+    assert run_python(code) == "XGBoostModelHandlerNumpy False"

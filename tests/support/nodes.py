@@ -1,0 +1,52 @@
+"""Checks and loads single nodes the way an ensemble does: from the text of a file with one node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode, Member
+from beam_ensembles.runtime.kinds import KINDS
+
+
+def check_node(
+    folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any], *, trust: bool = True
+) -> CheckedNode:
+    """Checks a file with one node, named ``node``.
+
+    Args:
+        folder: Where its files are.
+        inputs: The ensemble's input columns and types.
+        node: What stands below ``nodes.node``.
+        trust: Whether the folder's pickles may be loaded.
+    """
+    text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
+    files = Files(str(folder), (str(folder),) if trust else ())
+    return check_text(text, KINDS, files).nodes[0]
+
+
+def load_node(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) -> Member:
+    """Checks and loads a file's only node."""
+    checked = check_node(folder, inputs, node)
+    return KINDS[(checked.spec.kind, checked.spec.target)].load(checked)
+
+
+def problems_of(
+    folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any], *, trust: bool = True
+) -> list[tuple[str, str]]:
+    """Gives code and path, below the node, of each problem of a file with one node."""
+    with pytest.raises(InvalidEnsemble) as caught:
+        check_node(folder, inputs, node, trust=trust)
+    return [(problem.code, problem.path.removeprefix("nodes.node.")) for problem in caught.value.problems]
+
+
+def types_of(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) -> dict[str, str]:
+    """Gives the settled type of each column that a file's only node adds."""
+    return {name: str(type_) for name, type_ in check_node(folder, inputs, node).outputs.items()}

@@ -1,0 +1,47 @@
+"""Loading a model through Beam's handler: what is said where the framework is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime.kinds import KINDS
+from tests.support.interpreter import run_python
+from tests.support.nodes import check_node
+
+PAIR = {"x": "array<float>[2]"}
+DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y": None}}
+
+
+def test_a_missing_framework_is_named_with_what_installs_it(
+    onnx_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beam_compat.import_base()
+    checked = check_node(onnx_models, PAIR, DOUBLE)
+    monkeypatch.delitem(sys.modules, "apache_beam.ml.inference.onnx_inference", raising=False)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(EnsembleError, match=r"nodes\.node needs onnx.*pip install 'beam-ensembles\[onnx\]'"):
+        KINDS[("model", "onnx")].load(checked)
+
+
+def test_checking_imports_no_framework(onnx_models: Path) -> None:
+    code = f"""
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.runtime.kinds import KINDS
+
+text = '''
+ensemble: test
+inputs: {{x: "array<float>[2]"}}
+nodes:
+  node: {{model: onnx, uri: double.onnx, inputs: [x], outputs: {{y: {{}}}}}}
+'''
+graph = check_text(text, KINDS, Files({str(onnx_models)!r}))
+frameworks = {{"apache_beam", "joblib", "onnx", "onnxruntime", "pandas", "sklearn", "xgboost"}}
+print(graph.outputs[0][1], sorted(frameworks & set(sys.modules)))
+"""
+    assert run_python(code) == "array<float>[2] []"
