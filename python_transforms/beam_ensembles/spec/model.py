@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type
 
 KINDS: Final = ("model", "combine", "route", "apply")
@@ -27,7 +28,7 @@ class Inputs:
 
     def path(self, index: int) -> str:
         """Gives the place of a column below its node: ``inputs[0]`` or ``inputs.X``."""
-        return f"inputs[{index}]" if self.ports is None else f"inputs.{self.ports[index]}"
+        return below("inputs", index if self.ports is None else self.ports[index])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
