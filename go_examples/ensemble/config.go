@@ -48,7 +48,7 @@ func (c config) row() reflect.Value {
 	var values []reflect.Value
 	all := reflect.ValueOf(c)
 	for i := range all.NumField() {
-		if !all.Field(i).IsZero() {
+		if isSet(all.Field(i)) {
 			fields = append(fields, all.Type().Field(i))
 			values = append(values, all.Field(i))
 		}
@@ -58,6 +58,15 @@ func (c config) row() reflect.Value {
 		row.Field(i).Set(value)
 	}
 	return row
+}
+
+// isSet says whether a field is sent: an empty list means something, an empty
+// map does not.
+func isSet(field reflect.Value) bool {
+	if field.Kind() == reflect.Map {
+		return field.Len() > 0
+	}
+	return !field.IsZero()
 }
 
 // payload encodes c as the payload of the external transform.

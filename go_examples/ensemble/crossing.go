@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
@@ -81,6 +82,16 @@ func (x *crossing) carry(row, answer shape, key reflect.Type) (err error) {
 		x.errors, err = x.carriage.back(x.failed, true).announce()
 	}
 	return err
+}
+
+// passThrough gives, of the fields that the caller keeps, those that the
+// service knows, and the opaque column for the others.
+func (x *crossing) passThrough(fields []string) []string {
+	if fields == nil || x.carriage == nil {
+		return fields
+	}
+	known := slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return x.opaque[name] != "" })
+	return append(known, opaqueColumn)
 }
 
 // expand applies the service's transform.

@@ -95,6 +95,7 @@ func (c *call) describe(file Source, x *crossing) (err error) {
 	}
 	c.config.Client = "go " + Version
 	c.config.Opaque = x.opaque
+	c.config.PassThrough = x.passThrough(c.config.PassThrough)
 	if c.config.OutputSchema, err = marshalSchema(x.output); err != nil {
 		return err
 	}

@@ -36,11 +36,14 @@ type fileSource string
 
 func (f fileSource) describe(c *config) error {
 	if strings.Contains(string(f), "://") {
-		return fmt.Errorf("ensemble: FromFile reads files of this machine; for %s use FromURI", f)
+		return failure("ensemble: FromFile reads files of this machine; for %s use FromURI", f)
 	}
 	text, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return unreadable("missing_file", "there is no file '%s'", f.absolute())
+	}
 	if err != nil {
-		return fmt.Errorf("ensemble: cannot read the ensemble file %s: %w", f.absolute(), rootCause(err))
+		return unreadable("unreadable_file", "the file '%s' cannot be read: %v", f.absolute(), innermost(err))
 	}
 	c.Spec, c.BaseURI = string(text), f.folder()
 	return nil
@@ -60,7 +63,7 @@ type textSource struct{ text, baseURI string }
 
 func (t textSource) describe(c *config) error {
 	if strings.TrimSpace(t.text) == "" {
-		return errors.New("ensemble: the text given to FromText is empty")
+		return failure("ensemble: the text given to FromText is empty")
 	}
 	c.Spec, c.BaseURI = t.text, t.baseURI
 	return nil
@@ -72,7 +75,7 @@ type uriSource string
 
 func (u uriSource) describe(c *config) error {
 	if u == "" {
-		return errors.New("ensemble: the URI given to FromURI is empty")
+		return failure("ensemble: the URI given to FromURI is empty")
 	}
 	c.SpecURI = string(u)
 	return nil
@@ -86,12 +89,11 @@ func (u uriSource) folder() string {
 	return scheme + "://" + path.Dir(rest)
 }
 
-// rootCause drops the name of the operation and the path as the caller wrote
-// it, which our own sentence says already.
-func rootCause(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
+// unreadable is the error of a file that the client cannot send.
+func unreadable(code, format string, args ...any) *Error {
+	message := fmt.Sprintf(format, args...)
+	return &Error{
+		Problems: []Problem{{Code: code, Path: "$", Message: message}},
+		text:     "ensemble: " + message,
 	}
-	return err
 }

@@ -1,0 +1,73 @@
+package ensemble
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+)
+
+func TestCrossingIsDirectWherePossible(t *testing.T) {
+	_, s := beam.NewPipelineWithRoot()
+	x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.carriage != nil || x.output != reflect.TypeFor[average]() || x.errors != reflect.TypeFor[Failed[point]]() {
+		t.Errorf("plain rows do not cross as they are: %+v", x)
+	}
+}
+
+func TestCrossingUnpacksOnlyWhatNeedsIt(t *testing.T) {
+	_, s := beam.NewPipelineWithRoot()
+	x, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[average](), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.carriage == nil || x.output != x.scored || x.errors == x.failed {
+		t.Errorf("scored rows without opaque fields are unpacked: %+v", x)
+	}
+}
+
+func TestCrossingRefuses(t *testing.T) {
+	type unregistered struct{ At time.Time }
+	type narrow struct {
+		Average int16 `beam:"average"`
+	}
+	type clock struct {
+		Now time.Time `beam:"now"`
+	}
+	type retyped struct {
+		Taken string `beam:"taken"`
+	}
+	_, s := beam.NewPipelineWithRoot()
+	points, photos := beam.Create(s, point{}), beam.Create(s, photo{})
+	for name, c := range map[string]struct {
+		rows       beam.PCollection
+		scored     reflect.Type
+		withErrors bool
+		want       string
+	}{
+		"no rows":             {beam.PCollection{}, reflect.TypeFor[average](), false, "not a PCollection"},
+		"rows of text":        {beam.Create(s, "x"), reflect.TypeFor[average](), false, "not string"},
+		"scored text":         {points, reflect.TypeFor[string](), false, "not string"},
+		"a narrow column":     {points, reflect.TypeFor[narrow](), false, "field Average of ensemble.narrow has the type int16"},
+		"a time from nowhere": {photos, reflect.TypeFor[clock](), false, "field Now of ensemble.clock has the type time.Time"},
+		"another type":        {photos, reflect.TypeFor[retyped](), false, "that of ensemble.photo has the type time.Time"},
+		"unregistered rows": {
+			beam.Create(s, unregistered{}), reflect.TypeFor[average](), false,
+			"add beam.RegisterType(reflect.TypeFor[ensemble.unregistered]())",
+		},
+		"unregistered failed rows": {
+			beam.Create(s, average{}), reflect.TypeFor[average](), true,
+			"add beam.RegisterType(reflect.TypeFor[ensemble.Failed[ensemble.average]]())",
+		},
+	} {
+		_, err := newCrossing(c.rows, c.scored, c.withErrors)
+		if err == nil || !strings.HasPrefix(err.Error(), "ensemble: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: says %v, not %q", name, err, c.want)
+		}
+	}
+}

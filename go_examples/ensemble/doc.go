@@ -1,0 +1,68 @@
+// Package ensemble runs ensembles of models over the rows of a Beam pipeline.
+//
+// An ensemble is a file that says which models there are and how their answers
+// combine. Rows go in, and come out with the answers added:
+//
+//	type Image struct {
+//		ID     int64     `beam:"id"`
+//		Pixels []float64 `beam:"pixels"`
+//	}
+//
+//	type Scored struct {
+//		ID         int64   `beam:"id"`
+//		Label      string  `beam:"label"`
+//		Confidence float64 `beam:"confidence"`
+//	}
+//
+//	scored := ensemble.Run[Scored](s, images, ensemble.FromFile("digits.yaml"))
+//
+// Rows that cannot be scored fail the pipeline, or come out beside the others:
+//
+//	scored, failed := ensemble.RunWithErrors[Scored](s, images, ensemble.FromFile("digits.yaml"))
+//
+// where failed is a PCollection<ensemble.Failed[Image]>. Run and RunWithErrors
+// panic when the ensemble is wrong; TryRun and TryRunWithErrors give an *Error
+// that lists every Problem with its place in the file.
+//
+// # Rows
+//
+// Any struct is a row; its exported fields are the columns, under the name of
+// their beam tag or their own. The fields of the scored struct are any of the
+// row's fields and of the added columns, in any order. Event times and windows
+// stay as they are. Keyed rows, PCollection<KV<K, Image>>, come out keyed:
+// PCollection<KV<K, Scored>>. As always in Beam, types are registered with
+// beam.RegisterType, or by registering the DoFns that use them.
+//
+// # Types
+//
+//	Go                                     Ensemble file
+//	-------------------------------------  ---------------------------
+//	string                                 string
+//	[]byte                                 bytes
+//	bool                                   boolean
+//	int32, and in rows int8 int16 uint16   int32
+//	int64, int, and in rows uint32         int64
+//	float32                                float
+//	float64                                double
+//	[]T, [N]T                              array<T>
+//	map[K]V                                map<K,V>
+//	struct                                 row<name: type, ...>
+//	*T                                     T?, an optional value
+//
+// A tensor such as array<double>[8,8] is a flat []float64, row by row. A nil
+// slice or map is null; one that the ensemble reads fails its row.
+//
+// A field of any other type (uint, uint64, uint8, time.Time and other logical
+// types of Beam, structs with unexported fields) passes through untouched, in
+// Beam's own coder for Go, to the field of the same name and type of the
+// scored struct; an ensemble that reads it is refused. Unexported fields are
+// lost, as they are wherever Beam encodes a struct.
+//
+// # Service
+//
+// The work is done by the expansion service of beam-ensembles: that at
+// WithExpansionAddr, or at the environment variable BEAM_ENSEMBLES_ADDR, or
+// one that this package starts and that stops with the program. It needs a
+// Python with beam-ensembles: that at the environment variable
+// BEAM_ENSEMBLES_PYTHON, the command beam-ensembles, or python3.
+package ensemble

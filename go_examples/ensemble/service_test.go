@@ -1,0 +1,89 @@
+package ensemble
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakePython puts a program in the place of Python that runs the service.
+func fakePython(t *testing.T, script string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(pythonVariable, path)
+}
+
+func TestStartedServiceIsReusedAndEndsWithItsInput(t *testing.T) {
+	folder := t.TempDir()
+	log := filepath.Join(folder, "log")
+	t.Setenv("LOG", log)
+	fakePython(t, `echo "$@" >> "$LOG"
+echo "beam-ensembles 0.1.0 listening on 127.0.0.1:12345"
+cat
+echo ended >> "$LOG"
+`)
+	for range 2 {
+		if addr, err := startedService(folder); err != nil || addr != "127.0.0.1:12345" {
+			t.Fatalf("starts %q: %v", addr, err)
+		}
+	}
+	services.Lock()
+	stdin := services.running[folder].stdin
+	services.Unlock()
+	stdin.Close()
+	want := "-m beam_ensembles_service --port 0 --serve-loopback-worker --stop-with-stdin --trust " + folder + "\nended\n"
+	waitFor(t, func() bool { text, _ := os.ReadFile(log); return string(text) == want })
+	waitFor(t, func() bool {
+		services.Lock()
+		defer services.Unlock()
+		return services.running[folder] == nil
+	})
+}
+
+func TestStartedServiceSaysWhyItCannotStart(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"it fails":       {"echo first >&2; echo 'No module named beam_ensembles_service' >&2; exit 1", "No module named"},
+		"it says little": {"exit 0", "it said nothing"},
+	} {
+		fakePython(t, c.script)
+		_, err := startedService(t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "first") {
+			t.Errorf("%s: says %v, not %q", name, err, c.want)
+		}
+	}
+}
+
+func TestServiceCommandSaysWhatIsMissing(t *testing.T) {
+	t.Setenv(pythonVariable, "")
+	t.Setenv("PATH", t.TempDir())
+	if _, err := serviceCommand(); err == nil || !strings.Contains(err.Error(), "pip install beam-ensembles") {
+		t.Errorf("says %v", err)
+	}
+}
+
+func TestTailKeepsTheLastLine(t *testing.T) {
+	log := &tail{out: io.Discard}
+	for _, part := range []string{"one\ntw", "o\nthr", "ee\n"} {
+		if _, err := log.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := log.last(); got != "three" {
+		t.Errorf("keeps %q", got)
+	}
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
