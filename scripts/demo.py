@@ -38,8 +38,9 @@ def train() -> str:
 
 BUILDS = (
     Step("models", "training a forest, boosted trees and a network", train, after=("python",)),
-    Step("go pipeline", "building it", build_go, after=("go",)),
-    Step("java pipeline", "building it", maven.package, after=("java",)),
+    # After Prism, not beside it: they share most packages, and two builds at once would compile them twice.
+    Step("go digits", "building the Go pipeline", build_go, after=("prism",)),
+    Step("java digits", "building the Java client and pipeline", maven.package, after=("java",)),
 )
 
 

@@ -76,6 +76,6 @@ def _java(servers: Servers) -> list[str | Path]:
 
 PIPELINES = (
     Pipeline("Python", ("python",), _python),
-    Pipeline("Go", ("go pipeline", "prism"), _go),
-    Pipeline("Java", ("java pipeline", "prism"), _java),
+    Pipeline("Go", ("go digits",), _go),
+    Pipeline("Java", ("java digits", "prism"), _java),
 )
