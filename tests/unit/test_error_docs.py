@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import pathlib
 import re
@@ -31,8 +32,11 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
                 yield from (text.value for text in ast.walk(node.args[at]) if isinstance(text, ast.Constant))
 
 
-def used() -> set[str]:
-    return {code for path in SOURCES for code in codes_in(ast.parse(path.read_text(encoding="utf-8")))}
+@functools.cache
+def used() -> frozenset[str]:
+    return frozenset(
+        code for path in SOURCES for code in codes_in(ast.parse(path.read_text(encoding="utf-8")))
+    )
 
 
 def sections() -> dict[str, str]:
