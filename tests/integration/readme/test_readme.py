@@ -1,0 +1,126 @@
+"""Runs the code of the README as it stands there: the models, the ensemble file, and the pipelines of all languages."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.servers import PRISM_VARIABLE, SERVICE_VARIABLE
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = Path(__file__).resolve().parent
+ANSWERS = [(1, "setosa"), (2, "virginica")]
+BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks() -> dict[str, str]:
+    """Gives the code blocks of the README whose first line names a file."""
+    return dict(BLOCK.findall((ROOT / "README.md").read_text()))
+
+
+def run(*command: object, folder: Path, **env: str) -> str:
+    """Runs a command; gives its standard output, and shows all of it where it fails."""
+    whole = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE} | env
+    whole["BEAM_ENSEMBLES_PYTHON"] = sys.executable
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, env=whole, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def needed(program: str) -> str:
+    """Gives the path of a program, or skips the test."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"there is no {program} here")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the README's files in it, its models trained."""
+    made = tmp_path_factory.mktemp("flowers")
+    for name, text in blocks().items():
+        (made / name).write_text(text)
+    run(sys.executable, "train.py", folder=made)
+    return made
+
+
+@pytest.fixture
+def endpoint() -> str:
+    """The job service of the Prism that the suite was started with."""
+    if PRISM_VARIABLE not in os.environ:
+        pytest.skip(f"{PRISM_VARIABLE} names no Prism; 'make test-integration' starts one")
+    return os.environ[PRISM_VARIABLE]
+
+
+def test_the_file_is_right(folder: Path) -> None:
+    said = run(sys.executable, "-m", "beam_ensembles.cli.main", "validate", "flowers.yaml", folder=folder)
+    assert said.startswith("OK flowers.yaml")
+
+
+def test_python(folder: Path) -> None:
+    lines = run(sys.executable, "pipeline.py", folder=folder).splitlines()
+    assert sorted((int(line.split()[0]), line.split()[1]) for line in lines) == ANSWERS
+
+
+def test_the_command_line_scores_a_file(folder: Path) -> None:
+    rows = [{"id": 1, "petals": [5.1, 3.5, 1.4, 0.2]}, {"id": 2, "petals": [6.3, 3.3, 6.0, 2.5]}]
+    (folder / "flowers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    files = ("--input", "flowers.jsonl", "--output", "run.jsonl")
+    run(sys.executable, "-m", "beam_ensembles.cli.main", "run", "flowers.yaml", *files, folder=folder)
+    assert answers(folder / "run.jsonl") == ANSWERS
+
+
+def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
+    go = needed("go")
+    module = (ROOT / "go_examples" / "go.mod").read_text()
+    path = re.search(r"^module (\S+)$", module, re.MULTILINE)
+    assert path
+    (tmp_path / "go.mod").write_text(
+        re.sub(
+            r"^(module) \S+$|^tool .*$|^tool \((.|\n)*?^\)$",
+            lambda m: "module flowers" if m[1] else "",
+            module,
+            flags=re.MULTILINE,
+        )
+        + f"\nrequire {path[1]} v0.0.0\n\nreplace {path[1]} => {ROOT / 'go_examples'}\n"
+    )
+    shutil.copy(ROOT / "go_examples" / "go.sum", tmp_path)
+    (tmp_path / "main.go").write_text((HERE / "main.go.template").read_text() + blocks()["flowers.go"])
+    run(go, "build", "-mod=mod", "-o", "flowers", ".", folder=tmp_path)
+    flags = ("--runner=universal", f"--endpoint={endpoint}", "--environment_type=LOOPBACK")
+    run(tmp_path / "flowers", f"--output={tmp_path / 'scored.jsonl'}", *flags, folder=folder)
+    assert answers(tmp_path / "scored.jsonl") == ANSWERS
+
+
+def test_java(folder: Path, endpoint: str) -> None:
+    java = needed("java")
+    (jar,) = (ROOT / "java_examples" / "digits" / "target").glob("digits.jar")
+    (folder / "scored.jsonl").unlink(missing_ok=True)
+    body = blocks()["Flowers.java"].replace("\n", "\n      ")
+    (folder / "Flowers.java").write_text(
+        (HERE / "Flowers.java.template").read_text().replace("// README", body)
+    )
+    options = ("--runner=PortableRunner", f"--jobEndpoint={endpoint}")
+    run(java, "-cp", class_path(jar), "Flowers.java", *options, folder=folder)
+    assert answers(folder / "scored.jsonl") == ANSWERS
+
+
+def class_path(jar: Path) -> str:
+    """Gives the jar of the digits example and the folder of what it needs."""
+    return os.pathsep.join([str(jar), str(jar.parent / "lib" / "*")])
+
+
+def answers(file: Path) -> list[tuple[int, str]]:
+    """Gives the id and the answer of each line of a file of JSON lines."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    return sorted((row["id"], row["species"]) for row in rows)
