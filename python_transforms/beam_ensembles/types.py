@@ -18,7 +18,7 @@ import numpy as np
 PORTABLE_SCALARS: Final = ("string", "bytes", "boolean", "int32", "int64", "float", "double", "timestamp")
 """Scalars that every language can read and write, in the order in which messages list them."""
 
-NUMPY_DTYPES: Final[dict[str, np.dtype]] = {  # type: ignore[type-arg]
+NUMPY_DTYPES: Final[dict[str, np.dtype]] = {
     "boolean": np.dtype(np.bool_),
     "int8": np.dtype(np.int8),
     "int16": np.dtype(np.int16),
@@ -167,7 +167,9 @@ class _Parser:
     def _error(self, wanted: str) -> TypeSyntaxError:
         if self._at < len(self._tokens):
             token, at = self._tokens[self._at]
-            return TypeSyntaxError(f"expected {wanted}, found '{token}' at character {at + 1} of {self._text!r}")
+            return TypeSyntaxError(
+                f"expected {wanted}, found '{token}' at character {at + 1} of {self._text!r}"
+            )
         hint = " (in YAML a type with '<', '[' or '?' must be quoted)" if "<" in self._text else ""
         return TypeSyntaxError(f"expected {wanted}, but {self._text!r} ends there{hint}")
 
@@ -262,7 +264,7 @@ _ALIASES: Final = {
 }  # fmt: skip
 
 
-def dtype_of(type_: Type) -> np.dtype | None:  # type: ignore[type-arg]
+def dtype_of(type_: Type) -> np.dtype | None:
     """Gives the numpy dtype of a scalar's or a tensor's values, or None where a column holds objects."""
     if isinstance(type_, Array):
         return dtype_of(type_.element) if type_.shape is not None else None

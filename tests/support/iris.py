@@ -29,7 +29,7 @@ outputs: [label, confidence]
 """
 
 
-def flowers() -> np.ndarray:  # type: ignore[type-arg]
+def flowers() -> np.ndarray:
     """Gives the 150 flowers, four doubles each."""
     return np.asarray(load_iris().data)
 
@@ -45,7 +45,7 @@ def make_ensemble(folder: Path) -> Path:
     return file
 
 
-def expected(folder: Path) -> tuple[list[str], np.ndarray]:  # type: ignore[type-arg]
+def expected(folder: Path) -> tuple[list[str], np.ndarray]:
     """Gives what scikit-learn itself answers: the label of each flower and the averaged probability of it."""
     x = flowers()
     members = [joblib.load(folder / name).predict_proba(x) for name in ("linear.joblib", "forest.joblib")]

@@ -54,8 +54,8 @@ class ColumnBatch:
         failures: The rows that have left, in no order.
     """
 
-    rows: np.ndarray  # type: ignore[type-arg]
-    columns: dict[str, np.ndarray]  # type: ignore[type-arg]
+    rows: np.ndarray
+    columns: dict[str, np.ndarray]
     failures: list[RowFailure] = dataclasses.field(default_factory=list)
 
     def __len__(self) -> int:

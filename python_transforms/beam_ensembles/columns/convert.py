@@ -31,7 +31,7 @@ class Converted:
         faults: Index of each row that could not, with the reason.
     """
 
-    values: np.ndarray  # type: ignore[type-arg]
+    values: np.ndarray
     faults: dict[int, NodeError]
 
 
@@ -61,11 +61,11 @@ def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
     return Converted(np.concatenate(good) if good else _empty(type_), faults)
 
 
-def _empty(type_: Type) -> np.ndarray:  # type: ignore[type-arg]
+def _empty(type_: Type) -> np.ndarray:
     return np.empty((0, *row_shape(type_)), dtype=dtype_of(type_) or object)
 
 
-def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: ignore[type-arg]
+def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
     """Makes the column at once, or gives None where a single value is not as declared."""
     dtype = dtype_of(type_)
     if dtype is None:
@@ -84,7 +84,7 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: igno
     return found if found.dtype == dtype else _narrow(found, dtype)
 
 
-def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:  # type: ignore[type-arg]
+def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     if dtype.kind in "iu" and found.size:
         limits = np.iinfo(dtype)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
@@ -92,7 +92,7 @@ def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:  # type: i
     return found.astype(dtype)
 
 
-def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:  # type: ignore[type-arg]
+def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:
     if isinstance(type_, Scalar):
         allowed = _PYTHON_TYPES.get(type_.name)
         kinds = set(map(type, values))
@@ -143,7 +143,7 @@ def _shown(value: Any) -> str:
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
-def to_values(column: np.ndarray, type_: Type) -> list[Any]:  # type: ignore[type-arg]
+def to_values(column: np.ndarray, type_: Type) -> list[Any]:
     """Gives the values of a column as rows hold them: Python scalars, and flat lists for tensors."""
     if column.dtype != object:
         flat = column if column.ndim <= 2 else column.reshape(len(column), -1)

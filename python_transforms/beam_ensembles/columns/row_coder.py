@@ -31,7 +31,7 @@ _OWN_ENCODING: Final = (MILLIS_INSTANT, "beam:logical_type:decimal:v1")
 """Logical types whose bytes are not those of their representation: Beam's own coders read them."""
 
 
-class RowType(typehints.TypeConstraint):  # type: ignore[misc]
+class RowType(typehints.TypeConstraint):
     """The type hint of rows that are tuples in the order of a schema.
 
     Args:
@@ -67,7 +67,7 @@ def _restore_row_type(key: bytes) -> RowType:
     return RowType(schema_pb2.Schema.FromString(key))
 
 
-class PositionalRowCoder(FastCoder):  # type: ignore[misc]
+class PositionalRowCoder(FastCoder):
     """Encodes tuples as ``beam:coder:row:v1`` by position.
 
     Args:
@@ -88,7 +88,7 @@ class PositionalRowCoder(FastCoder):  # type: ignore[misc]
         return RowType(self.schema)
 
     @classmethod
-    def from_type_hint(cls, hint: RowType, registry: Any) -> PositionalRowCoder:
+    def from_type_hint(cls, hint: Any, registry: Any) -> Any:
         return cls(hint.schema)
 
     def to_runner_api_parameter(self, context: Any) -> tuple[str, schema_pb2.Schema, list[Coder]]:
@@ -116,11 +116,11 @@ def register_row_type() -> None:
 def install() -> None:
     """Makes this coder the one for ``beam:coder:row:v1`` in this process: the service and its workers."""
     register_row_type()
-    Coder.register_urn(
-        common_urns.coders.ROW.urn,
-        schema_pb2.Schema,
-        lambda schema, components, context: PositionalRowCoder(schema),
-    )
+    Coder.register_urn(common_urns.coders.ROW.urn, schema_pb2.Schema, _from_proto)
+
+
+def _from_proto(schema: Any, components: Any, context: Any) -> PositionalRowCoder:
+    return PositionalRowCoder(schema)
 
 
 def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
@@ -167,7 +167,7 @@ def row_class(names: tuple[str, ...]) -> Any:
     Beam's coder does on a worker where ``install`` was not called.
     """
     positional = [f"f{index}" for index in range(len(names))]
-    cls: Any = collections.namedtuple("PositionalRow", positional)  # noqa: PYI024
+    cls: Any = collections.namedtuple("PositionalRow", positional)  # type: ignore[misc]
     for index, name in enumerate(names):
         if name not in positional:
             setattr(cls, name, getattr(cls, positional[index]))

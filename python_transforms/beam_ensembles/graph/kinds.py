@@ -1,7 +1,8 @@
 """What the graph's checks need to know about a kind of node, and what a kind gets to check itself.
 
-A kind is one value of a node's ``model``, ``combine``, ``route`` or ``apply`` key. ``handlers``, ``combiners`` and so
-on each hold a table of them; the checks take the table as an argument, so that this package knows none of them.
+A kind is one value of a node's ``model``, ``combine``, ``route`` or ``apply`` key. ``handlers``,
+``combiners`` and so on each hold a table of them; the checks take the table as an argument, so that this
+package knows none of them.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from beam_ensembles.graph.files import Files
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type
 
-Columns = Mapping[str, np.ndarray]  # type: ignore[type-arg]
+Columns = Mapping[str, np.ndarray]
 """Column name to its values: one leading item a row; objects (text, bytes, lists) in an array of dtype object."""
 
 
 class Member(Protocol):
     """A loaded node: reads columns of some rows and gives columns of the same rows.
 
-    It is called with the columns of ``inputs``, all of the same length, without a null; it gives every column of
-    ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits the batch to find the
-    bad ones.
+    It is called with the columns of ``inputs``, all of the same length, without a null; it gives every column
+    of ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits the batch
+    to find the bad ones.
     """
 
     def __call__(self, columns: Columns) -> Columns:
@@ -59,17 +60,20 @@ class NodeView:
     """A node as its kind sees it when it is checked.
 
     Attributes:
-        spec: The node; its options have been checked against the kind's ``options`` (names and JSON types) before.
-        inputs: Type of each column that it reads; a column that nobody makes is absent (reported already), one whose
-            type is not known because of another mistake is None.
+        spec: The node; its options have been checked against the kind's ``options`` (names and JSON types)
+            before.
+        inputs: Type of each column that it reads; a column that nobody makes is absent (reported already),
+            one whose type is not known because of another mistake is None.
         files: Resolves and opens what the node's URIs name.
         report: Takes a problem; the kind goes on to find more.
+        makers: The node that makes each column that it reads; an input of the ensemble has none.
     """
 
     spec: NodeSpec
     inputs: Mapping[str, Type | None]
     files: Files
     report: Callable[[Problem], None]
+    makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
 
     def problem(self, code: str, keys: str, message: str) -> None:
         """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""

@@ -26,13 +26,13 @@ _GLOBAL = (GlobalWindow(),)
 _micros = operator.attrgetter("micros")
 
 
-def _batch(elements: list[Any], times: list[Any], windows: tuple[Any, ...]) -> WindowedValue:
+def _batch(elements: list[Any], times: list[Any], windows: tuple[Any, ...]) -> Any:
     micros = list(map(_micros, times))
     same = micros.count(micros[0]) == len(micros)
     return create(RowBatch(elements, None if same else micros, windows), micros[0], windows)
 
 
-class BatchGlobally(beam.DoFn):  # type: ignore[misc]
+class BatchGlobally(beam.DoFn):
     """Gathers the rows of a bundle where all are in the global window.
 
     Args:
@@ -46,7 +46,9 @@ class BatchGlobally(beam.DoFn):  # type: ignore[misc]
         self._elements: list[Any] = []
         self._times: list[Any] = []
 
-    def process(self, element: Any, timestamp: Any = beam.DoFn.TimestampParam) -> Iterable[WindowedValue] | None:
+    def process(
+        self, element: Any, timestamp: Any = beam.DoFn.TimestampParam
+    ) -> Iterable[WindowedValue] | None:
         elements = self._elements
         elements.append(element)
         self._times.append(timestamp)
@@ -56,13 +58,13 @@ class BatchGlobally(beam.DoFn):  # type: ignore[misc]
         if self._elements:
             yield self._take()
 
-    def _take(self) -> WindowedValue:
+    def _take(self) -> Any:
         elements, times = self._elements, self._times
         self.start_bundle()
         return _batch(elements, times, _GLOBAL)
 
 
-class BatchPerWindow(beam.DoFn):  # type: ignore[misc]
+class BatchPerWindow(beam.DoFn):
     """Gathers the rows of a bundle window by window.
 
     Args:
@@ -89,7 +91,7 @@ class BatchPerWindow(beam.DoFn):  # type: ignore[misc]
         self._waiting = {}
 
 
-class Unbatch(beam.DoFn):  # type: ignore[misc]
+class Unbatch(beam.DoFn):
     """Emits the rows of a batch one by one; a failed row goes to the error output or, without one, fails the bundle.
 
     Args:

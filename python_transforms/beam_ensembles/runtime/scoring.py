@@ -51,7 +51,7 @@ class ScoredColumns:
         failures: The other rows, in order.
     """
 
-    rows: np.ndarray  # type: ignore[type-arg]
+    rows: np.ndarray
     added: tuple[list[Any], ...]
     failures: tuple[RowFailure, ...]
 
@@ -105,10 +105,10 @@ def read_columns(code: StageCode, elements: Sequence[Any]) -> ColumnBatch:
 
 
 def _without(
-    values: np.ndarray,  # type: ignore[type-arg]
+    values: np.ndarray,
     own: dict[int, NodeError],
     faults: dict[int, NodeError],
-) -> np.ndarray:  # type: ignore[type-arg]
+) -> np.ndarray:
     """Takes out of a column the rows that are bad in another column; its own bad rows are not in it."""
     if len(own) == len(faults):
         return values

@@ -132,11 +132,8 @@ def _object_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str
 
 
 def _python_fields(hint: Any) -> Sequence[tuple[str, Any]]:
-    constraint = (
-        hint
-        if isinstance(hint, row_type.RowTypeConstraint)
-        else row_type.RowTypeConstraint.from_user_type(hint)
-    )
+    is_constraint = isinstance(hint, row_type.RowTypeConstraint)
+    constraint: Any = hint if is_constraint else row_type.RowTypeConstraint.from_user_type(hint)
     return list(constraint._fields)
 
 
@@ -152,7 +149,9 @@ def _non_null_python_type(type_: Type) -> Any:
     if isinstance(type_, Map):
         return Mapping[python_type(type_.key), python_type(type_.value)]  # type: ignore[misc]
     if isinstance(type_, Row):
-        return row_type.RowTypeConstraint.from_fields([(name, python_type(field)) for name, field in type_.fields])
+        return row_type.RowTypeConstraint.from_fields(
+            [(name, python_type(field)) for name, field in type_.fields]
+        )
     return _PYTHON_TYPES[str(type_.required())]
 
 

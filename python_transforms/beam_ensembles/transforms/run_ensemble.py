@@ -22,7 +22,7 @@ ERRORS = "errors"
 """Usual tag of the error output."""
 
 
-class RunEnsemble(beam.PTransform):  # type: ignore[misc]
+class RunEnsemble(beam.PTransform[Any, Any]):
     """Runs an ensemble over rows: each row comes out with the ensemble's columns added.
 
     Takes a PCollection of rows with a schema (``beam.Row``, named tuples, data classes) or of pairs of a key and such
@@ -71,13 +71,13 @@ class RunEnsemble(beam.PTransform):  # type: ignore[misc]
         """Names the step after the ensemble."""
         return f"RunEnsemble({self._graph.spec.name})"
 
-    def expand(self, pcoll: beam.PCollection) -> Any:
+    def expand(self, pcoll: beam.PCollection[Any]) -> Any:
         """Gives the scored rows, or the pair of scored rows and errors."""
         outputs = run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
         return outputs[OUTPUT] if self._errors is None else (outputs[OUTPUT], outputs[self._errors])
 
 
-class RunEnsembleFromConfig(beam.PTransform):  # type: ignore[misc]
+class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
     """The schema transform ``run_ensemble``: what a client of any language asks the expansion service for.
 
     Args:
@@ -104,7 +104,7 @@ class RunEnsembleFromConfig(beam.PTransform):  # type: ignore[misc]
             errors_schema=config.errors_schema,
         )
 
-    def expand(self, pcoll: beam.PCollection) -> dict[str, beam.PCollection]:
+    def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         """Gives the outputs by tag."""
         return run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints import typehints
@@ -21,8 +23,8 @@ base = beam_compat.import_base()
 
 
 def run_plan(
-    pcoll: beam.PCollection, graph: EnsembleGraph, plan: Plan, call: CallOptions, errors: str | None
-) -> dict[str, beam.PCollection]:
+    pcoll: beam.PCollection[Any], graph: EnsembleGraph, plan: Plan, call: CallOptions, errors: str | None
+) -> dict[str, beam.PCollection[Any]]:
     """Applies an ensemble to a PCollection.
 
     Args:
@@ -40,17 +42,19 @@ def run_plan(
     """
     binding = bind(graph, input_rows(pcoll.element_type), call)
     (stage,) = plan.stages
-    return pcoll | f"Stage({stage.name})" >> _RunStage(graph, stage, binding, errors)
+    outputs: dict[str, beam.PCollection[Any]]
+    outputs = pcoll | f"Stage({stage.name})" >> _RunStage(graph, stage, binding, errors)
+    return outputs
 
 
-class _RunStage(beam.PTransform):  # type: ignore[misc]
+class _RunStage(beam.PTransform[Any, Any]):
     """One stage: a composite, so that resource hints cover all its parts."""
 
     def __init__(self, graph: EnsembleGraph, stage: Stage, binding: Binding, errors: str | None) -> None:
         super().__init__()
         self._graph, self._stage, self._binding, self._errors = graph, stage, binding, errors
 
-    def expand(self, pcoll: beam.PCollection) -> dict[str, beam.PCollection]:
+    def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         name, outputs = self._graph.spec.name, self._binding.outputs
         code = StageCode(name, self._stage.nodes, self._binding.inputs, self._graph.outputs, outputs.form)
         limits = [limit for node in self._stage.nodes if (limit := batch_limit(node)) is not None]

@@ -89,7 +89,9 @@ def test_tensors_survive_there_and_back(rows: list[list[float]]) -> None:
 
 
 def test_a_matrix_comes_back_flat_and_row_major() -> None:
-    assert to_values(np.arange(6.0).reshape(1, 2, 3), parse_type("array<double>[2,3]")) == [[0, 1, 2, 3, 4, 5]]
+    assert to_values(np.arange(6.0).reshape(1, 2, 3), parse_type("array<double>[2,3]")) == [
+        [0, 1, 2, 3, 4, 5]
+    ]
 
 
 def test_lists_of_arrays_come_back_as_lists() -> None:

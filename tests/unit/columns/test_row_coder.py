@@ -55,7 +55,9 @@ def test_python_source_in_a_logical_type_stays_text() -> None:
     schema = schema_pb2.Schema()
     schema.fields.add(name="f", type=_logical("beam:logical_type:python_callable:v1", schema_pb2.STRING))
     coder = PositionalRowCoder(schema)
-    assert tuple(coder.decode(coder.encode(row_class(("f",))._make(("raise SystemExit",))))) == ("raise SystemExit",)
+    assert tuple(coder.decode(coder.encode(row_class(("f",))._make(("raise SystemExit",))))) == (
+        "raise SystemExit",
+    )
 
 
 def test_nothing_in_a_neutral_schema_can_hold_a_pickle() -> None:
@@ -83,5 +85,11 @@ def test_the_schema_stands_on_the_wire_as_it_was_given() -> None:
 def test_timestamps_and_nested_rows_cross() -> None:
     schema = _schema(t="timestamp", r="row<x: array<int64>, y: string?>")
     coder = PositionalRowCoder(schema)
-    nested, instant = row_class(("x", "y"))._make(([1, 2], None)), row_class(("seconds", "micros"))._make((1, 2))
-    assert tuple(coder.decode(coder.encode(row_class(("t", "r"))._make((instant, nested))))) == ((1, 2), ([1, 2], None))
+    nested, instant = (
+        row_class(("x", "y"))._make(([1, 2], None)),
+        row_class(("seconds", "micros"))._make((1, 2)),
+    )
+    assert tuple(coder.decode(coder.encode(row_class(("t", "r"))._make((instant, nested))))) == (
+        (1, 2),
+        ([1, 2], None),
+    )

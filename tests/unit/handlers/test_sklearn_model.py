@@ -150,6 +150,19 @@ def test_a_model_that_is_not_as_the_file_says_is_refused_when_it_is_loaded(sklea
     assert _at_load(sklearn_models, FOUR, scaler) == [("signature_mismatch", "nodes.node.method")]
 
 
+def test_labels_are_compared_with_the_models_classes_when_it_is_loaded(sklearn_models: Path) -> None:
+    named = PROBA | {"uri": "forest.joblib"}
+    right = named | {"labels": ["setosa", "versicolor", "virginica"]}
+    assert load_node(sklearn_models, FOUR, right)({"x": iris().x})["p"].shape == (150, 3)
+    swapped = named | {"labels": ["setosa", "virginica", "versicolor"]}
+    assert _at_load(sklearn_models, FOUR, swapped) == [("signature_mismatch", "nodes.node.labels")]
+    names_of_numbers = PROBA | {"labels": ["zero", "one", "two"]}
+    assert load_node(sklearn_models, FOUR, names_of_numbers)({"x": iris().x})["p"].shape == (150, 3)
+    too_few = PROBA | {"labels": ["zero", "one"]}
+    assert _at_load(sklearn_models, FOUR, too_few) == [("signature_mismatch", "nodes.node.labels")]
+    assert problems_of(sklearn_models, FOUR, PROBA | {"labels": ["a", "a"]}) == [("bad_labels", "labels")]
+
+
 def test_a_method_that_this_model_was_not_made_for(tmp_path: Path) -> None:
     joblib.dump(SVC().fit(iris().x, iris().y), tmp_path / "logistic.joblib")
     assert _at_load(tmp_path, FOUR, PROBA) == [("signature_mismatch", "nodes.node.method")]

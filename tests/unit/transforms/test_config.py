@@ -11,7 +11,9 @@ from beam_ensembles.transforms import RunEnsembleConfig
 
 
 def test_what_is_given_is_there_and_the_rest_is_not() -> None:
-    config = RunEnsembleConfig.from_mapping({"spec": "x", "pass_through": ["a"], "error_handling": {"output": "bad"}})
+    config = RunEnsembleConfig.from_mapping(
+        {"spec": "x", "pass_through": ["a"], "error_handling": {"output": "bad"}}
+    )
     assert (config.spec, config.pass_through, config.error_output) == ("x", ("a",), "bad")
     assert config.columns is None
 

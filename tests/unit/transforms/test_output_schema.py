@@ -14,7 +14,9 @@ def _schema(**fields: str) -> object:
     return schema_of((name, parse_type(type_)) for name, type_ in fields.items())
 
 
-MADE = _schema(id="int64", note="string?", label="string", confidence="double", p="array<double>", r="row<x: int64>")
+MADE = _schema(
+    id="int64", note="string?", label="string", confidence="double", p="array<double>", r="row<x: int64>"
+)
 
 
 @pytest.mark.parametrize(

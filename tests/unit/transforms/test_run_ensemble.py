@@ -51,7 +51,11 @@ def test_the_answers_are_scikit_learns_own(iris: Path) -> None:
 
 def test_bad_rows_go_to_the_error_output_alone(iris: Path) -> None:
     several = [row for _ in range(67) for row in rows()][:10_000]
-    null, nan, text = beam.Row(**several[17].as_dict()), beam.Row(**several[5_000].as_dict()), several[9_999].as_dict()
+    null, nan, text = (
+        beam.Row(**several[17].as_dict()),
+        beam.Row(**several[5_000].as_dict()),
+        several[9_999].as_dict(),
+    )
     null.a, nan.b, text["c"] = None, float("nan"), "long"
     several[17], several[5_000], several[9_999] = null, nan, beam.Row(**text)
 
@@ -71,7 +75,12 @@ def test_bad_rows_go_to_the_error_output_alone(iris: Path) -> None:
 
 def test_without_an_error_output_the_bundle_fails_with_the_message(iris: Path) -> None:
     bad = beam.Row(id=0, a=1.0, b=float("nan"), c=1.0, d=1.0)
-    with pytest.raises(Exception, match=r"ensemble 'iris' could not score a row: \[model_error\] nodes.linear"), Pipeline() as p:
+    with (
+        pytest.raises(
+            Exception, match=r"ensemble 'iris' could not score a row: \[model_error\] nodes.linear"
+        ),
+        Pipeline() as p,
+    ):
         _ = p | beam.Create([bad]) | RunEnsemble(iris)
 
 
@@ -80,8 +89,12 @@ def test_keyed_rows_come_out_keyed_on_both_outputs(iris: Path) -> None:
     with Pipeline() as p:
         pairs = p | beam.Create([rows(1)[0], bad]) | beam.WithKeys(lambda row: "xy"[row.id])
         scored, errors = pairs | RunEnsemble(iris).with_errors()
-        assert_that(scored | beam.MapTuple(lambda k, row: (k, row.label)), equal_to([("x", "setosa")]), label="ok")
-        assert_that(errors | beam.MapTuple(lambda k, row: (k, row.element.id)), equal_to([("y", 1)]), label="bad")
+        assert_that(
+            scored | beam.MapTuple(lambda k, row: (k, row.label)), equal_to([("x", "setosa")]), label="ok"
+        )
+        assert_that(
+            errors | beam.MapTuple(lambda k, row: (k, row.element.id)), equal_to([("y", 1)]), label="bad"
+        )
 
 
 class Order(NamedTuple):
@@ -104,7 +117,9 @@ def test_fields_that_no_model_reads_cross_untouched(iris: Path) -> None:
 
 
 class WithTime(beam.DoFn):
-    def process(self, row: Any, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam) -> Any:
+    def process(
+        self, row: Any, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+    ) -> Any:
         yield row.id, int(time.micros // 1_000_000), str(window)
 
 
@@ -157,7 +172,9 @@ def test_rows_that_do_not_fit_are_refused_before_anything_runs(
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "digits.yaml").touch()
-    with pytest.raises(InvalidEnsemble, match=r"there is no file .*digit\.yaml'; did you mean 'digits\.yaml'"):
+    with pytest.raises(
+        InvalidEnsemble, match=r"there is no file .*digit\.yaml'; did you mean 'digits\.yaml'"
+    ):
         RunEnsemble(tmp_path / "digit.yaml")
 
 
@@ -177,7 +194,9 @@ def test_each_node_writes_beams_metrics(iris: Path) -> None:
     names = {d.key.metric.name: d.committed.sum for d in found["distributions"]}
     assert names["inference_request_batch_size"] == 150
     assert names["inference_request_batch_byte_size"] == 150 * 4 * 8
-    assert {"inference_batch_latency_micro_secs", "load_model_latency_milli_secs", "model_byte_size"} <= set(names)
+    assert {"inference_batch_latency_micro_secs", "load_model_latency_milli_secs", "model_byte_size"} <= set(
+        names
+    )
 
 
 def test_the_step_is_named_after_the_ensemble(iris: Path) -> None:
