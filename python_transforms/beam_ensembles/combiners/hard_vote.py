@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
-from beam_ensembles.combiners.options import WEIGHTS, check_labels, check_members, check_weights, weights_of
+from beam_ensembles.combiners.options import WEIGHTS, check_members, check_weights, weights_of
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_agreement, check_labels
 from beam_ensembles.types import INT64, STRING, Scalar, Type
 
 
@@ -44,6 +45,7 @@ class HardVoteKind:
         if label is not None and declared is not None and label != declared:
             text = f"the labels are of type {declared}, but the members give {label}"
             node.problem("bad_labels", "labels", text)
+        check_agreement(node, order_matters=False)
         labels = node.option("labels")
         self._check_probabilities(node, labels)
         return settle_ballot(node, label or declared, len(labels) if isinstance(labels, list) else None)

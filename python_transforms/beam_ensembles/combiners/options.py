@@ -1,13 +1,11 @@
-"""The options that combiners share: the weights of the members and the labels of the classes."""
+"""What combiners share: a list of members, and their weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
-from beam_ensembles.types import INT64, STRING, Type
 
 WEIGHTS: Final = Option(
     "weights", "list", "One number a member, not negative; all count the same without it."
@@ -53,29 +51,3 @@ def weights_of(node: CheckedNode) -> list[float] | None:
     """Gives a checked node's weights, or None where all members count the same."""
     weights: list[float] | None = node.spec.options.get("weights")
     return weights
-
-
-def check_labels(node: NodeView) -> Type | None:
-    """Checks a node's ``labels`` (``bad_labels``).
-
-    Returns:
-        The type of a label, or None where the node has no labels or wrong ones.
-    """
-    labels = node.option("labels")
-    if not isinstance(labels, list):
-        return None
-    is_text = all(isinstance(label, str) for label in labels)
-    if not labels or not (is_text or all(isinstance(x, int) and not isinstance(x, bool) for x in labels)):
-        node.problem(
-            "bad_labels", "labels", "labels are texts or whole numbers, all of one kind (quote texts)"
-        )
-        return None
-    twice = _first_twice(labels)
-    if twice is not None:
-        node.problem("bad_labels", "labels", f"the label {twice!r} stands there twice")
-        return None
-    return STRING if is_text else INT64
-
-
-def _first_twice(labels: Sequence[Any]) -> Any | None:
-    return next((label for index, label in enumerate(labels) if label in labels[:index]), None)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
-from beam_ensembles.combiners.options import WEIGHTS, check_labels, check_members, check_weights, weights_of
+from beam_ensembles.combiners.options import WEIGHTS, check_members, check_weights, weights_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_agreement, check_labels
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 
@@ -42,6 +43,7 @@ class SoftVoteKind:
         if label is not None and isinstance(labels, list) and classes is not None and len(labels) != classes:
             text = f"{len(labels)} labels for {classes} probabilities; give one a class, in their order"
             node.problem("bad_labels", "labels", text)
+        check_agreement(node, order_matters=True)
         return settle_ballot(node, label, classes)
 
     def load(self, node: CheckedNode) -> Member:

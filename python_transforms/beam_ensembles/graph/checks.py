@@ -114,7 +114,9 @@ class _Checker:
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}
         found: list[Problem] = []
-        view = NodeView(dataclasses.replace(node, options=sound), inputs, self._files, found.append)
+        makers = {made.name: made for made in self._spec.nodes}
+        read = {column: makers[name] for column in columns if (name := self._names.makers.get(column))}
+        view = NodeView(dataclasses.replace(node, options=sound), inputs, self._files, found.append, read)
         types = kind.check(view)
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))

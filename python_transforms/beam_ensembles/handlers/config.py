@@ -14,6 +14,11 @@ CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own mod
 INFERENCE_ARGS: Final = Option(
     "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
 )
+LABELS: Final = Option(
+    "labels",
+    "list",
+    "The model's classes, in the order of its probabilities; votes compare those of their members.",
+)
 
 
 def _is_count(value: Any) -> bool:

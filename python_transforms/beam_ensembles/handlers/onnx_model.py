@@ -12,9 +12,18 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values, cast, join
-from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, Accepted, check_config
+from beam_ensembles.handlers.config import (
+    CONFIG,
+    HONOURED,
+    INFERENCE_ARGS,
+    LABELS,
+    REFUSED,
+    Accepted,
+    check_config,
+)
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature, read_signature
 from beam_ensembles.handlers.onnx_signature import check_signature
@@ -60,12 +69,13 @@ class OnnxKind:
     summary = "Runs an ONNX graph; its own signature gives the types."
     extra: str | None = "onnx"
     modules: tuple[str, ...] = ("onnx", "onnxruntime")
-    options: tuple[Option, ...] = (URI, SHA256, CONFIG, INFERENCE_ARGS)
+    options: tuple[Option, ...] = (URI, SHA256, LABELS, CONFIG, INFERENCE_ARGS)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
         place = check_file(node)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        check_labels(node)
         path = None if place is None else local_path(place)
         signature = None
         if path is not None:

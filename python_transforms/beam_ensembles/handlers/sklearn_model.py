@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.answers import check_ports, holds
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import list_argument, matrix, numeric_width
-from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, check_config
+from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, LABELS, REFUSED, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_column
 from beam_ensembles.types import DOUBLE, Array, Type, row_shape
@@ -40,6 +41,7 @@ class SklearnKind:
         Option(
             "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
         ),
+        LABELS,
         CONFIG,
         INFERENCE_ARGS,
     )
@@ -51,6 +53,7 @@ class SklearnKind:
             check_trust(node, place)
             _check_format(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
+        check_labels(node)
         _check_one_argument(node)
         list_argument(node)
         check_ports(node, [_method(node)])
@@ -144,10 +147,18 @@ def _disagreements(node: CheckedNode, model: Any, method: str) -> list[Problem]:
             ("inputs", f"the model was trained on {wanted} features, the columns of the node hold {width}")
         )
     classes = getattr(model, "classes_", None)
-    if method == "predict_proba" and classes is not None and not isinstance(classes, list):
+    if classes is not None and not isinstance(classes, list):  # a list: several outputs, each with its own
+        found += _class_disagreements(node, classes.tolist(), method)
+    return [Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found]
+
+
+def _class_disagreements(node: CheckedNode, classes: list[Any], method: str) -> Iterator[tuple[str, str]]:
+    """Compares a model's classes with the declared widths and labels; numbered classes may have names."""
+    if method == "predict_proba":
         for name, type_ in node.outputs.items():
             if row_shape(type_) not in ((), (len(classes),)):
-                found.append(
-                    (f"outputs.{name}", f"'{name}' is declared {type_}; the model has {len(classes)} classes")
-                )
-    return [Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found]
+                yield f"outputs.{name}", f"'{name}' is declared {type_}; the model has {len(classes)} classes"
+    labels = node.spec.options.get("labels") or classes
+    are_names = isinstance(labels[0], str) and not isinstance(classes[0], str)
+    if len(labels) != len(classes) or (not are_names and labels != classes):
+        yield "labels", f"the model's classes are {listed([str(one) for one in classes])}, in this order"

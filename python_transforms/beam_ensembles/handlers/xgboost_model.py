@@ -11,9 +11,10 @@ from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import list_argument, matrix, numeric_width
-from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, REFUSED, check_config
+from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, LABELS, REFUSED, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.results import to_column
 from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
@@ -44,6 +45,7 @@ class XgboostKind:
         SHA256,
         Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
         Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
+        LABELS,
         CONFIG,
         INFERENCE_ARGS,
     )
@@ -52,6 +54,7 @@ class XgboostKind:
         """Compares the node with the model's header, which is read where the file is local."""
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
+        check_labels(node)
         _check_one_argument(node)
         _check_method(node)
         check_ports(node, [_method(node)])
