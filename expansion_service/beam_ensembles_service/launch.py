@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
+from typing import Final
 
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
     except UsageError as error:
         return _say(error, 2)
     _log_to_stderr(settings)
+    # Until the service listens, a SIGTERM is what Ctrl-C is.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         try_address(settings.host, settings.port)
         # Imports Beam: two seconds that --help and a port in use need not wait for.
@@ -34,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
         return _say(error, 2)
     except CannotListenError as error:
         return _say(error, 1)
+    except KeyboardInterrupt:
+        _LOGGER.info("ended before it was ready")
     return 0
 
 

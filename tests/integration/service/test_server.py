@@ -81,6 +81,14 @@ def test_reflection_lists_what_is_served(channel: grpc.Channel) -> None:
     assert {EXPANSION, ARTIFACTS, WORKER_POOL, "grpc.health.v1.Health"} <= names
 
 
+def test_reflection_gives_the_messages_of_a_service(channel: grpc.Channel) -> None:
+    request = reflection_pb2.ServerReflectionRequest(file_containing_symbol=EXPANSION)
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    (answer,) = stub.ServerReflectionInfo(iter([request]))
+    (file, *_) = answer.file_descriptor_response.file_descriptor_proto
+    assert b"ExpansionRequest" in file
+
+
 def test_it_tells_what_it_offers(channel: grpc.Channel) -> None:
     stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
     answer = stub.DiscoverSchemaTransform(beam_expansion_api_pb2.DiscoverSchemaTransformRequest())
@@ -208,6 +216,28 @@ def _waiting_request(folder: Path) -> Iterator[tuple[RunningService, grpc.Future
         grpc.channel_ready_future(channel).result(10)
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
         yield running, stub.Expand.future(like_go({"spec_uri": str(pipe)}, ROWS)), pipe
+
+
+@contextlib.contextmanager
+def _waiting_request(folder: Path) -> Iterator[tuple[RunningService, grpc.Future, Path]]:
+    """Has a service at work on a request whose file is a pipe that nobody has written to yet."""
+    pipe = folder / "spec.yaml"
+    os.mkfifo(pipe)
+    with running_service() as running, grpc.insecure_channel(running.address) as channel:
+        grpc.channel_ready_future(channel).result(10)
+        stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+        yield running, stub.Expand.future(like_go({"spec_uri": str(pipe)}, ROWS)), pipe
+
+
+def test_a_signal_before_it_is_ready_ends_it_too() -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command("--port", "0"), text=True, env=env, **pipes) as process:
+        time.sleep(0.5)  # long before Beam is imported
+        process.terminate()
+        stdout, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stdout) == (0, "")
+    assert "Traceback" not in stderr
 
 
 def test_a_request_in_work_is_answered_before_the_end(tmp_path: Path) -> None:
