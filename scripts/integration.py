@@ -7,14 +7,16 @@ import sys
 import time
 
 from scripts import servers, toolchains
-from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.layout import DIGITS, GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.shell import CommandFailed
 from scripts.steps import Missing
 from scripts.terminal import say, styled
-from scripts.toolchains import go, java
+from scripts.toolchains import go, java, maven
 
-GOLDEN = ROOT / "tests" / "golden"
+TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid" / "models", DIGITS / "models")
+PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
+"""Names the environment variable that tells clients with which Python to start a service of their own."""
 
 SUITES = {
     "Python": (["python", "-m", "pytest", "tests/integration"], ROOT),
@@ -27,8 +29,12 @@ def run_suites() -> list[str]:
     """Runs the suites, one after the other; gives the languages whose tests failed."""
     env = toolchains.environment()
     failed = []
-    with servers.service(GOLDEN / "specs_invalid" / "models") as service, servers.prism() as prism:
-        env |= {servers.SERVICE_VARIABLE: service, servers.PRISM_VARIABLE: prism}
+    with servers.service(*TRUSTED) as service, servers.prism() as prism:
+        env |= {
+            servers.SERVICE_VARIABLE: service,
+            servers.PRISM_VARIABLE: prism,
+            PYTHON_VARIABLE: str(PYTHON),
+        }
         for language, (command, folder) in SUITES.items():
             say(styled(f"\n{language}: {' '.join(command)} (service on {service}, Prism on {prism})", "bold"))
             start = time.monotonic()
@@ -45,6 +51,7 @@ def main() -> int:
     try:
         go.require()
         java.require()
+        maven.package()
         failed = run_suites()
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))

@@ -11,7 +11,7 @@ from scripts import toolchains
 from scripts.steps import Missing
 from scripts.toolchains import go, java
 
-_REQUIRED = {"go": go.require, "java": java.require, "mvn": java.require}
+_REQUIRED = {"go": go.require, "gofmt": go.require, "java": java.require, "mvn": java.require}
 
 
 def main() -> int:
