@@ -24,7 +24,7 @@ final class RealRunner extends ExternalResource {
   /** Skips the test where {@code variable} is not set. */
   static String assumed(String variable) {
     String value = System.getenv(variable);
-    assumeTrue(variable + " is not set: needs a running service and Prism", value != null);
+    assumeTrue(variable + " is not set: it comes with make test-integration", value != null);
     return value;
   }
 
