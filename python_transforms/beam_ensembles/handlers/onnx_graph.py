@@ -20,6 +20,7 @@ _ELEMENTS: Final = {
 }  # fmt: skip
 """TensorProto.DataType -> the type's name in an ensemble file."""
 
+_EXTERNAL: Final = 1
 Span = tuple[int, int]
 
 
@@ -83,7 +84,7 @@ def _signature(data: mmap.mmap) -> Signature:
         if end < 0:
             continue
         if number == 5:
-            constants.add(_text(data, (start, end), 8))
+            constants.add(_constant(data, (start, end)))
         elif number == 11:
             inputs.append(_port(data, (start, end)))
         elif number == 12:
@@ -92,6 +93,17 @@ def _signature(data: mmap.mmap) -> Signature:
         raise ModelFormatError("the file is no ONNX model (its graph gives nothing)")
     # Before IR version 4 a graph named its own weights among its inputs.
     return Signature(tuple(port for port in inputs if port.name not in constants), tuple(outputs))
+
+
+def _constant(data: mmap.mmap, span: Span) -> str:
+    """Reads a TensorProto's name, 8; data_location 14 says whether its values are in the file."""
+    name = ""
+    for number, value, end in fields(data, *span):
+        if number == 8 and end >= 0:
+            name = data[value:end].decode()
+        elif number == 14 and value == _EXTERNAL:
+            raise ModelFormatError("the model keeps its weights in other files; save it as one file")
+    return name
 
 
 def _port(data: mmap.mmap, span: Span) -> Port:

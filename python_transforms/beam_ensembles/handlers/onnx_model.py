@@ -92,31 +92,26 @@ class OnnxKind:
         if "session_options" in arguments:
             arguments["session_options"] = _session_options(beam.ort, arguments["session_options"])
         arguments.setdefault("providers", _providers(beam.ort))
-        names: list[str] = []
         handler, session = member.load(
-            node,
-            lambda place: beam.OnnxModelHandlerNumpy(
-                place, inference_fn=functools.partial(_call, names), **arguments
-            ),
+            node, lambda place: beam.OnnxModelHandlerNumpy(place, inference_fn=_call, **arguments)
         )
         signature = Signature(_ports(session.get_inputs()), _ports(session.get_outputs()))
         _compare(node, signature)
         ports = ports_of(node.spec, [port.name for port in signature.outputs])
-        names.extend(dict.fromkeys(ports.values()))
+        names, feed = list(dict.fromkeys(ports.values())), _feeder(node, signature)
         return member.BeamMember(
             handler,
             session,
             _extra_feeds(node, signature),
-            read=_feeder(node, signature),
+            read=lambda columns: (names, feed(columns)),
             write=functools.partial(_columns, node, ports),
         )
 
 
-def _call(
-    names: list[str], session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None
-) -> list[Any]:
-    """Beam's ``inference_fn``: the batch is one mapping of inputs, the answer one mapping of outputs."""
-    return [dict(zip(names, session.run(names, {**batch[0], **(inference_args or {})}), strict=True))]
+def _call(session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is what is wanted and what is given, the answer one mapping."""
+    names, feeds = batch[0]
+    return [dict(zip(names, session.run(names, {**feeds, **(inference_args or {})}), strict=True))]
 
 
 def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, Any], rows: int) -> Columns:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+import numpy as np
+
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import list_argument, matrix, numeric_width
+from beam_ensembles.handlers.arguments import Values, list_argument, matrix, numeric_width
 from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, LABELS, REFUSED, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.results import to_column
@@ -71,16 +74,13 @@ class XgboostKind:
         """Loads the model and compares its number of features with the node."""
         beam = member.handlers_of(node, "xgboost_inference", "xgboost")
         model_class = getattr(beam.xgboost, str(node.spec.options.get("model_class", "Booster")))
-        method = str(node.spec.options.get("method", "predict"))
+        call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
         handler, model = member.load(
             node,
-            lambda place: beam.XGBoostModelHandlerNumpy(
-                model_class,
-                place,
-                functools.partial(_call, beam.xgboost, beam.PredictionResult, method),
-                **member.config(node),
-            ),
+            lambda place: beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node)),
         )
+        if isinstance(model, beam.xgboost.Booster):
+            call.matrix, call.in_place = beam.xgboost.DMatrix, not _is_linear(model)
         _check_features(node, model)
         return member.BeamMember(
             handler,
@@ -91,32 +91,46 @@ class XgboostKind:
         )
 
 
-def _call(
-    xgboost: Any,
-    result: Any,
-    method: str,
-    batch: list[Any],
-    model: Any,
-    inference_args: Mapping[str, Any] | None,
-) -> list[Any]:
+@dataclasses.dataclass(slots=True)
+class _Call:
     """Beam's ``inference_fn``: the batch is one matrix, the answer one item.
 
-    A booster reads the matrix in place where it can; Beam's own function makes a DMatrix of every row.
+    Attributes:
+        result: Beam's class of a prediction.
+        method: What is called on the model.
+        matrix: Makes XGBoost's matrix of a numpy one, as Beam's own function does for every row; None for a
+            model that takes numpy's.
+        in_place: Whether a booster can read numpy's matrix in place, which is faster and gives the same.
     """
-    rows = batch[0]
-    if not isinstance(model, xgboost.Booster):
-        answer = getattr(model, method)(rows, **(inference_args or {}))
-    elif inference_args or _is_linear(model):
-        answer = model.predict(xgboost.DMatrix(rows), **(inference_args or {}))
-    else:
-        answer = model.inplace_predict(rows)
-    return [result(rows, answer)]
+
+    result: Any
+    method: str
+    matrix: Callable[[Values], Any] | None = None
+    in_place: bool = False
+
+    def __call__(
+        self, batch: list[Values], model: Any, inference_args: Mapping[str, Any] | None
+    ) -> list[Any]:
+        rows = batch[0]
+        if self.matrix is None:
+            answer = getattr(model, self.method)(rows, **(inference_args or {}))
+        elif inference_args or not self.in_place:
+            answer = model.predict(self.matrix(rows), **(inference_args or {}))
+        else:
+            _refuse_infinite(rows)
+            answer = model.inplace_predict(rows)
+        return [self.result(rows, answer)]
 
 
-@functools.lru_cache(maxsize=64)
-def _is_linear(model: Any) -> bool:
-    booster: str = json.loads(model.save_config())["learner"]["gradient_booster"]["name"]
-    return booster == "gblinear"
+def _refuse_infinite(rows: Values) -> None:
+    """XGBoost's own matrix refuses what no float32 holds; reading in place it would not look."""
+    if (np.abs(rows) > np.finfo(np.float32).max).any():
+        raise NodeError("wrong_value", "a feature is infinite or too large for XGBoost's float32")
+
+
+def _is_linear(booster: Any) -> bool:
+    name: str = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
+    return name == "gblinear"
 
 
 def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import numpy_helper
@@ -168,6 +169,20 @@ def test_weights_are_no_inputs(tmp_path: Path) -> None:
     assert load_node(tmp_path, PAIR, node("old.onnx"))({"x": np.array([[1.0, 2.0]])})["y"].tolist() == [
         [2, 3]
     ]
+
+
+def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
+    path = write_graph(
+        tmp_path / "parted.onnx",
+        [("Add", ["X", "bias"], ["Y"], {})],
+        [("X", "FLOAT", ["N", 2000])],
+        [("Y", "FLOAT", ["N", 2000])],
+        [numpy_helper.from_array(np.ones(2000, np.float32), "bias")],
+    )
+    assert read_signature(str(path)).inputs == (Port("X", "float", (None, 2000)),)
+    onnx.save(onnx.load(path), path, save_as_external_data=True)
+    with pytest.raises(ModelFormatError, match="in other files"):
+        read_signature(str(path))
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"\x08\x07", b"\x3a\x7f", b"\xff" * 20])

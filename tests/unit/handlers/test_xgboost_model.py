@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import xgboost
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
 from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.types import dtype_of, parse_type
 from tests.support.models import cancer, diabetes, iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
@@ -99,6 +100,30 @@ def test_missing_values_and_arguments_of_the_call_reach_the_model(xgboost_models
     leaves = node("diabetes.json", inference_args={"pred_leaf": True}, outputs={"y": "array<float>[5]"})
     answer = load_node(xgboost_models, TEN, leaves)({"x": x})["y"]
     np.testing.assert_array_equal(answer, booster.predict(xgboost.DMatrix(x), pred_leaf=True))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300])
+def test_what_xgboosts_matrix_refuses_is_refused_in_place_too(xgboost_models: Path, value: float) -> None:
+    x = diabetes().x.copy()
+    x[3, 1] = value
+    with pytest.raises(xgboost.core.XGBoostError):
+        xgboost.DMatrix(x)
+    with pytest.raises(NodeError, match="infinite or too large") as caught:
+        load_node(xgboost_models, TEN, node("diabetes.json"))({"x": x})
+    assert caught.value.code == "wrong_value"
+
+
+@pytest.mark.parametrize(
+    "element", ["int8", "int32", "int64", "uint8", "boolean", "float16", "float", "double"]
+)
+def test_every_kind_of_number_gives_what_xgboosts_matrix_gives(xgboost_models: Path, element: str) -> None:
+    dtype = dtype_of(parse_type(element))
+    x = np.random.default_rng(0).integers(0, 2 if element == "boolean" else 7, size=(50, 4)).astype(dtype)
+    checked = check_node(xgboost_models, FOUR, node("iris.json"))
+    inputs = {"x": parse_type(f"array<{element}>[4]")}
+    member = KINDS[("model", "xgboost")].load(CheckedNode(checked.spec, inputs, checked.outputs, checked.uri))
+    booster = xgboost.Booster(model_file=xgboost_models / "iris.json")
+    np.testing.assert_array_equal(member({"x": x})["y"], booster.predict(xgboost.DMatrix(x)), strict=True)
 
 
 @pytest.mark.parametrize(
