@@ -104,22 +104,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="end when standard input does: a program that starts the service holds the pipe",
     )
-    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="(default: %(default)s)")
+    parser.add_argument(
+        "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (%(default)s)"
+    )
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
-    for flag in _IGNORED:
-        parser.add_argument(flag, help=argparse.SUPPRESS)
+    _add_flags_of_beam(parser)
 
 
 def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--serve-loopback-worker",
-        "--serve_loopback_worker",
         action="store_true",
         help="start the workers here, one process each, for a runner on this machine (Prism, local Flink)",
     )
     group.add_argument(
         "--environment-type",
-        "--environment_type",
         type=str.upper,
         choices=ENVIRONMENT_TYPES,
         default="DOCKER",
@@ -127,7 +126,6 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--environment-config",
-        "--environment_config",
         default="",
         metavar="C",
         help="DOCKER: the image; EXTERNAL: HOST:PORT of a worker pool; PROCESS: the command",
@@ -137,6 +135,18 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="those workers see this machine's files, so ensembles may name local paths",
     )
+
+
+def _add_flags_of_beam(parser: argparse.ArgumentParser) -> None:
+    """Adds what Beam's own starters pass, unlisted: known ones as Beam spells them, and others."""
+    hidden = argparse.SUPPRESS
+    parser.add_argument("--serve_loopback_worker", action="store_true", default=hidden, help=hidden)
+    parser.add_argument(
+        "--environment_type", type=str.upper, choices=ENVIRONMENT_TYPES, default=hidden, help=hidden
+    )
+    parser.add_argument("--environment_config", default=hidden, help=hidden)
+    for flag in _IGNORED:
+        parser.add_argument(flag, help=hidden)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:

@@ -13,15 +13,9 @@ from apache_beam.transforms.external_transform_provider import ExternalTransform
 
 from tests.support.expansion_requests import MEAN_OF_TWO
 from tests.support.prism import running_prism
-from tests.support.service import RunningService, running_service
+from tests.support.service import RunningService
 
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[RunningService]:
-    with running_service("--serve-loopback-worker") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

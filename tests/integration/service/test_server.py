@@ -43,12 +43,6 @@ CONFIG = {"spec": MEAN_OF_TWO}
 Build = Callable[..., beam_expansion_api_pb2.ExpansionRequest]
 
 
-@pytest.fixture(scope="module")
-def service() -> Iterator[RunningService]:
-    with running_service("--serve-loopback-worker") as running:
-        yield running
-
-
 @pytest.fixture
 def channel(service: RunningService) -> Iterator[grpc.Channel]:
     with grpc.insecure_channel(service.address) as open_channel:

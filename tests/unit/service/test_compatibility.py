@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from apache_beam.portability.api import beam_expansion_api_pb2, schema_pb2
+from apache_beam.portability.api import beam_expansion_api_pb2, beam_runner_api_pb2, schema_pb2
 
 from beam_ensembles_service.compatibility import adapt, restore
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, schema
@@ -13,9 +15,9 @@ ROWS = schema("go-type", a="double", b="double", inner="row<x: double>")
 ROWS.fields[2].type.row_type.schema.id = "go-inner"
 
 
-def _row_schema(components: object, collection: str) -> schema_pb2.Schema:
-    coder_id = components.pcollections[collection].coder_id  # type: ignore[attr-defined]
-    return schema_pb2.Schema.FromString(components.coders[coder_id].spec.payload)  # type: ignore[attr-defined]
+def _row_schema(components: beam_runner_api_pb2.Components, collection: str) -> schema_pb2.Schema:
+    coder_id = components.pcollections[collection].coder_id
+    return schema_pb2.Schema.FromString(components.coders[coder_id].spec.payload)
 
 
 def _echo(request: beam_expansion_api_pb2.ExpansionRequest) -> beam_expansion_api_pb2.ExpansionResponse:
@@ -44,8 +46,10 @@ def test_coder_ids_of_java_come_into_the_namespace_and_still_fit_together() -> N
 
 
 @pytest.mark.parametrize("build", [like_go, like_java])
-def test_the_input_has_one_producer_in_between_and_the_callers_own_after(build: object) -> None:
-    original = build(CONFIG, ROWS)  # type: ignore[operator]
+def test_the_input_has_one_producer_in_between_and_the_callers_own_after(
+    build: Callable[..., beam_expansion_api_pb2.ExpansionRequest],
+) -> None:
+    original = build(CONFIG, ROWS)
     adapted = adapt(original)
     (producer,) = adapted.request.components.transforms.values()
     assert list(producer.outputs.values()) == list(original.transform.inputs.values())
