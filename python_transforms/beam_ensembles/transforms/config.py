@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles import __version__
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, parse_type
 
@@ -70,7 +72,7 @@ class RunEnsembleConfig:
         found = [problem for problem in problems if problem]
         if not found:
             config = cls(**{name: _frozen(value) for name, value in given.items()})
-            found = config._source_problems()
+            found = [*config._source_problems(), *client_problems(config.client)]
         if found:
             raise InvalidEnsemble(found)
         return config
@@ -92,6 +94,39 @@ class RunEnsembleConfig:
     def error_output(self) -> str | None:
         """Name of the error output, or None where the caller takes none."""
         return None if self.error_handling is None else self.error_handling["output"]
+
+
+def client_problems(client: str | None, service: str = __version__) -> list[Problem]:
+    """Says whether a client's version goes with the service's: the same first number, before 1.0 the first two.
+
+    Args:
+        client: The client's language and version (``go 0.1.0``); None where it did not say, which is taken as fitting.
+        service: The service's version.
+    """
+    if client is None:
+        return []
+    language, _, version = client.rpartition(" ")
+    theirs, ours = _release(version), _release(service)
+    if theirs is None:
+        text = f"'{client}' is no client and version; it is made like 'go {service}'"
+        return [Problem("client", "wrong_config", text)]
+    if theirs == ours or ours is None:
+        return []
+    older = theirs < ours
+    update = f"update the {language} client" if older else "update the service"
+    text = (
+        f"the {language} client is version {version} and this service is {service}, which do not go together"
+    )
+    return [Problem("client", "client_too_old" if older else "service_too_old", f"{text}; {update}")]
+
+
+def _release(version: str) -> tuple[int, ...] | None:
+    """Gives the numbers that must be equal: ``(1,)`` of 1.4.2, ``(0, 3)`` of 0.3.1."""
+    found = re.match(r"(\d+)\.(\d+)(\.|$)", version)
+    if not found:
+        return None
+    major, minor = int(found[1]), int(found[2])
+    return (major,) if major else (major, minor)
 
 
 def field_types() -> dict[str, Type]:

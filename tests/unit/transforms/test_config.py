@@ -8,6 +8,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.transforms import RunEnsembleConfig
+from beam_ensembles.transforms.config import client_problems
 
 
 def test_what_is_given_is_there_and_the_rest_is_not() -> None:
@@ -43,3 +44,22 @@ def test_a_wrong_configuration_names_its_field(given: dict[str, Any], code: str,
 def test_an_unknown_option_names_the_nearest() -> None:
     with pytest.raises(InvalidEnsemble, match="did you mean 'parameters'"):
         RunEnsembleConfig.from_mapping({"spec": "x", "paramters": {}})
+
+
+@pytest.mark.parametrize(
+    ("client", "service", "codes"),
+    [
+        ("go 0.1.0", "0.1.7", []),
+        ("java 1.9.0", "1.2.0", []),
+        (None, "0.1.0", []),
+        ("go 0.0.9", "0.1.0", ["client_too_old"]),
+        ("java 0.2.0", "0.1.0", ["service_too_old"]),
+        ("go 2.0.0", "1.9.0", ["service_too_old"]),
+        ("go", "0.1.0", ["wrong_config"]),
+        ("0.1", "0.1.0", []),
+    ],
+)
+def test_a_client_of_another_release_is_told_what_to_update(
+    client: str | None, service: str, codes: list[str]
+) -> None:
+    assert [problem.code for problem in client_problems(client, service)] == codes
