@@ -118,6 +118,6 @@ final class Answer<K, T> {
 
   private Field restoredElement(Field element) {
     Schema row = crossing.restored(element.getType().getRowSchema(), Optional.empty());
-    return element.withType(FieldType.row(row));
+    return element.withType(FieldType.row(row).withNullable(element.getType().getNullable()));
   }
 }

@@ -2,6 +2,7 @@ package io.github.beamensembles;
 
 import java.io.IOException;
 import java.io.Serializable;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -12,11 +13,21 @@ sealed interface EnsembleSource extends Serializable {
   /** Puts what the service needs to know into the configuration. */
   void describe(ConfigRow.Builder config);
 
-  /** The folder that a service of our own making may load pickled models from. */
+  /** The folder that a service of our own making may load pickled models from, or nothing. */
   String folder();
+
+  /** What people call it. */
+  String shown();
 
   /** A file that this program reads; the service reads the models that lie beside it. */
   record LocalFile(String path) implements EnsembleSource {
+
+    public LocalFile {
+      if (path.contains("://")) {
+        throw new IllegalArgumentException(
+            "fromFile reads files of this machine; for '" + path + "' use fromUri");
+      }
+    }
 
     @Override
     public void describe(ConfigRow.Builder config) {
@@ -28,6 +39,11 @@ sealed interface EnsembleSource extends Serializable {
       return Path.of(path).toAbsolutePath().normalize().getParent().toString();
     }
 
+    @Override
+    public String shown() {
+      return path;
+    }
+
     private String read() {
       Path file = Path.of(path).toAbsolutePath().normalize();
       if (!Files.exists(file)) {
@@ -35,8 +51,10 @@ sealed interface EnsembleSource extends Serializable {
       }
       try {
         return Files.readString(file);
+      } catch (CharacterCodingException e) {
+        throw unreadable("unreadable_file", "the file '" + file + "' is no text in UTF-8");
       } catch (IOException e) {
-        throw unreadable("unreadable_file", "the file '" + file + "' cannot be read as text: " + e);
+        throw unreadable("unreadable_file", "the file '" + file + "' cannot be read: " + e);
       }
     }
 
@@ -51,12 +69,20 @@ sealed interface EnsembleSource extends Serializable {
 
     @Override
     public void describe(ConfigRow.Builder config) {
-      config.string("spec", text).string("base_uri", baseUri);
+      config.string("spec", text);
+      if (!baseUri.isEmpty()) {
+        config.string("base_uri", baseUri);
+      }
     }
 
     @Override
     public String folder() {
       return baseUri;
+    }
+
+    @Override
+    public String shown() {
+      return "text, relative to '" + baseUri + "'";
     }
   }
 
@@ -71,6 +97,11 @@ sealed interface EnsembleSource extends Serializable {
     @Override
     public String folder() {
       return uri.substring(0, Math.max(0, uri.lastIndexOf('/')));
+    }
+
+    @Override
+    public String shown() {
+      return uri;
     }
   }
 }

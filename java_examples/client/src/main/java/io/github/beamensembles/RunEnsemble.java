@@ -98,7 +98,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   /**
    * Uses the text of an ensemble file, YAML or JSON.
    *
-   * @param baseUri the absolute folder or URI that URIs in the text are relative to
+   * @param baseUri the absolute folder or URI that URIs in the text are relative to; may be empty
+   *     where there are none
    */
   public static RunEnsemble fromText(String text, String baseUri) {
     return from(new EnsembleSource.Text(text, baseUri));
@@ -165,7 +166,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   @Override
   public void populateDisplayData(DisplayData.Builder builder) {
     super.populateDisplayData(builder);
-    builder.add(DisplayData.item("ensemble", source().toString()).withLabel("Ensemble"));
+    builder.add(DisplayData.item("ensemble", source().shown()).withLabel("Ensemble"));
   }
 
   /** Rows in; the outputs {@code output} and {@code errors}. */

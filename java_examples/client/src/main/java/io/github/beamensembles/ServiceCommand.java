@@ -26,12 +26,14 @@ final class ServiceCommand {
    * Gives the command for a service on a free port that ends with this program.
    *
    * @param environment the variables to look at, {@link System#getenv()} but in tests
-   * @param trusted the folder that the service may load pickled models from
+   * @param trusted the folder that the service may load pickled models from; may be empty
    */
   static List<String> find(Map<String, String> environment, String trusted) {
     List<String> command = new ArrayList<>(program(environment));
     command.addAll(List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin"));
-    command.addAll(List.of("--trust", trusted));
+    if (!trusted.isEmpty()) {
+      command.addAll(List.of("--trust", trusted));
+    }
     return List.copyOf(command);
   }
 

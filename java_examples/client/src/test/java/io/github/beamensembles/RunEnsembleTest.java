@@ -1,8 +1,7 @@
 package io.github.beamensembles;
 
-import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
-import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
@@ -74,8 +73,11 @@ public class RunEnsembleTest {
     return pipeline.apply(Create.of(ROW).withRowSchema(SCHEMA));
   }
 
+  private int collections;
+
   private PCollection<KV<String, Row>> keyedRows() {
     return pipeline.apply(
+        "keyed " + ++collections,
         Create.of(KV.of("k", ROW))
             .withCoder(KvCoder.of(StringUtf8Coder.of(), RowCoder.of(SCHEMA))));
   }
@@ -154,11 +156,15 @@ public class RunEnsembleTest {
   }
 
   @Test
-  public void keyedShapesReachTheService() {
-    assertNotNull(apply(keyedRows(), ensemble().keyed()));
-    assertNotNull(apply(keyedRows(), ensemble().as(Scored.class).keyed()));
-    assertNotNull(apply(keyedRows(), ensemble().withErrors().keyed()));
-    assertNotNull(apply(keyedRows(), ensemble().withErrors().as(Scored.class).keyed()));
+  public void keyedRowsAreTakenInEveryShape() throws IOException {
+    apply(keyedRows(), ensemble().keyed());
+    assertFalse(service.config().getSchema().hasField("output_schema"));
+    apply(keyedRows(), ensemble().as(Scored.class).keyed());
+    assertTrue(service.config().getSchema().hasField("output_schema"));
+    apply(keyedRows(), ensemble().withErrors().keyed());
+    assertTrue(service.config().getSchema().hasField("error_handling"));
+    apply(keyedRows(), ensemble().withErrors().as(Scored.class).keyed());
+    assertTrue(service.config().getSchema().hasField("error_handling"));
   }
 
   @Test
@@ -179,6 +185,15 @@ public class RunEnsembleTest {
 
     assertEquals("unreadable_file", error.problems().get(0).code());
     assertTrue(error.getMessage(), error.getMessage().contains(file.toString()));
+  }
+
+  @Test
+  public void aFileIsOneOfThisMachine() {
+    IllegalArgumentException error =
+        assertThrows(
+            IllegalArgumentException.class, () -> RunEnsemble.fromFile("gs://bucket/e.yaml"));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("fromUri"));
   }
 
   @Test
@@ -222,6 +237,6 @@ public class RunEnsembleTest {
     DisplayData shown = DisplayData.from(RunEnsemble.fromFile("digits.yaml"));
 
     assertTrue(shown.toString(), shown.toString().contains("digits.yaml"));
-    assertArrayEquals(new String[] {"RunEnsemble"}, new String[] {ensemble().getName()});
+    assertEquals("RunEnsemble", ensemble().getName());
   }
 }

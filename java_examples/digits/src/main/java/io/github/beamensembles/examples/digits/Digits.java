@@ -1,5 +1,6 @@
 package io.github.beamensembles.examples.digits;
 
+import io.github.beamensembles.EnsembleException;
 import io.github.beamensembles.LoopbackWorker;
 import io.github.beamensembles.RunEnsemble;
 import org.apache.beam.sdk.Pipeline;
@@ -70,6 +71,9 @@ public final class Digits {
     Options options = PipelineOptionsFactory.fromArgs(args).withValidation().as(Options.class);
     try (LoopbackWorker worker = LoopbackWorker.start(options)) {
       buildPipeline(options).run().waitUntilFinish();
+    } catch (EnsembleException e) {
+      System.err.println(e.getMessage());
+      System.exit(1);
     }
   }
 }
