@@ -104,7 +104,9 @@ func connect(ctx context.Context, addr string) (*grpc.ClientConn, error) {
 			"`beam-ensembles serve`, or correct the address", addr, innermost(err))
 	}
 	probe.Close()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// passthrough: gRPC's own resolver asks the domain name system for more than
+	// the address, which may take seconds.
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, failure("ensemble: %q is not an address of the form host:port: %v", addr, err)
 	}
