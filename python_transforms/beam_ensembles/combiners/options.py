@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Final
 
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
@@ -23,7 +24,7 @@ def check_members(node: NodeView) -> None:
         )
 
 
-def check_weights(node: NodeView, *, required: bool = False) -> None:
+def check_weights(node: NodeView) -> None:
     """Reports weights of the wrong count, kind, sign or sum (``bad_weights``)."""
     weights = node.option("weights")
     if not isinstance(weights, list):
@@ -31,23 +32,23 @@ def check_weights(node: NodeView, *, required: bool = False) -> None:
     members = len(node.spec.columns)
     wrong = [weight for weight in weights if not _is_weight(weight)]
     if wrong:
-        node.problem(
-            "bad_weights", "weights", f"{wrong[0]!r} is no weight: a weight is a number of at least 0"
-        )
+        text = f"{wrong[0]!r} is no weight: a weight is a number of at least 0"
     elif len(weights) != members:
-        node.problem(
-            "bad_weights", "weights", f"{len(weights)} weights for {members} members; give one a member"
-        )
-    elif not sum(weights) > 0:
-        node.problem("bad_weights", "weights", "the weights add up to 0; at least one must be greater")
+        text = f"{len(weights)} weights for {members} members; give one a member"
+    elif not 0 < sum(map(float, weights)) < math.inf:
+        text = f"the weights add up to {sum(map(float, weights)):g}; that must be more than 0 and finite"
+    else:
+        return
+    node.problem("bad_weights", "weights", text)
 
 
 def _is_weight(weight: Any) -> bool:
-    is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-    return is_number and math.isfinite(weight) and weight >= 0
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        return False
+    return 0 <= weight <= sys.float_info.max
 
 
 def weights_of(node: CheckedNode) -> list[float] | None:
     """Gives a checked node's weights, or None where all members count the same."""
-    weights: list[float] | None = node.spec.options.get("weights")
-    return weights
+    weights = node.spec.options.get("weights")
+    return None if weights is None else [float(weight) for weight in weights]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import collections
 from typing import Any
 
 from beam_ensembles.errors import listed
@@ -20,25 +20,27 @@ def check_labels(node: NodeView) -> Type | None:
     labels = node.option("labels")
     if not isinstance(labels, list):
         return None
-    is_text = all(isinstance(label, str) for label in labels)
-    if not labels or not (is_text or all(isinstance(x, int) and not isinstance(x, bool) for x in labels)):
-        node.problem(
-            "bad_labels", "labels", "labels are texts or whole numbers, all of one kind (quote texts)"
-        )
+    if not _are_labels(labels):
+        text = "labels are texts or whole numbers of 64 bits, all of one kind (quote texts)"
+        node.problem("bad_labels", "labels", text)
         return None
-    twice = _first_twice(labels)
+    twice = next((label for label, count in collections.Counter(labels).items() if count > 1), None)
     if twice is not None:
         node.problem("bad_labels", "labels", f"the label {twice!r} stands there twice")
         return None
-    return STRING if is_text else INT64
+    return STRING if isinstance(labels[0], str) else INT64
 
 
-def _first_twice(labels: Sequence[Any]) -> Any | None:
-    return next((label for index, label in enumerate(labels) if label in labels[:index]), None)
+def _are_labels(labels: list[Any]) -> bool:
+    return bool(labels) and (all(isinstance(x, str) for x in labels) or all(_is_int64(x) for x in labels))
+
+
+def _is_int64(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
 def check_agreement(node: NodeView, *, order_matters: bool) -> None:
-    """Compares the labels of a vote and of the models that it reads, where these say theirs (``label_mismatch``).
+    """Compares the labels of a vote and of the models that it reads, where they say them (``label_mismatch``).
 
     Args:
         node: The vote.
@@ -61,4 +63,4 @@ def check_agreement(node: NodeView, *, order_matters: bool) -> None:
 
 def _labels_of(node: NodeSpec) -> list[Any] | None:
     labels = node.options.get("labels")
-    return labels if isinstance(labels, list) else None
+    return labels if isinstance(labels, list) and _are_labels(labels) else None

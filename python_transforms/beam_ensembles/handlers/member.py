@@ -8,10 +8,11 @@ model on it. Loading, environment variables and the check of ``inference_args`` 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.model_file import verified
@@ -87,6 +88,20 @@ def load(node: CheckedNode, make: Callable[[str], Any]) -> tuple[Any, Any]:
     except Exception as exc:  # a model's file can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.target}"
         raise EnsembleError(f"{node.spec.path('uri')}: {what}: {type(exc).__name__}: {exc}") from exc
+
+
+def check_call(node: CheckedNode, function: Any) -> None:
+    """Makes sure that what is called on a model takes the node's ``inference_args``.
+
+    Raises:
+        InvalidEnsemble: It does not.
+    """
+    try:
+        inspect.signature(function).bind(None, **inference_args(node))
+    except TypeError as exc:
+        text = f"{getattr(function, '__qualname__', 'the model')} does not take these: {exc}"
+        problem = Problem(node.spec.path("inference_args"), "signature_mismatch", text)
+        raise InvalidEnsemble([problem]) from exc
 
 
 def inference_args(node: CheckedNode) -> dict[str, Any]:

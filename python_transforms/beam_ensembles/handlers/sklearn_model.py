@@ -75,6 +75,7 @@ class SklearnKind:
         problems = _disagreements(node, model, method)
         if problems:
             raise InvalidEnsemble(problems)
+        member.check_call(node, getattr(model, method))
         return member.BeamMember(
             handler,
             model,

@@ -13,9 +13,9 @@ from typing import Final
 
 _TAIL: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
-_JSON_NUMBER: Final = r'"%s"\s*:\s*"?(\d+)'
-_JSON_OBJECTIVE: Final = re.compile(rb'"objective"\s*:\s*\{\s*"name"\s*:\s*"([^"]+)"')
-_UBJ_NUMBER: Final = r"%sSL.{8}(\d+)"
+_JSON_NUMBER: Final = r'"%s"\s*:\s*"?(\d{1,9})'
+_JSON_OBJECTIVE: Final = re.compile(rb'"objective"\s*:\s*\{\s*"name"\s*:\s*"([a-z0-9_]+:[a-z0-9_]+)"')
+_UBJ_NUMBER: Final = r"%sSL.{8}(\d{1,9})"
 _UBJ_OBJECTIVE: Final = re.compile(rb"objective\{L.{8}nameSL.{8}([a-z0-9_]+:[a-z0-9_]+)", re.DOTALL)
 
 

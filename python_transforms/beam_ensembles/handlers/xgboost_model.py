@@ -82,6 +82,7 @@ class XgboostKind:
         if isinstance(model, beam.xgboost.Booster):
             call.matrix, call.in_place = beam.xgboost.DMatrix, not _is_linear(model)
         _check_features(node, model)
+        member.check_call(node, getattr(model, call.method))
         return member.BeamMember(
             handler,
             model,

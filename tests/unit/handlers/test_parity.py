@@ -64,7 +64,7 @@ def test_a_node_gives_what_beams_handler_gives(
     x: Values,
     model_class: str | None,
 ) -> None:
-    x = x[:60]
+    x = x[:25]
     folder: Path = request.getfixturevalue(f"{model}_models")
     element = {"f8": "double", "f4": "float", "i8": "int64"}[x.dtype.str[1:]]
     node = {"model": model, "uri": uri, "inputs": ["x"], "outputs": {"y": type_}}

@@ -150,6 +150,11 @@ def test_a_model_that_is_not_as_the_file_says_is_refused_when_it_is_loaded(sklea
     assert _at_load(sklearn_models, FOUR, scaler) == [("signature_mismatch", "nodes.node.method")]
 
 
+def test_arguments_that_the_method_does_not_take(sklearn_models: Path) -> None:
+    node = PROBA | {"uri": "forest.joblib", "inference_args": {"temperature": 2}}
+    assert _at_load(sklearn_models, FOUR, node) == [("signature_mismatch", "nodes.node.inference_args")]
+
+
 def test_labels_are_compared_with_the_models_classes_when_it_is_loaded(sklearn_models: Path) -> None:
     named = PROBA | {"uri": "forest.joblib"}
     right = named | {"labels": ["setosa", "versicolor", "virginica"]}

@@ -149,6 +149,13 @@ def test_what_is_wrong_is_said_at_its_place(
     assert problem in problems_of(xgboost_models, inputs, changed)
 
 
+def test_arguments_that_the_model_does_not_take(xgboost_models: Path) -> None:
+    with pytest.raises(InvalidEnsemble, match=r"nodes\.node\.inference_args: .*leafs"):
+        load_node(
+            xgboost_models, FOUR, node("iris.json", inference_args={"leafs": True}, outputs={"y": "float"})
+        )
+
+
 def test_the_worker_compares_the_number_of_features_once_more(xgboost_models: Path) -> None:
     checked = check_node(xgboost_models, FOUR, node("iris.json"))
     other = CheckedNode(checked.spec, checked.inputs, checked.outputs, str(xgboost_models / "cancer.json"))
