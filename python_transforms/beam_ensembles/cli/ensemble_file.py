@@ -1,0 +1,63 @@
+"""What the verbs that take an ensemble file share: its arguments, and how its mistakes are shown."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from typing import IO, Final
+
+from beam_ensembles.errors import Problem
+
+RED: Final = "31"
+GREEN: Final = "32"
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the file, its parameters and whom to trust."""
+    parser.add_argument("file", metavar="FILE", help="the ensemble file, YAML or JSON")
+    parser.add_argument(
+        "--parameter",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_parameter,
+        help="fills ${NAME} in the file; may be given several times",
+    )
+    parser.add_argument(
+        "--trust",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="a folder or URI prefix whose pickles may be loaded unpinned, beside the file's own folder",
+    )
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def no_file(path: str) -> str:
+    """Says that there is no file of a name."""
+    return f"'{path}' is a folder, not a file" if os.path.isdir(path) else f"there is no file '{path}'"
+
+
+def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    """Gives problems as plain data, for programs."""
+    return [{"code": problem.code, "path": problem.path, "message": problem.message} for problem in problems]
+
+
+def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
+    """Gives problems as lines for people, coloured where the stream is a terminal."""
+    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+    head = f"{coloured('not valid', RED, stream)} {path}: {count}"
+    return "\n".join([head, *(f"  {problem}" for problem in problems)])
+
+
+def coloured(text: str, colour: str, stream: IO[str]) -> str:
+    """Colours text for a stream that is a terminal."""
+    plain = not stream.isatty() or "NO_COLOR" in os.environ
+    return text if plain else f"\033[{colour}m{text}\033[0m"

@@ -1,0 +1,181 @@
+"""``beam-ensembles run FILE --input ROWS --output SCORED``: scores a file of rows on this machine, without a runner."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+
+DESCRIPTION: Final = """\
+Score a file of rows with an ensemble on this machine. The rows go through the same code as on Beam's workers; no
+runner and no service is started. Each row comes out with its own fields as they were, followed by the ensemble's.
+
+examples:
+  beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl
+  beam-ensembles run digits.yaml --input rows.csv --output scored.parquet --parameter version=3
+  beam-ensembles run digits.yaml --input rows.parquet --output scored.csv --json
+
+formats, by suffix (input and output may differ):
+  .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
+            its declared type: an array or a map is JSON such as [1, 2.5], an empty cell is null. All others are text.
+  .jsonl    one JSON object a line. Bytes are base64, points in time ISO 8601; NaN and Infinity stand as such.
+            To write its rows as .csv or .parquet it is read twice, first for the fields and the types that all rows
+            have in common (whole numbers and others: numbers; no common type: the JSON of each value as text).
+  .parquet  columns keep their types. Fields that come from CSV are text, but for those that the ensemble reads.
+
+rows that fail:
+  A row that cannot be scored (a null, an array of another length, a line that is no row, an error of a model) goes to
+  OUTPUT's name with .errors.jsonl in place of its suffix: its number from 1, the row, node, code and message. All
+  others are scored. An errors file of an earlier run is removed. Both files appear when all is done, or not at all;
+  an OUTPUT that is there already is replaced.
+
+exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not
+"""
+SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+_DONE: Final = 0
+_FAILED: Final = 1
+_USAGE: Final = 2
+_INTERRUPTED: Final = 130
+_VERB: Final = "beam-ensembles run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    add_file_arguments(parser)
+    allowed = ", ".join(SUFFIXES)
+    parser.add_argument("--input", metavar="ROWS", required=True, help=f"the file of rows ({allowed})")
+    parser.add_argument("--output", metavar="SCORED", required=True, help=f"where to write them ({allowed})")
+    parser.add_argument("--errors", metavar="PATH", help="where to write failed rows instead (.jsonl)")
+    parser.add_argument(
+        "--prefix", metavar="TEXT", default="", help="put before the name of every added column"
+    )
+    parser.add_argument(
+        "--batch-size", metavar="N", type=_count, default=1_024, help="rows at once, at most (default: 1024)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as a JSON object")
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Scores the file and prints what became of it."""
+    args.errors = args.errors or f"{os.path.splitext(args.output)[0]}.errors.jsonl"
+    message = _misuse(args)
+    if message:
+        return _say(message, _USAGE)
+    # Beam logs warnings when it is imported, about what this verb does not use.
+    logging.basicConfig(level=logging.ERROR)
+    try:
+        with _terminable():
+            return _score(args)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was written", _INTERRUPTED)
+    except OSError as error:
+        place = f"'{error.filename}': " if error.filename else ""
+        return _say(f"{place}{error.strerror or error}", _FAILED)
+    except EnsembleError as error:
+        return _say(str(error), _FAILED)
+
+
+def _say(message: str, code: int) -> int:
+    print(f"{_VERB}: {message}", file=sys.stderr)
+    return code
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    """Says in one sentence what is wrong with the call, if anything is."""
+    for path in (args.file, args.input):
+        if not os.path.isfile(path):
+            return no_file(path)
+    for path in (args.input, args.output):
+        if not path.lower().endswith(SUFFIXES):
+            return f"'{path}' has none of the suffixes {', '.join(SUFFIXES)}{_hint(path)}"
+    if not args.errors.lower().endswith(".jsonl"):
+        return f"'{args.errors}' is for failed rows, which are JSON lines; its suffix must be .jsonl"
+    return next(filter(None, map(_unwritable, (args.output, args.errors))), None) or _same_files(args)
+
+
+def _hint(path: str) -> str:
+    if path.lower().endswith((".gz", ".bz2", ".xz", ".zst", ".zip")):
+        return "; unpack it first" if os.path.exists(path) else "; it cannot be written compressed"
+    return "; JSON lines end in .jsonl" if path.lower().endswith((".json", ".ndjson")) else ""
+
+
+def _unwritable(path: str) -> str | None:
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        return f"'{path}' is a folder; give the name of a file in it"
+    if not os.path.isdir(folder):
+        return f"there is no folder '{folder}' to write '{os.path.basename(path)}' to; make it first"
+    return None
+
+
+def _same_files(args: argparse.Namespace) -> str | None:
+    given = {"--input": args.input, "--output": args.output, "--errors": args.errors}
+    names: dict[str, str] = {os.path.realpath(args.file): "the ensemble file"}
+    for name, path in given.items():
+        other = names.setdefault(os.path.realpath(path), name)
+        if other != name:
+            return f"{name} is '{path}', and so is {other}; give it a file of its own"
+    return None
+
+
+def _score(args: argparse.Namespace) -> int:
+    with contextlib.ExitStack() as stack:
+        show = stack.enter_context(progress())
+        try:
+            # Imports Beam: two seconds that --help and a wrong call need not wait for.
+            from beam_ensembles.cli.run_scoring import Call, InvalidRows, score_file
+
+            call = Call(
+                file=args.file,
+                input=args.input,
+                output=args.output,
+                errors=args.errors,
+                parameters=dict(args.parameter),
+                trust=args.trust,
+                prefix=args.prefix,
+                batch_size=args.batch_size,
+            )
+            summary = score_file(call, show)
+        except InvalidEnsemble as error:
+            stack.close()
+            return _invalid(args, args.input if isinstance(error, InvalidRows) else args.file, error)
+    print(json.dumps(summary.as_data(), indent=2, ensure_ascii=False) if args.json else summary.as_text())
+    return _FAILED if summary.failed else _DONE
+
+
+def _invalid(args: argparse.Namespace, path: str, error: InvalidEnsemble) -> int:
+    if args.json:
+        print(json.dumps({"problems": as_data(error.problems)}, indent=2, ensure_ascii=False))
+    else:
+        print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
+    return _FAILED
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Lets SIGTERM end the run as Ctrl-C does, so that the unfinished files are removed."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,178 @@
+"""Scores a file of rows: reads chunks, runs the one stage on each, writes both outputs."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import operator
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from apache_beam.portability.api import schema_pb2
+from apache_beam.typehints.schemas import PYTHON_ANY_URN
+
+from beam_ensembles.cli.run_progress import Show
+from beam_ensembles.cli.run_summary import Summary
+from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.columns.schemas import field_type
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
+from beam_ensembles.graph import EnsembleGraph, plan
+from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
+from beam_ensembles.tables.formats import Columns, open_reader, open_writer
+from beam_ensembles.tables.json_text import to_json
+from beam_ensembles.tables.whole_file import OptionalFile, whole_file
+from beam_ensembles.transforms.binding import CallOptions, bind
+from beam_ensembles.transforms.row_forms import InputRows
+from beam_ensembles.types import Type, is_portable
+
+
+class InvalidRows(InvalidEnsemble):
+    """There is something wrong with the file of rows as a whole."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Call:
+    """What to score.
+
+    Attributes:
+        file: The ensemble file.
+        input: The file of rows.
+        output: Where scored rows go.
+        errors: Where failed rows go.
+        parameters: Values of ``${name}`` in the ensemble file.
+        trust: Folders whose pickles may be loaded unpinned, beside the ensemble file's own.
+        prefix: Put before the name of every added column.
+        batch_size: Rows at once, at most.
+    """
+
+    file: str
+    input: str
+    output: str
+    errors: str
+    parameters: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    trust: Sequence[str] = ()
+    prefix: str = ""
+    batch_size: int
+
+
+def score_file(call: Call, show: Show) -> Summary:
+    """Scores a file of rows.
+
+    Args:
+        call: What to score.
+        show: Shows how far it is.
+
+    Returns:
+        What became of it.
+
+    Raises:
+        InvalidEnsemble: The ensemble file is wrong, or (``InvalidRows``) the file of rows as a whole.
+        EnsembleError: A model cannot be loaded, or the file of rows breaks off.
+        OSError: A file cannot be read or written.
+    """
+    start = time.monotonic()
+    show("checking the ensemble")
+    graph = graph_of_file(call.file, parameters=call.parameters, trust=_trusted(call))
+    show("reading the fields")
+    columns = Columns(
+        dict(graph.spec.inputs), tuple((call.prefix + name, type_) for name, type_ in graph.outputs)
+    )
+    reader = _opened(call, graph, columns)
+    show("loading the models")
+    (stage,) = plan(graph).stages
+    inputs = tuple((name, name, type_) for name, type_ in graph.spec.inputs)
+    code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
+    limits = [limit for node in stage.nodes if (limit := batch_limit(node)) is not None]
+    scoring = _Scoring(
+        code, LoadedStage(code, KINDS), Summary(code.ensemble, call.input, call.output, call.errors)
+    )
+    scoring.summary.loading_seconds = time.monotonic() - start
+    _score_rows(call, reader, columns, scoring, min([call.batch_size, *limits]), show)
+    scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
+    return scoring.summary
+
+
+def _trusted(call: Call) -> tuple[str, ...]:
+    return (os.path.dirname(os.path.abspath(call.file)), *call.trust)
+
+
+def _opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
+    """Opens the file of rows and checks its fields as a pipeline's are checked."""
+    try:
+        reader = open_reader(call.input, columns, call.output)
+        schema = schema_pb2.Schema()
+        for name, type_ in reader.fields.items():
+            schema.fields.add(name=name, type=_field_type(type_))
+        bind(graph, InputRows(schema, RowType(schema)), CallOptions(prefix=call.prefix))
+    except InvalidEnsemble as error:
+        raise InvalidRows(error.problems, ensemble=graph.spec.name) from error
+    return reader
+
+
+def _field_type(type_: Type | None) -> schema_pb2.FieldType:
+    """Gives a field's type; one that the file does not say is checked value by value."""
+    if type_ is not None and is_portable(type_):
+        return field_type(type_)
+    return schema_pb2.FieldType(logical_type=schema_pb2.LogicalType(urn=PYTHON_ANY_URN))
+
+
+def _score_rows(
+    call: Call, reader: Reader, columns: Columns, scoring: _Scoring, size: int, show: Show
+) -> None:
+    with (
+        OptionalFile(call.errors) as errors,
+        whole_file(call.output) as output,
+        contextlib.closing(open_writer(call.output, output, reader, columns)) as writer,
+    ):
+        show("scoring", total=reader.total)
+        for chunk in _chunks(reader, call.input, size):
+            at, answers, failures = scoring.score(chunk)
+            writer.write(chunk, at, answers)
+            errors.write("".join(f"{to_json(failure)}\n" for failure in failures).encode())
+            rows = scoring.summary.scored + scoring.summary.failed
+            show("scoring", done=reader.done, total=reader.total, rows=rows)
+
+
+def _chunks(reader: Reader, path: str, size: int) -> Iterator[Chunk]:
+    try:
+        yield from reader.chunks(size)
+    except (OSError, pa.ArrowException) as error:
+        raise EnsembleError(f"'{path}' cannot be read to its end: {' '.join(str(error).split())}") from error
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Scoring:
+    """Scores chunks and counts.
+
+    Attributes:
+        code: What the stage does.
+        stage: Its loaded models.
+        summary: What is counted.
+    """
+
+    code: StageCode
+    stage: LoadedStage
+    summary: Summary
+
+    def score(self, chunk: Chunk) -> tuple[list[int], tuple[list[Any], ...], list[dict[str, Any]]]:
+        """Gives which rows of a chunk were scored, their answers by column, and what to write of the others."""
+        scored = self.stage.score(chunk)
+        failed = [
+            (chunk.numbers[row.index], chunk[row.index], row.node, row.error) for row in scored.failures
+        ]
+        failed += [(fault.number, fault.element, "", fault.error) for fault in chunk.faults]
+        self.summary.scored += len(scored.rows)
+        self.summary.failures.update((node, error.code) for _, _, node, error in failed)
+        records = [self._record(*failure) for failure in sorted(failed, key=operator.itemgetter(0))]
+        return scored.rows.tolist(), scored.added, records
+
+    def _record(self, number: int, element: Any, node: str, error: NodeError) -> dict[str, Any]:
+        details = (self.code.ensemble, node, error.code, error.message, error.stack)
+        return {"row": number, **self.code.form.failed(element, details)}

@@ -1,0 +1,1 @@
+"""Files of rows: CSV, JSON lines and Parquet, read and written in chunks."""

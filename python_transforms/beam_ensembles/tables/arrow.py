@@ -1,0 +1,132 @@
+"""The type language <-> Arrow's types, and values <-> Arrow's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from beam_ensembles.columns.convert import to_column, to_values
+from beam_ensembles.tables.json_text import to_json
+from beam_ensembles.types import NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
+
+_SCALARS: Final = {
+    "string": pa.string(),
+    "bytes": pa.binary(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    **{name: pa.from_numpy_dtype(dtype) for name, dtype in NUMPY_DTYPES.items()},
+}
+_NAMES: Final = {
+    **{arrow: name for name, arrow in _SCALARS.items()},
+    pa.large_string(): "string",
+    pa.large_binary(): "bytes",
+}
+_JSON_TEXT: Final = {"content": "json"}
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    """Gives the Arrow type of a column; a tensor is a flat list, row-major."""
+    if isinstance(type_, Scalar):
+        return _SCALARS[type_.name]
+    if isinstance(type_, Array):
+        return pa.list_(pa.field("item", arrow_type(type_.element)))
+    if isinstance(type_, Map):
+        return pa.map_(arrow_type(type_.key), arrow_type(type_.value))
+    if isinstance(type_, Row):
+        return pa.struct([(name, arrow_type(field)) for name, field in type_.fields])
+    raise TypeError(f"no Arrow type for {type_}")
+
+
+def type_of_arrow(found: pa.DataType) -> Type | None:
+    """Gives the type of an Arrow column, or None where the type language has no word for it."""
+    if pa.types.is_dictionary(found):
+        return type_of_arrow(found.value_type)
+    if pa.types.is_timestamp(found):
+        return TIMESTAMP
+    if is_list(found):
+        element = type_of_arrow(found.value_type)
+        return Array(element) if element else None
+    if pa.types.is_map(found):
+        key, value = type_of_arrow(found.key_type), type_of_arrow(found.item_type)
+        return Map(key, value) if key and value else None
+    if pa.types.is_struct(found):
+        fields = [(field.name, type_of_arrow(field.type)) for field in found]
+        known = tuple((name, type_) for name, type_ in fields if type_)
+        return Row(known) if len(known) == len(fields) else None
+    name = _NAMES.get(found)
+    return Scalar(name) if name else None
+
+
+def is_list(found: pa.DataType) -> bool:
+    """Says whether an Arrow type is one of its lists."""
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(kind(found) for kind in kinds)
+
+
+def json_text_field(name: str) -> pa.Field:
+    """Gives the field of a column whose values have no common type: each is written as its JSON."""
+    return pa.field(name, pa.string(), metadata=_JSON_TEXT)
+
+
+def schema_of_texts(fields: Sequence[str], inputs: Mapping[str, Type]) -> pa.Schema:
+    """Gives the schema of fields that are all text, but for those that the ensemble reads."""
+    return pa.schema([(name, arrow_type(inputs[name]) if name in inputs else pa.string()) for name in fields])
+
+
+def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> pa.Array:
+    """Makes an Arrow array of the values of an untyped file.
+
+    Args:
+        values: The values.
+        field: The array's field.
+        declared: The type that the ensemble declares for it, where it reads it: they hold for that.
+    """
+    if declared is not None:
+        values = to_values(to_column(values, declared, field.name).values, declared)
+    elif field.metadata is not None and field.metadata.get(b"content") == b"json":
+        values = [None if value is None else to_json(value) for value in values]
+    return pa.array(values, field.type)
+
+
+def values_of(array: pa.Array) -> list[Any]:
+    """Gives the values of an Arrow array as a row holds them; lists of one length come as rows of a numpy matrix.
+
+    Points in time are exact to the microsecond, which is all that Python's own can hold.
+    """
+    if array.null_count == 0 and len(array):
+        if _is_number(array.type):
+            return list(array.to_numpy(zero_copy_only=False).tolist())
+        if is_list(array.type) and _is_number(array.type.value_type):
+            flat, lengths = array.flatten(), pc.min_max(pc.list_value_length(array)).as_py()
+            if flat.null_count == 0 and lengths["min"] == lengths["max"]:
+                return list(flat.to_numpy(zero_copy_only=False).reshape(len(array), lengths["min"]))
+    return plain_values(array)
+
+
+def plain_values(array: pa.Array) -> list[Any]:
+    """Gives the values of an Arrow array as Python's own: numbers, text, lists, mappings, points in time."""
+    plain = _in_microseconds(array.type)
+    array = array if plain == array.type else array.cast(plain, safe=False)
+    return list(array.to_pylist(maps_as_pydicts="lossy"))
+
+
+def _is_number(found: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return any(kind(found) for kind in kinds)
+
+
+def _in_microseconds(found: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(found) and found.unit == "ns":
+        return pa.timestamp("us", tz=found.tz)
+    if found == pa.duration("ns"):
+        return pa.duration("us")
+    if found == pa.time64("ns"):
+        return pa.time64("us")
+    if pa.types.is_struct(found):
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in found])
+    if is_list(found):
+        value = _in_microseconds(found.value_type)
+        return found if value == found.value_type else pa.list_(value)
+    return found

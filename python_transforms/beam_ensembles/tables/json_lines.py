@@ -1,0 +1,181 @@
+"""JSON lines: one object a line, UTF-8. Lines with nothing on them are no rows."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
+
+import pyarrow as pa
+
+from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.spec.mistakes import described
+from beam_ensembles.tables.arrow import array_of
+from beam_ensembles.tables.cells import cells_of_values
+from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
+from beam_ensembles.tables.json_text import from_json, to_json
+from beam_ensembles.tables.refusals import refuse_utf16
+from beam_ensembles.tables.survey import Survey
+from beam_ensembles.types import Type
+
+_ROWS_AT_ONCE = 1_024
+
+
+class JsonChunk(Chunk):
+    """Rows of a file of JSON lines; a field that a row lacks is null.
+
+    Args:
+        objects: The rows.
+        inputs: Type of each field that the ensemble reads.
+        numbers: Which row of the data each is.
+        faults: The rows that could not be read.
+    """
+
+    def __init__(
+        self,
+        objects: Sequence[dict[str, Any]],
+        inputs: Mapping[str, Type],
+        numbers: Sequence[int],
+        faults: Sequence[Fault],
+    ) -> None:
+        super().__init__(numbers, faults)
+        self.objects, self._inputs = objects, inputs
+
+    def column(self, field: str) -> list[Any]:
+        """Gives a field of all rows; bytes and points in time are text in JSON and are read."""
+        values = [row.get(field) for row in self.objects]
+        return (
+            [from_json(value, self._inputs[field]) for value in values] if field in self._inputs else values
+        )
+
+    def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
+        """Gives the objects as they came."""
+        return [self.objects[index] for index in at]
+
+    def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
+        """Gives the fields' values as cells."""
+        rows = self.rows(at)
+        return [cells_of_values([row.get(name) for row in rows]) for name in fields]
+
+    def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
+        """Gives the fields' values as arrays."""
+        found = []
+        for field in schema:
+            values = self.column(field.name)
+            found.append(array_of([values[index] for index in at], field, self._inputs.get(field.name)))
+        return found
+
+
+class JsonReader:
+    """Reads a file of JSON lines; a line that is no object is a fault of its own.
+
+    Which fields there are, is known of the first thousand rows; where the whole file's are needed, because the output
+    has a header or a schema, it is read twice.
+
+    Args:
+        path: The file.
+        inputs: Type of each field that the ensemble reads.
+        added: Names of the added columns; a row that has one of them already is a fault.
+        whole: Whether to find the fields and their types in all rows.
+
+    Raises:
+        InvalidEnsemble: The file is UTF-16.
+        OSError: The file cannot be read.
+    """
+
+    def __init__(self, path: str, inputs: Mapping[str, Type], added: Sequence[str], whole: bool) -> None:
+        self._path, self._inputs, self._added = path, inputs, frozenset(added)
+        self._file: IO[bytes] | None = None
+        self.total = os.path.getsize(path)
+        with open(path, "rb") as file:
+            refuse_utf16(file.read(2))
+        self._survey = Survey(inputs)
+        for chunk in self._read(_ROWS_AT_ONCE, frozenset()):
+            self._survey.add(chunk.objects)
+            if not whole:
+                break
+        if not self._survey.fields:  # no row at all
+            self._survey.add([dict.fromkeys(inputs)])
+        self.fields: Mapping[str, Type | None] = dict.fromkeys(self._survey.fields)
+
+    @property
+    def done(self) -> int:
+        """How many bytes have been read."""
+        return self._file.tell() if self._file is not None and not self._file.closed else 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The fields with the types that all their values have in common."""
+        return self._survey.schema()
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Reads the rows."""
+        return self._read(size, self._added)
+
+    def _read(self, size: int, added: frozenset[str]) -> Iterator[JsonChunk]:
+        objects: list[dict[str, Any]] = []
+        numbers: list[int] = []
+        faults: list[Fault] = []
+        with open(self._path, "rb") as self._file:
+            for number, line in enumerate(filter(bytes.strip, _without_mark(self._file)), start=1):
+                try:
+                    objects.append(_object(line, added))
+                    numbers.append(number)
+                except NodeError as error:
+                    raw = line.decode("utf-8", "backslashreplace").rstrip("\r\n")
+                    faults.append(Fault(number, raw, error))
+                if len(objects) + len(faults) == size:
+                    yield JsonChunk(objects, self._inputs, numbers, faults)
+                    objects, numbers, faults = [], [], []
+        if objects or faults:
+            yield JsonChunk(objects, self._inputs, numbers, faults)
+
+
+def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
+    for line in file:
+        yield line.removeprefix(codecs.BOM_UTF8)
+        break
+    yield from file
+
+
+def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode())
+        if b"\\ud" in line or b"\\uD" in line:
+            to_json(found).encode()
+    except UnicodeDecodeError:
+        raise NodeError("bad_line", "the line is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise NodeError("bad_line", "the line holds half a surrogate pair, which is no character") from None
+    except (ValueError, RecursionError) as error:
+        raise NodeError("bad_line", f"the line is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise NodeError("bad_line", f"expected a JSON object, found {described(found)}")
+    if not added.isdisjoint(found):
+        names = listed(sorted(added.intersection(found)))
+        raise NodeError(
+            "column_exists", f"the row has a field {names} already, which the ensemble would hide"
+        )
+    return found
+
+
+class JsonWriter:
+    """Writes one object a line.
+
+    Args:
+        file: Where to.
+        form: How rows are put together.
+    """
+
+    def __init__(self, file: IO[bytes], form: ChunkRows) -> None:
+        self._file, self._form = file, form
+
+    def write(self, chunk: Chunk, at: Sequence[int], added: Sequence[list[Any]]) -> None:
+        """Writes rows."""
+        rows = self._form.extend(chunk.rows(at), added)
+        self._file.write("".join(f"{to_json(row)}\n" for row in rows).encode())
+
+    def close(self) -> None:
+        """Does nothing: every line is written at once."""

@@ -1,0 +1,125 @@
+"""Parquet: columns with types; fields that the ensemble does not read go through as Arrow's own arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.tables.arrow import arrow_type, plain_values, type_of_arrow, values_of
+from beam_ensembles.tables.cells import cells_of_values
+from beam_ensembles.tables.chunk import Chunk
+from beam_ensembles.tables.refusals import FILE, refuse_duplicates
+from beam_ensembles.types import Type
+
+_GROUP_ROWS: Final = 65_536
+_GROUP_BYTES: Final = 64 * 1024 * 1024
+
+
+class ParquetChunk(Chunk):
+    """Rows of a Parquet file.
+
+    Args:
+        batch: The rows.
+        first: Which row of the data the first one is.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, first: int) -> None:
+        super().__init__(range(first, first + len(batch)))
+        self._batch = batch
+
+    def column(self, field: str) -> list[Any]:
+        """Gives a field of all rows."""
+        return values_of(self._batch.column(field))
+
+    def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
+        """Gives rows with Python's own values."""
+        names = self._batch.schema.names
+        whole = zip(*map(plain_values, self._taken(at).columns), strict=True)
+        return [dict(zip(names, values, strict=True)) for values in whole]
+
+    def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
+        """Gives the fields' values as cells."""
+        taken = self._taken(at)
+        return [cells_of_values(plain_values(taken.column(name))) for name in fields]
+
+    def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
+        """Gives the arrays as they came."""
+        return list(self._taken(at).columns)
+
+    def _taken(self, at: Sequence[int]) -> pa.RecordBatch:
+        return self._batch if len(at) == len(self) else self._batch.take(pa.array(at, pa.int64()))
+
+
+class ParquetReader:
+    """Reads a Parquet file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidEnsemble: The file is no Parquet, or names a field twice.
+        OSError: The file cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        try:
+            with pq.ParquetFile(path) as file:
+                self.schema: pa.Schema = file.schema_arrow
+                self.total: int = file.metadata.num_rows
+        except pa.ArrowInvalid as error:
+            text = f"the file is no Parquet file: {' '.join(str(error).split())}"
+            raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
+        refuse_duplicates(self.schema.names)
+        self.fields: Mapping[str, Type | None] = {
+            field.name: type_of_arrow(field.type) for field in self.schema
+        }
+        self.done = 0
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Reads the rows."""
+        with pq.ParquetFile(self._path) as file:
+            for batch in file.iter_batches(batch_size=size):
+                yield ParquetChunk(batch, self.done + 1)
+                self.done += len(batch)
+
+
+class ParquetWriter:
+    """Writes a Parquet file, in row groups much larger than the chunks.
+
+    Args:
+        file: Where to.
+        schema: The rows' own fields.
+        added: Names and types of the added columns.
+    """
+
+    def __init__(self, file: IO[bytes], schema: pa.Schema, added: Sequence[tuple[str, Type]]) -> None:
+        self._own, self._added = schema, [pa.field(name, arrow_type(type_)) for name, type_ in added]
+        self._schema = pa.schema([*schema, *self._added], metadata=schema.metadata)
+        self._writer = pq.ParquetWriter(file, self._schema)
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, chunk: Chunk, at: Sequence[int], added: Sequence[list[Any]]) -> None:
+        """Writes rows, once there are enough for a row group."""
+        answers = [pa.array(values, field.type) for field, values in zip(self._added, added, strict=True)]
+        arrays = [*chunk.arrays(self._own, at), *answers]
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        if (
+            sum(map(len, self._waiting)) >= _GROUP_ROWS
+            or sum(b.nbytes for b in self._waiting) >= _GROUP_BYTES
+        ):
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what is left, and the footer."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema))
+            self._waiting = []

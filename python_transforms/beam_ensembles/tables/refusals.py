@@ -1,0 +1,37 @@
+"""What is wrong with a file of rows as a whole."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from typing import Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+
+FILE: Final = "input"
+"""The path of a problem of the whole file."""
+
+
+def refuse_duplicates(fields: Sequence[str]) -> None:
+    """Refuses a file with two fields of one name.
+
+    Raises:
+        InvalidEnsemble: There are such fields.
+    """
+    twice = [name for name in dict.fromkeys(fields) if fields.count(name) > 1]
+    if twice:
+        text = "{count} columns of the file are named '{name}'; give each a name of its own"
+        raise InvalidEnsemble(
+            Problem(f"{FILE}.{name}", "duplicate_field", text.format(count=fields.count(name), name=name))
+            for name in twice
+        )
+
+
+def refuse_utf16(start: bytes) -> None:
+    """Refuses a text file that begins with the mark of UTF-16.
+
+    Raises:
+        InvalidEnsemble: It does.
+    """
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InvalidEnsemble([Problem(FILE, "bad_file", "the file is UTF-16; save it as UTF-8")])

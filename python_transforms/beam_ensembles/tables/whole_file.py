@@ -1,0 +1,66 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Self
+
+
+@contextlib.contextmanager
+def whole_file(path: str) -> Iterator[IO[bytes]]:
+    """Opens a file that takes its name only when the block ends without an error.
+
+    Until then it is called ``.<name>.<process>.part``, in the same folder. A file of that name that is there
+    already stays as it is until then; a link goes on pointing where it points.
+
+    Args:
+        path: The file's name.
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
+
+
+class OptionalFile:
+    """A whole file that is only there when something was written to it; one of its name from before is removed.
+
+    Args:
+        path: The file's name.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._stack = contextlib.ExitStack()
+        self._file: IO[bytes] | None = None
+
+    def write(self, text: bytes) -> None:
+        """Writes text; nothing to write makes no file."""
+        if text and self._file is None:
+            self._file = self._stack.enter_context(whole_file(self._path))
+        if self._file is not None:
+            self._file.write(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, traceback)
+        if error is None and self._file is None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
