@@ -21,7 +21,7 @@ PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 SUITES = {
     "Python": (["python", "-m", "pytest", "tests/integration"], ROOT),
     "Go": (["go", "test", "-count=1", "./..."], GO_MODULE),
-    "Java": (["mvn", "--batch-mode", "--no-transfer-progress", "verify"], MAVEN_PROJECT),
+    "Java": (["mvn", *maven.QUIET, "-Dtest=*IntegrationTest", "verify"], MAVEN_PROJECT),
 }
 
 

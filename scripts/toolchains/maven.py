@@ -10,6 +10,8 @@ from scripts.made import Made
 from scripts.shell import log_path, run
 from scripts.toolchains import java
 
+QUIET = ("--batch-mode", "--no-transfer-progress")
+"""Flags for a log that nobody watches."""
 DIGITS_JAR = MAVEN_PROJECT / "digits" / "target" / "digits.jar"
 
 
@@ -18,7 +20,7 @@ def package() -> str:
     if _JARS.current():
         return f"{relative(DIGITS_JAR)}, up to date"
     _JARS.forget()
-    command = ["mvn", "--batch-mode", "--no-transfer-progress", "-DskipTests", "-Dfmt.skip", "package"]
+    command = ["mvn", *QUIET, "-DskipTests", "-Dfmt.skip", "package"]
     run(command, log=log_path("maven"), env=java.environment(), cwd=MAVEN_PROJECT)
     _JARS.remember()
     return relative(DIGITS_JAR)
