@@ -1,0 +1,87 @@
+"""Models in a bucket: nothing is read of them before a worker loads them, and a pinned one is what was compared."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from apache_beam.io.filesystems import FileSystems
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from tests.support.nodes import check_node, load_node, problems_of
+
+PAIR = {"x": "array<float>[2]"}
+NODE = {
+    "model": "onnx",
+    "uri": "gs://bucket/double.onnx",
+    "inputs": ["x"],
+    "outputs": {"y": "array<float>[2]"},
+}
+
+
+@pytest.fixture
+def bucket(onnx_models: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for a bucket; lists what was opened."""
+    opened: list[str] = []
+
+    def open_there(path: str, *_: Any, **__: Any) -> Any:
+        opened.append(path)
+        if path.startswith("gs://bucket/"):
+            return (onnx_models / path.removeprefix("gs://bucket/")).open("rb")
+        return Path(path).open("rb")
+
+    monkeypatch.setattr(FileSystems, "open", open_there)
+    return opened
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_check_reads_nothing_of_it_and_needs_the_types(tmp_path: Path, bucket: list[str]) -> None:
+    assert check_node(tmp_path, PAIR, NODE).uri == "gs://bucket/double.onnx"
+    assert problems_of(tmp_path, PAIR, NODE | {"outputs": {"y": None}}) == [("missing_type", "outputs.y")]
+    assert bucket == []
+
+
+def test_a_worker_loads_it_where_it_is(tmp_path: Path, bucket: list[str]) -> None:
+    answer = load_node(tmp_path, PAIR, NODE)({"x": np.ones((1, 2), np.float32)})
+    assert answer["y"].tolist() == [[2, 2]]
+    assert bucket == ["gs://bucket/double.onnx"]
+
+
+def test_a_pinned_one_is_fetched_once_and_loaded_from_there(
+    tmp_path: Path, onnx_models: Path, bucket: list[str]
+) -> None:
+    pinned = NODE | {"sha256": _digest(onnx_models / "double.onnx")}
+    answer = load_node(tmp_path, PAIR, pinned)({"x": np.ones((1, 2), np.float32)})
+    assert answer["y"].tolist() == [[2, 2]]
+    assert [path.startswith("gs://") for path in bucket] == [True, False]
+
+
+def test_another_than_the_pinned_one_is_not_loaded(
+    tmp_path: Path, onnx_models: Path, bucket: list[str]
+) -> None:
+    pinned = NODE | {"sha256": _digest(onnx_models / "counts.onnx")}
+    with pytest.raises(
+        InvalidEnsemble, match=r"\[sha256_mismatch\] nodes\.node\.sha256: .*is not the pinned one"
+    ):
+        load_node(tmp_path, PAIR, pinned)
+    assert bucket == ["gs://bucket/double.onnx"]
+
+
+def test_a_graph_that_is_not_as_declared_is_refused_when_it_is_loaded(
+    tmp_path: Path, bucket: list[str]
+) -> None:
+    wrong = NODE | {"outputs": {"y": "array<float>[3]"}}
+    with pytest.raises(InvalidEnsemble, match=r"\[signature_mismatch\] nodes\.node\.outputs\.y: "):
+        load_node(tmp_path, PAIR, wrong)
+    missing = NODE | {"uri": "gs://bucket/none.onnx"}
+    with pytest.raises(
+        EnsembleError, match=r"cannot load 'gs://bucket/none\.onnx' as onnx: FileNotFoundError"
+    ):
+        load_node(tmp_path, PAIR, missing)
+    assert bucket == ["gs://bucket/double.onnx", "gs://bucket/none.onnx"]
