@@ -36,12 +36,21 @@ func needServers(t *testing.T) {
 	}
 }
 
-// runPipeline runs what build puts into a pipeline, on Prism.
+// runPipeline runs what build puts into a pipeline on Prism, with the Go part
+// in this process.
 func runPipeline(t *testing.T, build func(beam.Scope)) error {
+	t.Helper()
+	return runPipelineIn(t, "LOOPBACK", "", build)
+}
+
+// runPipelineIn runs what build puts into a pipeline on Prism, with the Go
+// part in an environment of Beam.
+func runPipelineIn(t *testing.T, environment, config string, build func(beam.Scope)) error {
 	t.Helper()
 	needServers(t)
 	for name, value := range map[string]string{
-		"endpoint": os.Getenv(prismVariable), "environment_type": "LOOPBACK", "job_name": t.Name(),
+		"endpoint": os.Getenv(prismVariable), "environment_type": environment, "environment_config": config,
+		"job_name": t.Name(), "worker_binary": os.Args[0],
 	} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
