@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
@@ -17,6 +17,9 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.transforms.output_schema import parse_schema, positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
 from beam_ensembles.types import Array, Map, Row, Type, widens
+
+OPAQUE: Final = "__opaque"
+"""The bytes column in which a client carries its key and the fields whose types cannot cross."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     if problems:
         raise InvalidEnsemble(problems, ensemble=graph.spec.name)
     inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.spec.inputs)
-    kept = list(rows.fields) if call.pass_through is None else list(call.pass_through)
+    kept = _kept(rows, call)
     added = [(call.prefix + name, type_) for name, type_ in graph.outputs]
     outputs = output_rows(rows, kept, added)
     if call.output_schema is not None or call.errors_schema is not None:
@@ -126,8 +129,16 @@ def _without_nulls(type_: Type) -> Type:
     return type_.required()
 
 
+def _kept(rows: InputRows, call: CallOptions) -> list[str]:
+    """Names the fields that the output keeps; what the caller carries in the opaque column always comes back."""
+    if call.pass_through is None:
+        return list(rows.fields)
+    carried = [OPAQUE] if call.opaque and OPAQUE in rows.fields and OPAQUE not in call.pass_through else []
+    return [*(name for name in call.pass_through if name not in call.opaque), *carried]
+
+
 def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
-    fields = list(rows.fields)
+    fields = [*rows.fields, *call.opaque]
     kept = fields if call.pass_through is None else call.pass_through
     problems = [
         Problem(
@@ -136,7 +147,7 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
             f"the incoming rows have no field '{name}'{nearest(name, fields)}",
         )
         for name in kept
-        if name not in rows.fields
+        if name not in fields
     ]
     for name, _ in graph.outputs:
         if call.prefix + name in kept:

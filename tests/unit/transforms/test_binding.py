@@ -1,0 +1,75 @@
+"""Binding an ensemble to rows of other languages: the opaque column, kept fields, the caller's order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.columns.schemas import schema_of
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.transforms.binding import CallOptions, bind
+from beam_ensembles.transforms.row_forms import InputRows, input_rows
+from beam_ensembles.types import parse_type
+
+
+@pytest.fixture(scope="module")
+def graph(iris: Path) -> EnsembleGraph:
+    return graph_of_file(iris)
+
+
+def _rows(**fields: str) -> InputRows:
+    wanted = dict.fromkeys("abcd", "double") | fields
+    return input_rows(RowType(schema_of((name, parse_type(type_)) for name, type_ in wanted.items())))
+
+
+def _names(graph: EnsembleGraph, rows: InputRows, **call: Any) -> list[str]:
+    hint = bind(graph, rows, CallOptions(**call)).outputs.hint
+    return [field.name for field in hint.schema.fields]
+
+
+CARRIED = {"__opaque": "bytes"}
+
+
+def test_all_fields_are_kept_and_columns_added(graph: EnsembleGraph) -> None:
+    assert _names(graph, _rows(id="int64")) == ["a", "b", "c", "d", "id", "label", "confidence"]
+
+
+@pytest.mark.parametrize("listed", [["a"], ["a", "when"], ["a", "__opaque"]])
+def test_the_opaque_column_always_comes_back(graph: EnsembleGraph, listed: list[str]) -> None:
+    found = _names(graph, _rows(**CARRIED), pass_through=listed, opaque={"when": "time.Time"})
+    assert found == ["a", "__opaque", "label", "confidence"]
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "path"),
+    [
+        ({"opaque": {"a": "time.Time"}}, "opaque_field", "input.a"),
+        ({"opaque": {"label": "time.Time"}}, "column_exists", "outputs.label"),
+        ({"pass_through": ["e"]}, "missing_field", "pass_through"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused(
+    graph: EnsembleGraph, call: dict[str, Any], code: str, path: str
+) -> None:
+    with pytest.raises(InvalidEnsemble) as caught:
+        bind(graph, _rows(**CARRIED), CallOptions(**call))
+    assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, path)]
+
+
+def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: EnsembleGraph) -> None:
+    _names(graph, _rows(a="double?", b="int32", c="float"))
+    with pytest.raises(InvalidEnsemble, match=r"\[field_type\] input\.a"):
+        _names(graph, _rows(a="string"))
+
+
+def test_the_output_comes_under_the_callers_own_schema(graph: EnsembleGraph) -> None:
+    wanted = schema_of([("confidence", parse_type("double?")), ("a", parse_type("double"))])
+    wanted.id = "the caller's"
+    found = bind(graph, _rows(), CallOptions(output_schema=wanted.SerializeToString()))
+    assert found.outputs.hint.schema == wanted
+    assert found.outputs.form.extend([(1.0, 2.0, 3.0, 4.0)], [["x"], [0.5]]) == [(0.5, 1.0)]
