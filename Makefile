@@ -8,7 +8,6 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON := .venv/bin/python
 # Runs a command with the Go, the JDK and the Maven that setup found.
 TOOL := $(PYTHON) -m scripts.tool
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MVN := mvn --batch-mode --no-transfer-progress
 UV_COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
@@ -45,7 +44,7 @@ test-python: ## Python's unit tests
 test-go: ## Go's format, vet, staticcheck and unit tests
 	@unformatted=$$($(TOOL) gofmt -l go_examples); [ -z "$$unformatted" ] || { echo "not formatted (make fmt): $$unformatted"; exit 1; }
 	$(TOOL) --in go_examples go vet ./...
-	$(TOOL) --in go_examples go run $(STATICCHECK) ./...
+	$(TOOL) --in go_examples go tool staticcheck ./...
 	$(TOOL) --in go_examples go test ./...
 
 .PHONY: test-java

@@ -12,29 +12,15 @@ import time
 from collections.abc import Mapping, Sequence
 
 from scripts import answers, servers, toolchains
-from scripts.layout import DIGITS, PYTHON, relative
-from scripts.made import Made
-from scripts.pipelines import HELDOUT, PIPELINES, Pipeline, Servers, build_go
+from scripts.layout import relative
+from scripts.members import HELDOUT, MODELS, train
+from scripts.pipelines import PIPELINES, Pipeline, Servers, build_go
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.setup import STEPS
 from scripts.shell import CommandFailed, log_path, run
 from scripts.steps import Outcome, Step, run_steps, show_failures
 from scripts.terminal import say, styled
-from scripts.toolchains import maven, python
-
-MODELS = DIGITS / "models"
-_TRAINED = Made(MODELS / ".made", (HELDOUT,), lambda: [DIGITS / "train.py", python.LOCK])
-
-
-def train() -> str:
-    """Trains the members and writes the held-out images, where that has not been done."""
-    if _TRAINED.current():
-        return f"{relative(MODELS)}, up to date"
-    _TRAINED.forget()
-    run([PYTHON, DIGITS / "train.py", "--models", MODELS, "--heldout", HELDOUT], log=log_path("train"))
-    _TRAINED.remember()
-    return f"{relative(MODELS)}, {relative(HELDOUT)}"
-
+from scripts.toolchains import maven
 
 BUILDS = (
     Step("models", "training a forest, boosted trees and a network", train, after=("python",)),

@@ -7,14 +7,15 @@ import sys
 import time
 
 from scripts import servers, toolchains
-from scripts.layout import DIGITS, GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
+from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
+from scripts.members import MODELS, train
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.shell import CommandFailed
 from scripts.steps import Missing
 from scripts.terminal import say, styled
 from scripts.toolchains import go, java, maven
 
-TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid" / "models", DIGITS / "models")
+TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid" / "models", MODELS)
 PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 
@@ -52,6 +53,7 @@ def main() -> int:
         go.require()
         java.require()
         maven.package()
+        train()
         failed = run_suites()
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.layout import DEMO, DIGITS, PYTHON, TOOLS, relative
+from scripts.members import HELDOUT
 from scripts.toolchains import go, maven
 
-HELDOUT = DEMO / "heldout.jsonl"
 ENSEMBLE = DIGITS / "digits.yaml"
 GO_PIPELINE = TOOLS / "digits"
 

@@ -87,7 +87,7 @@ def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
     assert path
     (tmp_path / "go.mod").write_text(
         re.sub(
-            r"^(module) \S+$|^tool .*$|^tool \((.|\n)*?^\)$",
+            r"^(module) \S+$|^tool \((.|\n)*?^\)$|^tool .*$",
             lambda m: "module flowers" if m[1] else "",
             module,
             flags=re.MULTILINE,
