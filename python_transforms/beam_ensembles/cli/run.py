@@ -121,6 +121,8 @@ def _unwritable(path: str) -> str | None:
         return f"'{path}' is a folder; give the name of a file in it"
     if not os.path.isdir(folder):
         return f"there is no folder '{folder}' to write '{os.path.basename(path)}' to; make it first"
+    if not os.access(folder, os.W_OK):
+        return f"the folder '{folder}' cannot be written to"
     return None
 
 

@@ -72,14 +72,12 @@ class Reader(Protocol):
     Attributes:
         fields: The rows' fields in order, with their types where the format says them.
         total: How much there is to read, in bytes or rows.
+        done: How much of that has been read.
     """
 
     fields: Mapping[str, Type | None]
     total: int
-
-    @property
-    def done(self) -> int:
-        """How much of ``total`` has been read."""
+    done: int
 
     @property
     def schema(self) -> pa.Schema:

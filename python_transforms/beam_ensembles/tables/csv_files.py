@@ -89,18 +89,12 @@ class CsvReader:
         self._lines: list[str] = []
         self._rows_read = 0
         csv.field_size_limit(_LONGEST_CELL)
-        self.total = os.path.getsize(path)
+        self.total, self.done = os.path.getsize(path), 0
         with open(path, "rb") as start:
             refuse_utf16(start.read(2))
         self._path = path
-        self._file: IO[bytes] | None = None
         with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             self.fields: Mapping[str, Type | None] = _fields(file)
-
-    @property
-    def done(self) -> int:
-        """How many bytes have been read."""
-        return self._file.tell() if self._file is not None and not self._file.closed else 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -109,12 +103,13 @@ class CsvReader:
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows; lines with nothing in them are no rows."""
-        with open(self._path, "rb") as self._file:
-            text = io.TextIOWrapper(self._file, "utf-8-sig", "surrogateescape", newline="")
+        with open(self._path, "rb") as file:
+            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
             rows = csv.reader(self._remembered(text), strict=True)
             next(rows)
             self._rows_read = 0
             while chunk := self._chunk(rows, size):
+                self.done = file.tell()
                 yield chunk
 
     def _remembered(self, text: Iterable[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from beam_ensembles.spec.mistakes import described
 from beam_ensembles.tables.arrow import array_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
-from beam_ensembles.tables.json_text import from_json, to_json
+from beam_ensembles.tables.json_text import to_json, values_from_json
 from beam_ensembles.tables.refusals import refuse_utf16
 from beam_ensembles.tables.survey import Survey
 from beam_ensembles.types import Type
@@ -46,9 +47,7 @@ class JsonChunk(Chunk):
     def column(self, field: str) -> list[Any]:
         """Gives a field of all rows; bytes and points in time are text in JSON and are read."""
         values = [row.get(field) for row in self.objects]
-        return (
-            [from_json(value, self._inputs[field]) for value in values] if field in self._inputs else values
-        )
+        return values_from_json(values, self._inputs[field]) if field in self._inputs else values
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
         """Gives the objects as they came."""
@@ -87,8 +86,7 @@ class JsonReader:
 
     def __init__(self, path: str, inputs: Mapping[str, Type], added: Sequence[str], whole: bool) -> None:
         self._path, self._inputs, self._added = path, inputs, frozenset(added)
-        self._file: IO[bytes] | None = None
-        self.total = os.path.getsize(path)
+        self.total, self.done = os.path.getsize(path), 0
         with open(path, "rb") as file:
             refuse_utf16(file.read(2))
         self._survey = Survey(inputs)
@@ -101,11 +99,6 @@ class JsonReader:
         self.fields: Mapping[str, Type | None] = dict.fromkeys(self._survey.fields)
 
     @property
-    def done(self) -> int:
-        """How many bytes have been read."""
-        return self._file.tell() if self._file is not None and not self._file.closed else 0
-
-    @property
     def schema(self) -> pa.Schema:
         """The fields with the types that all their values have in common."""
         return self._survey.schema()
@@ -115,22 +108,24 @@ class JsonReader:
         return self._read(size, self._added)
 
     def _read(self, size: int, added: frozenset[str]) -> Iterator[JsonChunk]:
+        with open(self._path, "rb") as file:
+            lines = enumerate(filter(bytes.strip, _without_mark(file)), start=1)
+            while batch := list(itertools.islice(lines, size)):
+                self.done = file.tell()
+                yield self._chunk(batch, added)
+
+    def _chunk(self, lines: Sequence[tuple[int, bytes]], added: frozenset[str]) -> JsonChunk:
         objects: list[dict[str, Any]] = []
         numbers: list[int] = []
         faults: list[Fault] = []
-        with open(self._path, "rb") as self._file:
-            for number, line in enumerate(filter(bytes.strip, _without_mark(self._file)), start=1):
-                try:
-                    objects.append(_object(line, added))
-                    numbers.append(number)
-                except NodeError as error:
-                    raw = line.decode("utf-8", "backslashreplace").rstrip("\r\n")
-                    faults.append(Fault(number, raw, error))
-                if len(objects) + len(faults) == size:
-                    yield JsonChunk(objects, self._inputs, numbers, faults)
-                    objects, numbers, faults = [], [], []
-        if objects or faults:
-            yield JsonChunk(objects, self._inputs, numbers, faults)
+        for number, line in lines:
+            try:
+                objects.append(_object(line, added))
+                numbers.append(number)
+            except NodeError as error:
+                raw = line.decode("utf-8", "backslashreplace").rstrip("\r\n")
+                faults.append(Fault(number, raw, error))
+        return JsonChunk(objects, self._inputs, numbers, faults)
 
 
 def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
@@ -142,7 +137,7 @@ def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
 
 def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode())
+        found = json.loads(line.decode().strip())
         if b"\\ud" in line or b"\\uD" in line:
             to_json(found).encode()
     except UnicodeDecodeError:

@@ -30,6 +30,11 @@ to_json: Final = json.JSONEncoder(ensure_ascii=False, default=_stand_in).encode
 """Gives a value's JSON on one line; decimals and whatever else JSON lacks become text."""
 
 
+def values_from_json(values: list[Any], type_: Type) -> list[Any]:
+    """Gives a column of values parsed from JSON as the type declares it; see ``from_json``."""
+    return [from_json(value, type_) for value in values] if _is_text_in_json(type_) else values
+
+
 def from_json(value: Any, type_: Type) -> Any:
     """Gives a value parsed from JSON as the type declares it; one that is not so stays as it is."""
     if not _is_text_in_json(type_):

@@ -83,9 +83,10 @@ class ParquetReader:
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows."""
         with pq.ParquetFile(self._path) as file:
+            self.done = 0
             for batch in file.iter_batches(batch_size=size):
-                yield ParquetChunk(batch, self.done + 1)
                 self.done += len(batch)
+                yield ParquetChunk(batch, self.done - len(batch) + 1)
 
 
 class ParquetWriter:
