@@ -108,7 +108,7 @@ class CsvReader:
             rows = csv.reader(self._remembered(text), strict=True)
             next(rows)
             self._rows_read = 0
-            while chunk := self._chunk(rows, size):
+            while (chunk := self._chunk(rows, size)) is not None:
                 self.done = file.tell()
                 yield chunk
 
