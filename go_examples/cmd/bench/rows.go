@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+)
+
+func init() {
+	register.DoFn1x0[float64](&sink{})
+}
+
+// readValues reads rows of width numbers.
+func readValues(path string, width int) ([][]float64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]float64, len(data)/8)
+	if err := binary.Read(bytes.NewReader(data), binary.LittleEndian, all); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 || len(all)%width != 0 {
+		return nil, fmt.Errorf("%s does not hold rows of %d doubles", path, width)
+	}
+	rows := make([][]float64, 0, len(all)/width)
+	for ; len(all) > 0; all = all[width:] {
+		rows = append(rows, all[:width])
+	}
+	return rows, nil
+}
+
+// total is what the sinks of this process saw. The worker is this process:
+// the runner is given environment_type LOOPBACK.
+var total struct {
+	sync.Mutex
+	count int64
+	sum   float64
+}
+
+// collected gives the number of scored rows and the mean of their answers.
+func collected() (count int64, mean float64) {
+	total.Lock()
+	defer total.Unlock()
+	return total.count, total.sum / float64(total.count)
+}
+
+// sink counts the answers and adds them up.
+type sink struct {
+	count int64
+	sum   float64
+}
+
+func (fn *sink) StartBundle() { fn.count, fn.sum = 0, 0 }
+
+func (fn *sink) ProcessElement(answer float64) {
+	fn.count++
+	fn.sum += answer
+}
+
+func (fn *sink) FinishBundle() {
+	total.Lock()
+	defer total.Unlock()
+	total.count += fn.count
+	total.sum += fn.sum
+}
+
+// workload is one ensemble and the same work wired by hand, over a collection
+// that holds the number of rows to make. Answer gives a number of a scored row.
+type workload struct {
+	ensemble  func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
+	handWired func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
+	answer    any
+}
+
+var workloads = map[string]workload{
+	"light":  {ensemble: lightEnsemble, handWired: lightHandWired, answer: lightAnswer},
+	"digits": {ensemble: digitsEnsemble, handWired: digitsHandWired, answer: digitsAnswer},
+}
