@@ -6,14 +6,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 func TestTryRunSaysQuicklyThatThereIsNoService(t *testing.T) {
@@ -49,6 +55,95 @@ func TestTryRunSaysQuicklyThatThereIsNoService(t *testing.T) {
 	}
 }
 
+// TestTryRunReportsWhatTheServiceAnswers plays the service.
+func TestTryRunReportsWhatTheServiceAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func() (*jobpb.ExpansionResponse, error)
+		want   string
+		found  []Problem
+	}{
+		"problems": {
+			func() (*jobpb.ExpansionResponse, error) {
+				return &jobpb.ExpansionResponse{Error: "not valid\n  [cycle] nodes.a: a -> b -> a"}, nil
+			},
+			"not valid\n  [cycle] nodes.a: a -> b -> a",
+			[]Problem{{"cycle", "nodes.a", "a -> b -> a"}},
+		},
+		"a failure": {
+			func() (*jobpb.ExpansionResponse, error) { return nil, status.Error(codes.Internal, "out of memory") },
+			"failed: out of memory", nil,
+		},
+		"other outputs": {
+			func() (*jobpb.ExpansionResponse, error) {
+				outputs := map[string]string{"None": "n1"}
+				return &jobpb.ExpansionResponse{Transform: &pipepb.PTransform{Outputs: outputs}}, nil
+			},
+			"answers with the outputs None, not output", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := &fakeService{answer: c.answer}
+			_, s := beam.NewPipelineWithRoot()
+			_, err := TryRun[verdictOf](s, beam.Create(s, everything{}), FromText("ensemble: x", "/"),
+				WithExpansionAddr(service.start(t)))
+			var failed *Error
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(failed.Problems, c.found) {
+				t.Errorf("says %v with %v, not %q with %v", err, failed.Problems, c.want, c.found)
+			}
+			checkSentSchema(t, service.request)
+		})
+	}
+}
+
+// verdictOf is a scored row of everything.
+type verdictOf struct {
+	Label string `beam:"label"`
+}
+
+// fakeService is an expansion service that always answers the same.
+type fakeService struct {
+	jobpb.UnimplementedExpansionServiceServer
+
+	answer  func() (*jobpb.ExpansionResponse, error)
+	request *jobpb.ExpansionRequest
+}
+
+func (f *fakeService) Expand(_ context.Context, request *jobpb.ExpansionRequest) (*jobpb.ExpansionResponse, error) {
+	f.request = request
+	return f.answer()
+}
+
+func (f *fakeService) start(t *testing.T) string {
+	t.Helper()
+	return serve(t, func(server *grpc.Server) {
+		healthpb.RegisterHealthServer(server, health.NewServer())
+		jobpb.RegisterExpansionServiceServer(server, f)
+	})
+}
+
+// checkSentSchema makes sure that the service is told what Go writes, not what
+// Beam infers.
+func checkSentSchema(t *testing.T, request *jobpb.ExpansionRequest) {
+	t.Helper()
+	want, err := wireSchema(reflect.TypeFor[everything]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range request.GetTransform().GetInputs() {
+		components := request.GetComponents()
+		coder := components.GetCoders()[components.GetPcollections()[input].GetCoderId()]
+		var sent pipepb.Schema
+		if err := proto.Unmarshal(coder.GetSpec().GetPayload(), &sent); err != nil {
+			t.Fatal(err)
+		}
+		if !proto.Equal(&sent, want) {
+			t.Errorf("sends the schema %v, not %v", &sent, want)
+		}
+		return
+	}
+	t.Error("sends no input")
+}
+
 func TestRunPanicsWithTheErrorOfTryRun(t *testing.T) {
 	defer func() {
 		if err, ok := recover().(*Error); !ok || !strings.Contains(err.Error(), "there is no file") {
@@ -77,13 +172,20 @@ func silentAddr(t *testing.T) string {
 // given.
 func grpcAddr(t *testing.T, set func(*health.Server)) string {
 	t.Helper()
-	server := grpc.NewServer()
-	if set != nil {
-		checks := health.NewServer()
-		set(checks)
-		healthpb.RegisterHealthServer(server, checks)
-	}
-	listener := listen(t)
+	return serve(t, func(server *grpc.Server) {
+		if set != nil {
+			checks := health.NewServer()
+			set(checks)
+			healthpb.RegisterHealthServer(server, checks)
+		}
+	})
+}
+
+// serve is the address of a gRPC server that ends with the test.
+func serve(t *testing.T, register func(*grpc.Server)) string {
+	t.Helper()
+	server, listener := grpc.NewServer(), listen(t)
+	register(server)
 	go func() { _ = server.Serve(listener) }() // It ends with Stop.
 	t.Cleanup(server.Stop)
 	return listener.Addr().String()
