@@ -1,0 +1,62 @@
+"""The members behind Beam's own handlers, as one who knows Beam sets them up: whole batches, no work a row.
+
+XGBoost's default in Beam makes one matrix a row; scikit-learn's calls ``predict``, where a vote needs probabilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.handlers.beam_compat import import_base, import_handlers
+from tests.benchmarks.workload import BATCH, Array
+
+base = import_base()
+
+_BATCHES: Final = {"min_batch_size": BATCH, "max_batch_size": BATCH}
+
+
+def sklearn(uri: str) -> Any:
+    """Gives the handler of a classifier saved with joblib."""
+    beam = import_handlers("sklearn_inference")
+    return beam.SklearnModelHandlerNumpy(
+        uri, beam.ModelFileType.JOBLIB, inference_fn=_probabilities, **_BATCHES
+    )
+
+
+def xgboost(uri: str) -> Any:
+    """Gives the handler of boosted trees saved as JSON."""
+    beam = import_handlers("xgboost_inference")
+    return beam.XGBoostModelHandlerNumpy(beam.xgboost.Booster, uri, _predict_in_place, **_BATCHES)
+
+
+def onnx(uri: str) -> Any:
+    """Gives the handler of an ONNX graph with one input of float and one output."""
+    beam = import_handlers("onnx_inference")
+    return beam.OnnxModelHandlerNumpy(uri, providers=["CPUExecutionProvider"], **_BATCHES)
+
+
+def keyed(framework: str, uri: str) -> Any:
+    """Gives the handler of pairs of a key and a list of features, as pairs come from Go.
+
+    Args:
+        framework: Name of a function of this module.
+        uri: The model's file.
+    """
+    make: Callable[[str], Any] = {"sklearn": sklearn, "xgboost": xgboost, "onnx": onnx}[framework]
+    return base.KeyedModelHandler(make(uri)).with_preprocess_fn(_with_array)
+
+
+def _with_array(pair: tuple[Any, Sequence[float]]) -> tuple[Any, Array]:
+    return pair[0], np.asarray(pair[1], np.float32)
+
+
+def _probabilities(model: Any, batch: Sequence[Array], inference_args: Any = None) -> Any:
+    return model.predict_proba(np.stack(batch))
+
+
+def _predict_in_place(batch: Sequence[Array], model: Any, inference_args: Any = None) -> Iterable[Any]:
+    answers = model.inplace_predict(np.stack(batch))
+    return [base.PredictionResult(example, answer) for example, answer in zip(batch, answers, strict=True)]

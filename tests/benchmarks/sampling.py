@@ -1,0 +1,88 @@
+"""How fast something is: from runs of two lengths, taken in turns with what it is compared with."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Final
+
+SHORT: Final = 8
+"""A short run is this part of a long one. The difference of the two is free of what a run costs to start."""
+
+_SAME: Final = 1e-4
+"""Answers may differ by this part: some ways give a model doubles, others floats."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        rows: Rows that were scored.
+        seconds: How long it took.
+        answer: Mean of the answers.
+    """
+
+    rows: int
+    seconds: float
+    answer: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A way to score rows.
+
+    Attributes:
+        run: Scores that many rows.
+        rows: Rows of a long run.
+        scores: What it scores the rows with: ways that score with the same give the same answers.
+    """
+
+    run: Callable[[int], Run]
+    rows: int
+    scores: str
+
+
+def rows_per_second(
+    ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]
+) -> dict[str, float]:
+    """Measures ways to score the same rows in turns: first each once, then each once more, and so on.
+
+    Args:
+        ways: The ways by name.
+        rounds: How often each is measured, after a run that is not.
+        progress: Told what is being measured.
+
+    Returns:
+        The median of each way's rows a second.
+
+    Raises:
+        ValueError: The ways give different answers, or runs are too short to tell their rate.
+    """
+    rates: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(rounds + 1):
+        answers: dict[str, dict[str, float]] = {}
+        for name, way in ways.items():
+            progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
+            short = way.run(way.rows // SHORT)
+            answers.setdefault(way.scores, {})[name] = short.answer
+            if turn:
+                rates[name].append(_rate(name, short, way.run(way.rows)))
+        for of_the_same in answers.values():
+            _check_same(of_the_same)
+    return {name: statistics.median(measured) for name, measured in rates.items()}
+
+
+def _rate(name: str, short: Run, long: Run) -> float:
+    if long.seconds <= short.seconds:
+        raise ValueError(f"{name}: {long.rows} rows took no longer than {short.rows}")
+    return (long.rows - short.rows) / (long.seconds - short.seconds)
+
+
+def _check_same(answers: Mapping[str, float]) -> None:
+    (first, expected), *others = answers.items()
+    for name, answer in others:
+        if not math.isclose(answer, expected, rel_tol=_SAME):
+            raise ValueError(f"{name} answers {answer} on average, {first} {expected}")

@@ -1,0 +1,46 @@
+"""``python -m tests.benchmarks.stock_service``: Beam's own expansion service, made to work on Prism.
+
+Prism keeps one table of metric ids for all workers of a job and panics where those of Go and Python collide; so here
+they start elsewhere. All else is Beam's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+import sys
+from collections.abc import Iterator
+
+from apache_beam.runners.portability import expansion_service_main
+from apache_beam.runners.worker import sdk_worker
+
+from scripts.layout import PYTHON
+from scripts.processes import serving
+from scripts.shell import log_path
+
+_ELSEWHERE = 1 << 40
+_READY = re.compile(r"(Listening for expansion requests at \d+)")
+
+
+@contextlib.contextmanager
+def running_stock_service() -> Iterator[str]:
+    """Gives the address of a service of Beam's own, with a worker in its process."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ["-p", str(port), "--fully_qualified_name_glob=*", "--serve_loopback_worker"]
+    with serving([PYTHON, "-m", __name__, *flags], _READY, log=log_path("stock-service")):
+        yield f"localhost:{port}"
+
+
+def main() -> None:
+    """Serves until it is told to stop."""
+    logging.getLogger().setLevel(logging.INFO)
+    sdk_worker.SHORT_ID_CACHE._last_short_id = _ELSEWHERE
+    expansion_service_main.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
