@@ -1,0 +1,52 @@
+"""Rows a second in Python: each way in a process of its own, so that none sees what another leaves behind."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Final
+
+from tests.benchmarks import pipelines
+from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
+from tests.benchmarks.sampling import Run, Way
+
+ROWS: Final = {
+    "light": {
+        ENSEMBLE: 524_288,
+        HAND_WIRED: 65_536,
+        LOOP: 1_048_576,
+        ONE_NODE: 524_288,
+        RUN_INFERENCE: 262_144,
+    },
+    "digits": {
+        ENSEMBLE: 131_072,
+        HAND_WIRED: 65_536,
+        LOOP: 262_144,
+        ONE_NODE: 262_144,
+        RUN_INFERENCE: 131_072,
+    },
+}
+"""Rows of a long run: two to four seconds of work."""
+
+
+@contextlib.contextmanager
+def python_ways(workload: str) -> Iterator[dict[str, Way]]:
+    """Gives the ways to score a workload's rows in Python."""
+    with contextlib.ExitStack() as processes:
+        yield {
+            name: Way(
+                _isolated(processes, functools.partial(pipelines.run, workload, name)),
+                rows,
+                scores="one node" if name in (ONE_NODE, RUN_INFERENCE) else "all",
+            )
+            for name, rows in ROWS[workload].items()
+        }
+
+
+def _isolated(processes: contextlib.ExitStack, run: Callable[[int], Run]) -> Callable[[int], Run]:
+    spawn = multiprocessing.get_context("spawn")
+    process = processes.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
+    return lambda rows: process.submit(run, rows).result()

@@ -1,0 +1,77 @@
+"""The results as a table on the terminal, as JSON for programs, and as a page to commit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.comparisons import Comparison
+
+HEADINGS: Final = ("ensemble", "caller", "what", "measured", "against", "measured", "ratio", "target", "")
+
+
+def cells(comparison: Comparison) -> tuple[str, ...]:
+    """Gives a comparison as the texts of a line."""
+    return (
+        comparison.ensemble,
+        comparison.caller,
+        comparison.what,
+        _measured(comparison.rows_per_second, comparison.seconds),
+        comparison.against,
+        _measured(comparison.against_rows_per_second, comparison.against_seconds),
+        f"{comparison.ratio:.2f}",
+        _target(comparison),
+        "reached" if comparison.reached else "missed",
+    )
+
+
+def _measured(rate: float | None, seconds: float | None) -> str:
+    if rate is not None:
+        return f"{rate:,.0f} rows/s"
+    seconds = seconds or 0.0
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1_000:.1f} ms"
+
+
+def _target(comparison: Comparison) -> str:
+    if comparison.target_difference is not None:
+        return f"at most {comparison.target_difference} s more"
+    return f"{'at least' if comparison.seconds is None else 'at most'} {comparison.target}"
+
+
+def show(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Prints the table."""
+    table = Table(title="Benchmarks: medians, ratios in one run on one machine")
+    for number, heading in enumerate(HEADINGS):
+        table.add_column(heading, justify="right" if number in (3, 5, 6) else "left")
+    for comparison in comparisons:
+        style = "green" if comparison.reached else "red"
+        *texts, verdict = cells(comparison)
+        table.add_row(*texts, f"[{style}]{verdict}[/]")
+    console.print(table)
+
+
+def write_json(comparisons: Sequence[Comparison], path: Path) -> None:
+    """Writes a list of objects, one a comparison."""
+    found = [dataclasses.asdict(comparison) | {"reached": comparison.reached} for comparison in comparisons]
+    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def write_page(
+    comparisons: Sequence[Comparison], machine: Mapping[str, str], command: str, notes: str, path: Path
+) -> None:
+    """Writes the page: the machine, the command, the table, how it was measured."""
+    lines = ["# Results", "", f"Made by `{command}`. Do not edit.", ""]
+    lines += [f"- {name}: {text}" for name, text in machine.items()]
+    lines += ["", _line(HEADINGS), _line(["---"] * len(HEADINGS))]
+    lines += [_line(cells(comparison)) for comparison in comparisons]
+    path.write_text("\n".join([*lines, "", notes.strip(), ""]), encoding="utf-8")
+
+
+def _line(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(texts)} |"
