@@ -12,6 +12,6 @@ def environment() -> dict[str, str]:
     """Gives the environment in which ``python``, ``go``, ``java`` and ``mvn`` are the ones found here."""
     env = {**java.environment(), **go.SETTINGS}
     compiler = go.find()
-    folders = [VENV / "bin", *([compiler.path.parent] if compiler is not None else [])]
+    folders = [VENV / "bin", *(compiler.folders if compiler is not None else [])]
     env["PATH"] = os.pathsep.join([*map(str, folders), env.get("PATH", os.defpath)])
     return env

@@ -26,6 +26,12 @@ class Go:
     path: Path
     version: tuple[int, ...]
 
+    @property
+    def folders(self) -> list[Path]:
+        """Where ``go`` and ``gofmt`` are: PyPI's has only the first of them in ``.venv/bin``."""
+        root = output([self.path, "env", "GOROOT"], env=environment())
+        return [self.path.parent, *([Path(root, "bin")] if root else [])]
+
     def __str__(self) -> str:
         return f"go {'.'.join(map(str, self.version))}, {relative(self.path)}"
 
