@@ -85,7 +85,7 @@ def of_rates(ensemble: str, caller: str, rates: Mapping[str, float]) -> Iterator
 def of_ready(times: Times) -> Comparison:
     """Compares how soon the service is ready."""
     return Comparison(
-        ensemble="none",
+        ensemble="-",
         caller=SERVICE,
         what="ready",
         against="importing Beam and RunInference",

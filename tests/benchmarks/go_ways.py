@@ -22,7 +22,7 @@ from tests.benchmarks.workload import Workload
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 524_288, HAND_WIRED: 131_072},
-    "digits": {ENSEMBLE: 131_072, HAND_WIRED: 65_536},
+    "digits": {ENSEMBLE: 131_072, HAND_WIRED: 32_768},
 }
 """Rows of a long run: two to four seconds of work."""
 

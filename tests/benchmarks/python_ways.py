@@ -23,7 +23,7 @@ ROWS: Final = {
     },
     "digits": {
         ENSEMBLE: 131_072,
-        HAND_WIRED: 65_536,
+        HAND_WIRED: 32_768,
         LOOP: 262_144,
         ONE_NODE: 262_144,
         RUN_INFERENCE: 131_072,
