@@ -154,6 +154,9 @@ class BatchResult:
     failed_micros: Sequence[int] | None
     windows: tuple[Any, ...]
 
+    def __len__(self) -> int:
+        return len(self.ok) + len(self.failed)
+
 
 def _peak_memory() -> int:
     """Gives the process's peak resident memory in bytes, as Beam's own ``model_byte_size`` takes it."""

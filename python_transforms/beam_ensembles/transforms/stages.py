@@ -6,14 +6,15 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
-from apache_beam.typehints import typehints
 
+from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.runtime.batch_coder import register_batch_types
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
-from beam_ensembles.runtime.scoring import StageCode
+from beam_ensembles.runtime.scoring import BatchResult, StageCode
 from beam_ensembles.runtime.stage_handler import StageModelHandler
 from beam_ensembles.transforms.binding import Binding, CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT
@@ -61,11 +62,10 @@ class _RunStage(beam.PTransform[Any, Any]):
         size = min([DEFAULT_BATCH_SIZE, *limits])
         in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
         batch = BatchGlobally(size) if in_global_window else BatchPerWindow(size)
-        results = (
-            pcoll
-            | "Batch" >> beam.ParDo(batch).with_output_types(typehints.Any)
-            | "RunInference" >> base.RunInference(StageModelHandler(code))
-        )
+        register_batch_types()
+        batches = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
+        results = batches | "RunInference" >> base.RunInference(StageModelHandler(code))
+        results.element_type = BatchResult
         unbatch = beam.ParDo(Unbatch(name, self._errors))
         if self._errors is None:
             return {OUTPUT: results | "Unbatch" >> unbatch.with_output_types(outputs.hint)}

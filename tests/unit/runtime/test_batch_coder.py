@@ -1,0 +1,31 @@
+"""The coder between the steps of a stage."""
+
+from __future__ import annotations
+
+import pickle
+
+from apache_beam.coders import typecoders
+
+from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.runtime.batch_coder import BatchCoder, register_batch_types
+from beam_ensembles.runtime.scoring import BatchResult
+
+
+def test_batches_survive_where_steps_are_not_fused() -> None:
+    batch = RowBatch([1, 2], [3, 4])
+    assert BatchCoder().decode(BatchCoder().encode(batch)) == batch
+
+
+def test_estimating_a_size_encodes_nothing() -> None:
+    class Heavy:
+        def __reduce__(self) -> str:
+            raise AssertionError("pickled")
+
+    result = BatchResult([Heavy(), Heavy()], None, (), None, ())
+    assert BatchCoder().get_impl().estimate_size(result) == 2 * 64
+
+
+def test_beam_finds_it() -> None:
+    register_batch_types()
+    assert typecoders.registry.get_coder(RowBatch) == typecoders.registry.get_coder(BatchResult) == BatchCoder()
+    assert pickle.loads(pickle.dumps(BatchCoder())) == BatchCoder()
