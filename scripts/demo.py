@@ -30,6 +30,13 @@ BUILDS = (
 )
 
 
+def forget_answers() -> None:
+    """Removes what an earlier run left, so that no answer is taken for one of this run."""
+    for pipeline in PIPELINES:
+        pipeline.scored.unlink(missing_ok=True)
+        pipeline.answers.unlink(missing_ok=True)
+
+
 def runnable(outcomes: Mapping[str, Outcome]) -> list[Pipeline]:
     """Gives the pipelines that can be run; says of the others why not."""
     found = []
@@ -59,7 +66,6 @@ def score(pipelines: Sequence[Pipeline], *, on_prism: bool) -> dict[str, Outcome
 
 def _scoring(pipeline: Pipeline, at: Servers, env: Mapping[str, str]) -> Step:
     def work() -> str:
-        pipeline.scored.unlink(missing_ok=True)
         run(pipeline.call(at), log=log_path(f"demo-{pipeline.language}"), env=env)
         answers.write(pipeline.answers, answers.read(pipeline.scored))
         return relative(pipeline.answers)
@@ -92,6 +98,7 @@ def demo() -> bool:
     outcomes = run_steps([*STEPS, *BUILDS])
     if show_failures(outcomes):
         return False
+    forget_answers()
     pipelines = runnable(outcomes)
     scored = score(pipelines, on_prism=outcomes["prism"].well)
     return not show_failures(scored) and compare(pipelines)
