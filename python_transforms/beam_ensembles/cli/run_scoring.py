@@ -82,12 +82,12 @@ def score_file(call: Call, show: Show) -> Summary:
     graph = graph_of_file(call.file, parameters=call.parameters, trust=_trusted(call))
     show("reading the fields")
     columns = Columns(
-        dict(graph.spec.inputs), tuple((call.prefix + name, type_) for name, type_ in graph.outputs)
+        dict(graph.columns_read), tuple((call.prefix + name, type_) for name, type_ in graph.outputs)
     )
     reader = _opened(call, graph, columns)
     show("loading the models")
     (stage,) = plan(graph).stages
-    inputs = tuple((name, name, type_) for name, type_ in graph.spec.inputs)
+    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
     limits = [limit for node in stage.nodes if (limit := batch_limit(node)) is not None]
     scoring = _Scoring(

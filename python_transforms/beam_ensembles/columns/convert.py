@@ -120,7 +120,8 @@ def _holds(items: Any, element: Type) -> bool:
 
 def _fault(value: Any, type_: Type, name: str) -> NodeError:
     if value is None:
-        return NodeError("null_value", f"input '{name}' is null, and the ensemble declares it as {type_}")
+        reason = "what reads it takes no nulls" if type_.nullable else f"the ensemble declares it as {type_}"
+        return NodeError("null_value", f"input '{name}' is null, and {reason}")
     width = width_of(type_)
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
         if any(item is None for item in value):

@@ -15,12 +15,17 @@ class EnsembleGraph:
 
     Attributes:
         spec: The file.
-        nodes: The nodes in an order in which each comes after those that it reads from; where several could
-        come
-            next, they keep the order of the file.
+        nodes: The nodes in an order in which each comes after those that it reads from; where several could come next,
+            they keep the order of the file.
         outputs: The columns that are added to the row, with their types, in order.
     """
 
     spec: EnsembleSpec
     nodes: tuple[CheckedNode, ...]
     outputs: tuple[tuple[str, Type], ...]
+
+    @property
+    def columns_read(self) -> tuple[tuple[str, Type], ...]:
+        """The inputs that some node reads, with their types; the file may declare more, which is contract only."""
+        read = {column for node in self.nodes for column in node.inputs}
+        return tuple((name, type_) for name, type_ in self.spec.inputs if name in read)

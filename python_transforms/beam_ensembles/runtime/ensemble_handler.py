@@ -71,7 +71,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
         graph = graph_of_file(file, parameters=parameters, trust=trust)
         (stage,) = plan(graph).stages
         added = tuple(name for name, _ in graph.outputs)
-        inputs = tuple((name, name, type_) for name, type_ in graph.spec.inputs)
+        inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
         self._code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ObjectRows((), added))
 
     def load_model(self) -> LoadedStage:

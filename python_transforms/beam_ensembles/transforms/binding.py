@@ -65,7 +65,7 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
     if problems:
         raise InvalidEnsemble(problems, ensemble=graph.spec.name)
-    inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.spec.inputs)
+    inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.columns_read)
     kept = _kept(rows, call)
     added = [(call.prefix + name, type_) for name, type_ in graph.outputs]
     outputs = output_rows(rows, kept, added)
@@ -133,7 +133,7 @@ def _kept(rows: InputRows, call: CallOptions) -> list[str]:
     """Names the fields that the output keeps; what the caller carries in the opaque column always comes back."""
     if call.pass_through is None:
         return list(rows.fields)
-    carried = [OPAQUE] if call.opaque and OPAQUE in rows.fields and OPAQUE not in call.pass_through else []
+    carried = [OPAQUE] if OPAQUE in rows.fields and OPAQUE not in call.pass_through else []
     return [*(name for name in call.pass_through if name not in call.opaque), *carried]
 
 

@@ -27,5 +27,7 @@ def test_estimating_a_size_encodes_nothing() -> None:
 
 def test_beam_finds_it() -> None:
     register_batch_types()
-    assert typecoders.registry.get_coder(RowBatch) == typecoders.registry.get_coder(BatchResult) == BatchCoder()
+    assert (
+        typecoders.registry.get_coder(RowBatch) == typecoders.registry.get_coder(BatchResult) == BatchCoder()
+    )
     assert pickle.loads(pickle.dumps(BatchCoder())) == BatchCoder()

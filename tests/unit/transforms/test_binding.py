@@ -43,6 +43,7 @@ def test_all_fields_are_kept_and_columns_added(graph: EnsembleGraph) -> None:
 def test_the_opaque_column_always_comes_back(graph: EnsembleGraph, listed: list[str]) -> None:
     found = _names(graph, _rows(**CARRIED), pass_through=listed, opaque={"when": "time.Time"})
     assert found == ["a", "__opaque", "label", "confidence"]
+    assert _names(graph, _rows(**CARRIED), pass_through=["a"]) == ["a", "__opaque", "label", "confidence"]
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,13 @@ def test_the_output_comes_under_the_callers_own_schema(graph: EnsembleGraph) -> 
     found = bind(graph, _rows(), CallOptions(output_schema=wanted.SerializeToString()))
     assert found.outputs.hint.schema == wanted
     assert found.outputs.form.extend([(1.0, 2.0, 3.0, 4.0)], [["x"], [0.5]]) == [(0.5, 1.0)]
+
+
+def test_an_input_that_no_node_reads_is_contract_only(tmp_path: Path) -> None:
+    file = tmp_path / "mean.yaml"
+    file.write_text(
+        "ensemble: e\ninputs: {a: double, note: 'string?'}\n"
+        "nodes: {m: {combine: mean, inputs: [a], outputs: {y: double}}}\n"
+    )
+    rows = input_rows(RowType(schema_of([("a", parse_type("double")), ("note", parse_type("string?"))])))
+    assert [name for name, _, _ in bind(graph_of_file(file), rows, CallOptions()).inputs] == ["a"]
