@@ -32,10 +32,22 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
         return "".join(deque(text, maxlen=lines)).rstrip()
 
 
-def run(command: Command, *, log: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT) -> None:
+class TimedOut(CommandFailed):
+    """A command did not end in time, and was killed."""
+
+
+def run(
+    command: Command,
+    *,
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = ROOT,
+    seconds: float | None = None,
+) -> None:
     """Runs ``command`` and appends what it prints to ``log``.
 
     Raises:
+        TimedOut: it did not end within ``seconds``.
         CommandFailed: it did not end with 0, or is not there.
     """
     words = [str(word) for word in command]
@@ -51,7 +63,10 @@ def run(command: Command, *, log: Path, env: Mapping[str, str] | None = None, cw
                 env=env,
                 cwd=cwd,
                 check=False,
+                timeout=seconds,
             ).returncode
+        except subprocess.TimeoutExpired as exc:
+            raise TimedOut(f"{shlex.join(words)}\ndid not end within {seconds:.0f} s") from exc
         except OSError as exc:
             raise CommandFailed(f"cannot run {words[0]}: {exc.strerror}") from exc
     if code != 0:
