@@ -8,6 +8,7 @@ import signal
 import sys
 from typing import Final
 
+from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
 
@@ -55,5 +56,6 @@ def _log_to_stderr(settings: Settings) -> None:
         level=max(settings.logging_level, logging.WARNING),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    drop_import_noise()
     for name in ("beam_ensembles", "beam_ensembles_service"):
         logging.getLogger(name).setLevel(settings.logging_level)

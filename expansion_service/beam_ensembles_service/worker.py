@@ -11,14 +11,7 @@ import threading
 from types import FrameType
 from typing import Final
 
-import grpc
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.portability.api import endpoints_pb2
-from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
-from apache_beam.runners.worker.sdk_worker import SdkHarness
-
-from beam_ensembles.runtime import worker as runtime_worker
+from beam_ensembles_service.import_noise import drop_import_noise
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STATE_CACHE_BYTES: Final = 100 << 20
@@ -35,6 +28,24 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(
         level=args.log_level, format=f"%(levelname)s worker {os.environ['WORKER_ID']} %(name)s: %(message)s"
     )
+    drop_import_noise()
+    try:
+        return _run_harness(args)
+    finally:
+        _end_soon()
+
+
+def _run_harness(args: argparse.Namespace) -> int:
+    """Imports Beam and serves the runner; gives the exit code."""
+    import grpc
+    from apache_beam.io.filesystems import FileSystems
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.portability.api import endpoints_pb2
+    from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
+    from apache_beam.runners.worker.sdk_worker import SdkHarness
+
+    from beam_ensembles.runtime import worker as runtime_worker
+
     runtime_worker.prepare()
     FileSystems.set_options(PipelineOptions(flags=[]))
     try:
@@ -46,8 +57,6 @@ def main(argv: list[str] | None = None) -> int:
         code = error.code().name if isinstance(error, grpc.Call) else "no answer"
         _LOGGER.warning("lost the runner at %s (%s)", args.control, code)
         return 1
-    finally:
-        _end_soon()
     return 0
 
 
