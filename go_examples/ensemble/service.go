@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +73,8 @@ func serviceCommand() ([]string, error) {
 		return []string{path, "-m", "beam_ensembles_service"}, nil
 	}
 	return nil, failure("ensemble: no address of an expansion service is given (WithExpansionAddr or %s), and none "+
-		"can be started: install beam-ensembles (pip install beam-ensembles), or set %s to a Python that has it",
+		"can be started: install the Python package from a checkout of beam-ensembles (pip install '.[all]'), or set %s "+
+		"to a Python that has it",
 		addrVariable, pythonVariable)
 }
 
@@ -95,7 +97,7 @@ func startService(command []string, folder string) (*service, <-chan struct{}, e
 		return nil, nil, fmt.Errorf("ensemble: starting the expansion service: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, nil, failure("ensemble: the expansion service cannot be started: %v", err)
+		return nil, nil, cannotStart(err)
 	}
 	listening, ended := make(chan string, 1), make(chan struct{})
 	go func() {
@@ -113,6 +115,20 @@ func startService(command []string, folder string) (*service, <-chan struct{}, e
 		return nil, nil, failure("ensemble: %s was not ready within %v: %s",
 			strings.Join(command, " "), startTimeout, log.last())
 	}
+}
+
+// cannotStart says why the service's program does not run, and names the
+// variable where that is what chose the program.
+func cannotStart(err error) error {
+	python := os.Getenv(pythonVariable)
+	if python == "" {
+		return failure("ensemble: the expansion service cannot be started: %v", err)
+	}
+	why := err
+	for inner := errors.Unwrap(why); inner != nil; inner = errors.Unwrap(why) {
+		why = inner // Without the path, which is told already.
+	}
+	return failure("ensemble: the expansion service cannot be started with %s=%s: %v", pythonVariable, python, why)
 }
 
 var listeningLine = regexp.MustCompile(`listening on (\S+)$`)

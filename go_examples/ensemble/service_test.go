@@ -62,8 +62,22 @@ func TestStartedServiceSaysWhyItCannotStart(t *testing.T) {
 func TestServiceCommandSaysWhatIsMissing(t *testing.T) {
 	t.Setenv(pythonVariable, "")
 	t.Setenv("PATH", t.TempDir())
-	if _, err := serviceCommand(); err == nil || !strings.Contains(err.Error(), "pip install beam-ensembles") {
+	if _, err := serviceCommand(); err == nil || !strings.Contains(err.Error(), "(pip install '.[all]')") {
 		t.Errorf("says %v", err)
+	}
+}
+
+func TestStartedServiceNamesAWrongPython(t *testing.T) {
+	for python, why := range map[string]string{
+		"/no/such/python": "no such file or directory",
+		"no-such-python":  "executable file not found in $PATH",
+	} {
+		t.Setenv(pythonVariable, python)
+		_, err := startedService(t.TempDir())
+		want := "cannot be started with BEAM_ENSEMBLES_PYTHON=" + python + ": " + why
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("says %v, not %q", err, want)
+		}
 	}
 }
 

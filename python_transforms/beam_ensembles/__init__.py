@@ -27,6 +27,10 @@ _MODULES: Final = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'beam_ensembles' has no attribute {name!r}")

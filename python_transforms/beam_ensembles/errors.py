@@ -14,6 +14,8 @@ import dataclasses
 import difflib
 from collections.abc import Iterable, Sequence
 
+_MOST_SHOWN = 100
+
 WHOLE_FILE = "$"
 """The path of a problem that belongs to the file as a whole."""
 
@@ -40,6 +42,8 @@ class Problem:
 class EnsembleError(Exception):
     """Base of every error that this project raises."""
 
+    _tagged_with_step = True  # so that Beam 2.77 raises it as it is, instead of a copy made of its text
+
 
 class InvalidEnsemble(EnsembleError):
     """The ensemble, its configuration or its input cannot be right; carries all problems found.
@@ -58,7 +62,9 @@ class InvalidEnsemble(EnsembleError):
         name = f"ensemble '{self.ensemble}'" if self.ensemble else "the ensemble"
         count = len(self.problems)
         head = f"{name} is not valid: {count} problem{'' if count == 1 else 's'}"
-        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+        shown = [f"  {problem}" for problem in self.problems[:_MOST_SHOWN]]
+        more = [f"  and {count - _MOST_SHOWN} more"] if count > _MOST_SHOWN else []
+        return "\n".join([head, *shown, *more])
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore_invalid, (self.problems, self.ensemble)

@@ -69,3 +69,13 @@ def test_listed() -> None:
     assert listed([]) == "none"
     assert listed(["a", "b"]) == "a, b"
     assert listed(["a", "b", "c", "d"], limit=2) == "a, b and 2 more"
+
+
+def test_beam_raises_these_errors_as_they_are() -> None:
+    assert EnsembleError._tagged_with_step
+
+
+def test_very_many_problems_are_cut_short() -> None:
+    text = str(InvalidEnsemble(Problem(f"p{at:04}", "syntax", "no") for at in range(300)))
+    assert text.count("\n") == 101
+    assert text.endswith("and 200 more")

@@ -16,8 +16,10 @@ import numpy as np
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape, width_of
 
-_KINDS: Final = {"f": "fiub", "i": "iub", "u": "iub", "b": "b"}
+_KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
+
+_TRUTH_VALUES: Final = (bool, np.bool_)
 
 _PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {"string": (str, np.str_), "bytes": (bytes, np.bytes_)}
 
@@ -76,6 +78,12 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
         return None
     if found.dtype.kind not in _KINDS[dtype.kind]:
         return None
+    if (
+        dtype.kind != "b"
+        and isinstance(type_, Scalar)
+        and not set(map(type, values)).isdisjoint(_TRUTH_VALUES)
+    ):
+        return None
     shape = (len(values), *row_shape(type_))
     if found.shape != shape:
         if not isinstance(type_, Array) or found.shape != (len(values), width_of(type_)):
@@ -89,7 +97,10 @@ def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
         limits = np.iinfo(dtype)
         if int(found.min()) < limits.min or int(found.max()) > limits.max:
             return None
-    return found.astype(dtype)
+    with np.errstate(over="ignore"):
+        narrowed = found.astype(dtype)
+    too_large = dtype.kind == "f" and bool((np.isinf(narrowed) & np.isfinite(found)).any())
+    return None if too_large else narrowed
 
 
 def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:

@@ -86,7 +86,10 @@ class Files:
         if os.path.isdir(path):
             raise FileProblem("unreadable_file", f"'{path}' is a folder, not a file")
         if not os.path.exists(path):
-            raise FileProblem("missing_file", f"there is no file '{path}'{_neighbour(path)}")
+            near = _neighbour(path) if self.is_trusted(path) else ""
+            raise FileProblem("missing_file", f"there is no file '{path}'{near}")
+        if not os.path.isfile(path):
+            raise FileProblem("unreadable_file", f"'{path}' is no regular file")
         if not os.access(path, os.R_OK):
             raise FileProblem("unreadable_file", f"the file '{path}' may not be read by this user")
         return found

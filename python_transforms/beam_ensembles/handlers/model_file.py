@@ -46,7 +46,8 @@ def check_file(node: NodeView) -> str | None:
     if pin is not None and pin_is_good and path is not None:
         found = sha256_of(path)
         if found != pin.lower():
-            node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, found))
+            shown = found if node.files.is_trusted(place) else None
+            node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, shown))
     return place
 
 
@@ -99,5 +100,7 @@ def _compare(node: CheckedNode, found: str) -> None:
         raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
 
 
-def _mismatch(place: str, pin: str, found: str) -> str:
-    return f"the file '{place}' is not the pinned one: its SHA-256 is {found}, not {pin.lower()}"
+def _mismatch(place: str, pin: str, found: str | None) -> str:
+    """Says the file's own digest only where the caller may know about it."""
+    own = f"is {found}, not" if found else "is not"
+    return f"the file '{place}' is not the pinned one: its SHA-256 {own} {pin.lower()}"

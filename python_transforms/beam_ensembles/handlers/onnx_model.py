@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
@@ -91,7 +91,7 @@ class OnnxKind:
         arguments = member.config(node)
         if "session_options" in arguments:
             arguments["session_options"] = _session_options(beam.ort, arguments["session_options"])
-        arguments.setdefault("providers", _providers(beam.ort))
+        _check_providers(node, beam.ort, arguments.setdefault("providers", _providers(beam.ort)))
         handler, session = member.load(
             node, lambda place: beam.OnnxModelHandlerNumpy(place, inference_fn=_call, **arguments)
         )
@@ -168,6 +168,16 @@ def _providers(ort: Any) -> list[str]:
     """Gives the providers of Beam's handler that this onnxruntime has: it warns of those that it lacks."""
     available = ort.get_available_providers()
     return [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
+
+
+def _check_providers(node: CheckedNode, ort: Any, wanted: Sequence[str]) -> None:
+    """Refuses a provider that onnxruntime would leave out with a word on standard output."""
+    available = ort.get_available_providers()
+    lacking = [name for name in wanted if name not in available]
+    if lacking:
+        text = f"onnxruntime has no provider '{lacking[0]}' here{nearest(lacking[0], available)}"
+        place = node.spec.path("config", "providers")
+        raise InvalidEnsemble([Problem(place, "bad_value", f"{text} (providers: {listed(available)})")])
 
 
 def _session_options(ort: Any, settings: Mapping[str, Any]) -> Any:

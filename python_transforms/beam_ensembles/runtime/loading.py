@@ -30,10 +30,10 @@ def graph_of_file(
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
     """
     path = os.path.abspath(file)
+    folder = os.path.dirname(path)
     try:
-        Files().check(path)
+        Files(trusted=(folder,)).check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
-    folder = os.path.dirname(path)
     files = Files(folder, (folder,) if trust is None else tuple(trust))
     return check_text(read_text(path), KINDS, files, parameters=parameters)

@@ -41,8 +41,6 @@ def _start_metric_ids_elsewhere() -> None:
 
 
 def _answer_in_one_line() -> None:
-    # Beam wraps what a DoFn raises in a copy naming the step, and logs a traceback, unless it is marked so.
-    EnsembleError._tagged_with_step = True  # type: ignore[attr-defined]
     harness: Any = sdk_worker.SdkHarness
     if getattr(harness, _PREPARED, False):
         return

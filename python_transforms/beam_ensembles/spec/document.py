@@ -20,6 +20,8 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value, whole_number
 
 _DEEPEST: Final = 64
+_LONGEST: Final = 1_000_000
+"""Characters of a text, at most: an ensemble is written by people, and a service reads those of anybody."""
 _TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
 _OWN_TAGS: Final = (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _TYPE_IN_LINE: Final = re.compile(r"\b(array|map|row|optional)<")
@@ -42,6 +44,9 @@ class Document:
 
 def read_document(text: str) -> Document:
     """Reads a text; never raises for what is in it."""
+    if len(text) > _LONGEST:
+        long = f"the text has {len(text):,} characters; an ensemble file has {_LONGEST:,} at most"
+        return Document(None, (), (Problem(WHOLE_FILE, "syntax", long),))
     builder = _Builder()
     try:
         text.encode()

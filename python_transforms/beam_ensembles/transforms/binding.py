@@ -14,6 +14,7 @@ from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import describe, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.transforms.output_schema import parse_schema, positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
 from beam_ensembles.types import Array, Map, Row, Type, widens
@@ -70,7 +71,10 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     added = [(call.prefix + name, type_) for name, type_ in graph.outputs]
     outputs = output_rows(rows, kept, added)
     if call.output_schema is not None or call.errors_schema is not None:
-        outputs = _ordered(outputs, call)
+        try:
+            outputs = _ordered(outputs, call)
+        except InvalidEnsemble as error:
+            raise InvalidEnsemble(error.problems, ensemble=graph.spec.name) from error
     return Binding(inputs, outputs)
 
 
@@ -97,9 +101,11 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
     where = f"input.{field}"
     if field in call.opaque:
         text = f"the ensemble reads '{field}', but its type {call.opaque[field]} cannot cross to the models"
-        return Problem(where, "opaque_field", f"{text}; make it {type_} before the ensemble")
+        return Problem(
+            where, "opaque_field", f"{text}; convert it before, or name another field with 'columns'"
+        )
     if field not in rows.fields:
-        fields = list(rows.fields)
+        fields = _field_names(rows, call)
         text = f"the ensemble reads '{field}', which the incoming rows lack{nearest(field, fields)}"
         return Problem(where, "missing_field", f"{text} (fields: {listed(fields, 30)})")
     found = rows.fields[field]
@@ -129,6 +135,11 @@ def _without_nulls(type_: Type) -> Type:
     return type_.required()
 
 
+def _field_names(rows: InputRows, call: CallOptions) -> list[str]:
+    """Names the caller's own fields: those that cross as they are, and those in the opaque column."""
+    return [*(name for name in rows.fields if name != OPAQUE), *call.opaque]
+
+
 def _kept(rows: InputRows, call: CallOptions) -> list[str]:
     """Names the fields that the output keeps; what the caller carries in the opaque column always comes back."""
     if call.pass_through is None:
@@ -138,7 +149,7 @@ def _kept(rows: InputRows, call: CallOptions) -> list[str]:
 
 
 def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
-    fields = [*rows.fields, *call.opaque]
+    fields = _field_names(rows, call)
     kept = fields if call.pass_through is None else call.pass_through
     problems = [
         Problem(
@@ -147,9 +158,13 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
             f"the incoming rows have no field '{name}'{nearest(name, fields)}",
         )
         for name in kept
-        if name not in fields
+        if name not in fields and name != OPAQUE
     ]
     for name, _ in graph.outputs:
+        if not is_name(call.prefix + name):
+            text = f"'{call.prefix + name}' is no name of a column: {NAME_RULE}"
+            problems.append(Problem("prefix", "bad_name", text))
+            break
         if call.prefix + name in kept:
             text = f"the incoming rows have a field '{call.prefix + name}' already, which the ensemble would hide"
             problems.append(

@@ -51,7 +51,8 @@ def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) 
         where = f"{path}.{field.name}"
         if field.name not in names:
             text = f"the caller's type has a field '{field.name}', which the ensemble's output lacks"
-            text += f"{nearest(field.name, names)} (fields: {listed(names, 30)})"
+            own = [name for name in names if not name.startswith("__")]  # the others are the clients' concern
+            text += f"{nearest(field.name, own)} (fields: {listed(own, 30)})"
             problems.append(Problem(where, "output_schema_mismatch", text))
             continue
         position = names.index(field.name)

@@ -112,6 +112,6 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
 def _graph_of(config: RunEnsembleConfig, trust: tuple[str, ...], shared_files: bool) -> EnsembleGraph:
     text, base_uri = config.spec, config.base_uri
     if text is None:
-        text, folder = read_uri(config.spec_uri or "")
+        text, folder = read_uri(config.spec_uri or "", Files(trusted=trust))
         base_uri = base_uri or folder
     return check_text(text, KINDS, Files(base_uri, trust, shared_files), parameters=config.parameters)

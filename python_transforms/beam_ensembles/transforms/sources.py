@@ -11,17 +11,18 @@ from beam_ensembles.graph.files import FileProblem, Files, local_path
 from beam_ensembles.spec.load import read_text
 
 
-def read_uri(uri: str) -> tuple[str, str]:
-    """Reads an ensemble file.
+def read_uri(uri: str, files: Files) -> tuple[str, str]:
+    """Reads an ensemble file for a client, who sees of it what an error quotes.
 
     Args:
         uri: An absolute path or URI.
+        files: Says which local folders may be read.
 
     Returns:
         Its text, and the folder that relative URIs in it are relative to.
 
     Raises:
-        InvalidEnsemble: It is missing, cannot be read or is not UTF-8.
+        InvalidEnsemble: It is missing, cannot be read, is not UTF-8, or lies in no trusted folder of this machine.
     """
     path = local_path(uri)
     if path is None:
@@ -29,8 +30,11 @@ def read_uri(uri: str) -> tuple[str, str]:
     if not os.path.isabs(path):
         text = f"'{uri}' is relative to nothing that the service knows; give an absolute path or URI"
         raise InvalidEnsemble([Problem("spec_uri", "relative_uri_without_base", text)])
+    if not files.is_trusted(path):
+        text = f"'{uri}' lies in no folder that this service trusts; send the file's text, or start it with --trust"
+        raise InvalidEnsemble([Problem("spec_uri", "untrusted_file", text)])
     try:
-        Files().check(path)
+        files.check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem("spec_uri", error.code, str(error))]) from error
     return read_text(path), os.path.dirname(path)

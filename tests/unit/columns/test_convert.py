@@ -97,3 +97,16 @@ def test_a_matrix_comes_back_flat_and_row_major() -> None:
 def test_lists_of_arrays_come_back_as_lists() -> None:
     column = np.fromiter([np.array([1.0]), np.array([1.0, 2.0])], dtype=object, count=2)
     assert to_values(column, parse_type("array<double>")) == [[1.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("type_", "bad"), [("float", 1e300), ("double", True), ("int32", True), ("array<float>[1]", [1e300])]
+)
+def test_a_number_that_does_not_fit_and_a_truth_value_are_no_numbers(type_: str, bad: Any) -> None:
+    good = [1] if type_.startswith("array") else 1
+    found = to_column([good, bad], parse_type(type_), "x")
+    assert [error.code for error in found.faults.values()] == ["wrong_value"]
+
+
+def test_infinity_stays_infinity() -> None:
+    assert np.isinf(to_column([float("inf")], parse_type("float"), "x").values).all()

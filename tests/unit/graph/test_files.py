@@ -41,11 +41,12 @@ def test_a_file_that_is_there(tmp_path: pathlib.Path) -> None:
 
 def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
     (tmp_path / "forest.joblib").write_bytes(b"x")
-    files = Files(str(tmp_path))
+    files = Files(str(tmp_path), trusted=(str(tmp_path),))
     assert problem_of(files, "frost.joblib") == (
         "missing_file",
         f"there is no file '{tmp_path}/frost.joblib'; did you mean 'forest.joblib'?",
     )
+    assert problem_of(Files(str(tmp_path)), "frost.joblib")[1].endswith("frost.joblib'")
     assert problem_of(files, "models/a.joblib")[1].endswith(f"(nor the folder '{tmp_path}/models')")
     assert problem_of(files, ".")[0] == "unreadable_file"
     assert problem_of(files, "*.joblib")[0] == "not_built"

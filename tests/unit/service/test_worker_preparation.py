@@ -14,7 +14,7 @@ from apache_beam.runners.common import DoFnRunner
 from apache_beam.runners.worker import sdk_worker
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder
-from beam_ensembles.errors import EnsembleError, RowFailed
+from beam_ensembles.errors import RowFailed
 from beam_ensembles.runtime import worker
 from tests.support.expansion_requests import schema
 
@@ -40,7 +40,6 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sdk_worker.SdkHarness, "_execute", sdk_worker.SdkHarness._execute)
     worker.prepare()
     yield
-    del EnsembleError._tagged_with_step  # type: ignore[attr-defined]
     delattr(sdk_worker.SdkHarness, worker._PREPARED)
 
 
