@@ -37,6 +37,14 @@ final class ServiceCommand {
     return List.copyOf(command);
   }
 
+  /** Names the program of a command, by the variable where that is what chose it. */
+  static String chosen(Map<String, String> environment, List<String> command) {
+    String program = command.get(0);
+    return program.equals(environment.get(PYTHON_VARIABLE))
+        ? PYTHON_VARIABLE + "=" + program
+        : program;
+  }
+
   private static List<String> program(Map<String, String> environment) {
     String python = environment.get(PYTHON_VARIABLE);
     if (python != null) {
@@ -54,7 +62,8 @@ final class ServiceCommand {
                 new EnsembleException(
                     "no beam-ensembles service to call: give withExpansionService an address or set "
                         + RunEnsemble.ADDRESS_VARIABLE
-                        + ", or let one be started here: install beam-ensembles, or set "
+                        + ", or let one be started here: install the Python package from a checkout"
+                        + " of beam-ensembles (pip install '.[all]'), or set "
                         + PYTHON_VARIABLE
                         + " to a Python that has it"));
   }

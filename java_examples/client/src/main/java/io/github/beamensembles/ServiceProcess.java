@@ -59,7 +59,11 @@ final class ServiceProcess {
       service = new ServiceProcess(new ProcessBuilder(command).start());
     } catch (IOException e) {
       throw new EnsembleException(
-          "the beam-ensembles service cannot be started: " + e.getMessage(), e);
+          "the beam-ensembles service cannot be started with "
+              + ServiceCommand.chosen(System.getenv(), command)
+              + ": "
+              + e.getMessage(),
+          e);
     }
     Thread errors = service.follow(service.process.getErrorStream(), service::heardError);
     service.follow(service.process.getInputStream(), service::heard);

@@ -75,5 +75,18 @@ public class ServiceCommandTest {
 
     assertTrue(error.getMessage(), error.getMessage().contains("BEAM_ENSEMBLES_ADDR"));
     assertTrue(error.getMessage(), error.getMessage().contains("BEAM_ENSEMBLES_PYTHON"));
+    assertTrue(error.getMessage(), error.getMessage().contains("(pip install '.[all]')"));
+  }
+
+  @Test
+  public void aProgramIsNamedByTheVariableThatChoseIt() {
+    Map<String, String> environment = Map.of("BEAM_ENSEMBLES_PYTHON", "/nope");
+
+    assertEquals(
+        "BEAM_ENSEMBLES_PYTHON=/nope",
+        ServiceCommand.chosen(environment, ServiceCommand.find(environment, "")));
+    assertEquals(
+        "/bin/beam-ensembles",
+        ServiceCommand.chosen(environment, List.of("/bin/beam-ensembles", "serve")));
   }
 }

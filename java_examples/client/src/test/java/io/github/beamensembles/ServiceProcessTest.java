@@ -79,6 +79,6 @@ public class ServiceProcessTest {
   public void aProgramThatCannotBeStartedIsNamed() {
     String message = failure(List.of("/no/such/python"), Duration.ofSeconds(1));
 
-    assertTrue(message, message.contains("/no/such/python"));
+    assertTrue(message, message.contains("cannot be started with /no/such/python: "));
   }
 }
