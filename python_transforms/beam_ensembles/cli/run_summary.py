@@ -65,7 +65,8 @@ class Summary:
 
     def as_text(self) -> str:
         """Gives the summary for people."""
-        state = coloured("FAILED", RED, sys.stdout) if self.failed else coloured("OK", GREEN, sys.stdout)
+        word = "PARTLY" if self.scored else "FAILED"
+        state = coloured(word, RED, sys.stdout) if self.failed else coloured("OK", GREEN, sys.stdout)
         counts = f"{_rows(self.scored + self.failed)} read, {self.scored:,} scored, {self.failed:,} failed"
         speed = f"{self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s)"
         lines = [

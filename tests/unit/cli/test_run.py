@@ -92,7 +92,7 @@ def test_failed_rows_stand_beside_the_output(vote: Path, capsys: pytest.CaptureF
         (7, bad[5], "null_value"),
     ]
     printed = capsys.readouterr().out
-    assert "FAILED ensemble 'votes': 7 rows read, 1 scored, 6 failed" in printed
+    assert "PARTLY ensemble 'votes': 7 rows read, 1 scored, 6 failed" in printed
     assert "    2 rows: [null_value] the row itself" in printed
     assert "  errors  out.errors.jsonl" in printed
 
