@@ -68,13 +68,14 @@ def _checked(spec: EnsembleSpec, kinds: Kinds, files: Files, known: Sequence[Pro
 
 
 class _Checker:
-    """The checks of one file; ``problems`` takes what they find."""
+    """The checks of one file; ``problems`` takes what they find, ``warnings`` what they could not check."""
 
     def __init__(self, spec: EnsembleSpec, kinds: Kinds, files: Files, doubts: Doubts) -> None:
         self._spec, self._kinds, self._files, self._doubts = spec, kinds, files, doubts
         self._names = names_of(spec, doubts)
         self._types = _declared_types(spec, self._names)
         self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
 
     def graph(self) -> EnsembleGraph | None:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
@@ -84,7 +85,7 @@ class _Checker:
         checked = tuple(node for node in nodes if node is not None)
         settled = tuple((column, type_) for column, type_ in outputs.items() if type_ is not None)
         is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
-        return EnsembleGraph(self._spec, checked, settled) if is_whole else None
+        return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
 
     def _in_running_order(self) -> list[NodeSpec]:
         by_name = {node.name: node for node in self._spec.nodes}
@@ -116,7 +117,8 @@ class _Checker:
         found: list[Problem] = []
         makers = {made.name: made for made in self._spec.nodes}
         read = {column: makers[name] for column in columns if (name := self._names.makers.get(column))}
-        view = NodeView(dataclasses.replace(node, options=sound), inputs, self._files, found.append, read)
+        spec = dataclasses.replace(node, options=sound)
+        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append)
         types = kind.check(view)
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
@@ -129,7 +131,7 @@ class _Checker:
         outputs = {output.column: self._types.get(output.column) for output in node.outputs}
         if None in inputs.values() or None in outputs.values():
             return None
-        return CheckedNode(node, _known(inputs), _known(outputs), self._place(node))
+        return CheckedNode(node, _known(inputs), _known(outputs), self._place(node), self._spec.name)
 
     def _place(self, node: NodeSpec) -> str | None:
         uri = node.options.get("uri")

@@ -67,6 +67,7 @@ class NodeView:
         files: Resolves and opens what the node's URIs name.
         report: Takes a problem; the kind goes on to find more.
         makers: The node that makes each column that it reads; an input of the ensemble has none.
+        warn: Takes what could not be checked now but may well be right; it stops nothing.
     """
 
     spec: NodeSpec
@@ -74,10 +75,15 @@ class NodeView:
     files: Files
     report: Callable[[Problem], None]
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
+    warn: Callable[[Problem], None] = lambda _: None
 
     def problem(self, code: str, keys: str, message: str) -> None:
         """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""
         self.report(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
+
+    def warning(self, code: str, keys: str, message: str) -> None:
+        """Says at a place below the node what could not be checked now."""
+        self.warn(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
 
     def option(self, name: str, default: Any = None) -> Any:
         """Gives the value of one of the node's own keys."""
@@ -93,12 +99,19 @@ class CheckedNode:
         inputs: Type of each column that it reads.
         outputs: Type of each column that it adds.
         uri: Absolute place of its model, or None.
+        ensemble: Name of the ensemble.
     """
 
     spec: NodeSpec
     inputs: Mapping[str, Type]
     outputs: Mapping[str, Type]
     uri: str | None = None
+    ensemble: str = ""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of its metrics."""
+        return f"{self.ensemble}/{self.spec.name}"
 
 
 class Kind(Protocol):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from beam_ensembles.errors import Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.spec.model import EnsembleSpec
 from beam_ensembles.types import Type
@@ -18,11 +19,13 @@ class EnsembleGraph:
         nodes: The nodes in an order in which each comes after those that it reads from; where several could come next,
             they keep the order of the file.
         outputs: The columns that are added to the row, with their types, in order.
+        warnings: What could not be checked, such as a server that did not answer.
     """
 
     spec: EnsembleSpec
     nodes: tuple[CheckedNode, ...]
     outputs: tuple[tuple[str, Type], ...]
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def columns_read(self) -> tuple[tuple[str, Type], ...]:

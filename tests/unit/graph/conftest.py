@@ -29,6 +29,7 @@ class FakeKind:
     modules: tuple[str, ...] = ()
     asked: list[NodeView] = dataclasses.field(default_factory=list)
     undetermined: bool = False
+    doubted: str = ""
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         self.asked.append(node)
@@ -37,6 +38,8 @@ class FakeKind:
                 node.files.check(node.option("uri"))
             except FileProblem as problem:
                 node.problem(problem.code, "uri", str(problem))
+        if self.doubted:
+            node.warning("server_unreachable", "uri", self.doubted)
         return {output.column: None if self.undetermined else output.type for output in node.spec.outputs}
 
     def load(self, node: CheckedNode) -> Member:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import beam_ensembles.graph as graph_package
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import check, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Kinds
@@ -44,6 +44,18 @@ def test_default_outputs_are_what_no_node_reads(check: Check) -> None:
 def test_outputs_keep_their_order(check: Check) -> None:
     text = HEAD + average("a", "x") + average("b", "a") + "outputs: [b, a]\n"
     assert [name for name, _ in check(text).outputs] == ["b", "a"]
+
+
+def test_what_could_not_be_checked_stops_nothing(check: Check, mean: FakeKind) -> None:
+    assert check(HEAD + average("b", "x")).warnings == ()
+    mean.doubted = "nobody answers"
+    graph = check(HEAD + average("b", "x"))
+    assert graph.warnings == (Problem("nodes.b.uri", "server_unreachable", "nobody answers"),)
+    assert graph.outputs == (("b", DOUBLE),)
+
+
+def test_a_node_knows_the_namespace_of_its_metrics(check: Check) -> None:
+    assert check(HEAD + average("b", "x")).nodes[0].namespace == "e/b"
 
 
 def test_an_unused_input_is_contract(problems: Problems) -> None:
