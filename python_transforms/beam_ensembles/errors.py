@@ -3,6 +3,7 @@
     EnsembleError
     ├── InvalidEnsemble      the file, the call or the input schema is wrong: found before anything runs
     └── NodeError            a node failed on one or more rows: found while running
+        ├── BatchFailed      a node failed for a reason that is no row's: the batch is not split to find one
         └── RowFailed        a row failed and the caller took no error output: fails the bundle
 
 A message says what was found, where, what is allowed and what is nearest. It is one line and never holds a traceback.
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
 
 _MOST_SHOWN = 100
+_LONGEST_MESSAGE = 2_000
 
 WHOLE_FILE = "$"
 """The path of a problem that belongs to the file as a whole."""
@@ -89,12 +92,29 @@ class NodeError(EnsembleError):
         self.stack = stack
         super().__init__(self.message)
 
+    @classmethod
+    def of(cls, error: Exception) -> NodeError:
+        """Gives what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
+        if isinstance(error, NodeError):
+            return error
+        text = " ".join(str(error).split())[:_LONGEST_MESSAGE]
+        stack = "".join(traceback.format_exception(error))
+        message = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        return NodeError("model_error", message, stack=stack)
+
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore_node_error, (self.code, self.message, self.stack)
+        return _restore_node_error, (type(self), self.code, self.message, self.stack)
 
 
-def _restore_node_error(code: str, message: str, stack: str) -> NodeError:
-    return NodeError(code, message, stack=stack)
+def _restore_node_error(kind: type[NodeError], code: str, message: str, stack: str) -> NodeError:
+    return kind(code, message, stack=stack)
+
+
+class BatchFailed(NodeError):
+    """A node failed for a reason that lies in no row, such as a server that does not answer.
+
+    Every row of the batch that has no answer yet fails with it at once: no halves of the batch are tried.
+    """
 
 
 class RowFailed(NodeError):

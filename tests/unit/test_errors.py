@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from beam_ensembles.errors import (
+    BatchFailed,
     EnsembleError,
     InvalidEnsemble,
     NodeError,
@@ -38,6 +39,7 @@ def test_all_problems_of_a_file_in_one_text() -> None:
     [
         InvalidEnsemble([PROBLEM], ensemble="digits"),
         NodeError("model_error", "it broke", stack="Traceback"),
+        BatchFailed("server_unreachable", "nobody answers"),
         RowFailed("digits", "vote", "null_value", "pixels is null"),
     ],
 )

@@ -20,7 +20,6 @@ from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
 from beam_ensembles.graph import EnsembleGraph, plan
-from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
@@ -89,12 +88,11 @@ def score_file(call: Call, show: Show) -> Summary:
     (stage,) = plan(graph).stages
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
-    limits = [limit for node in stage.nodes if (limit := batch_limit(node)) is not None]
     scoring = _Scoring(
         code, LoadedStage(code, KINDS), Summary(code.ensemble, call.input, call.output, call.errors)
     )
     scoring.summary.loading_seconds = time.monotonic() - start
-    _score_rows(call, reader, columns, scoring, min([call.batch_size, *limits]), show)
+    _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
     return scoring.summary
 

@@ -12,7 +12,7 @@ from typing import Final
 from beam_ensembles.cli.ensemble_file import GREEN, add_file_arguments, as_data, coloured, no_file, wrong
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.spec.load import read_text
 
@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(path: str, parameters: dict[str, str], trust: Sequence[str]) -> EnsembleGraph:
     folder = os.path.dirname(os.path.abspath(path))
-    return check_text(read_text(path), KINDS, Files(folder, (folder, *trust)), parameters=parameters)
+    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING)
+    return check_text(read_text(path), KINDS, files, parameters=parameters)
 
 
 def _as_json(problems: Iterable[Problem]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.spec.model import NodeSpec, OutputSpec
-from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, row_shape
+from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
 
 def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
@@ -47,14 +47,14 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
     Args:
         node: The node.
         code: The problem's code where a declared type cannot hold the answer.
-        found: The type that the node gives for each column, where it is known.
+        found: The type of each item that the node gives for each column, where it is known.
 
     Returns:
         The type of each column of the node's ``outputs``; None where it is not known, or wrong.
     """
     settled: dict[str, Type | None] = {}
     for output in node.spec.outputs:
-        given = found.get(output.column)
+        given = _of_a_row(node, found.get(output.column), output.type)
         settled[output.column] = output.type or given
         if output.type is not None and given is not None and not holds(output.type, given):
             node.problem(
@@ -64,6 +64,19 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
             )
             settled[output.column] = None
     return settled
+
+
+def _of_a_row(node: NodeView, item: Type | None, declared: Type | None) -> Type | None:
+    """Gives the type of a row's answer where a row has several items; it is not known where rows are called alone."""
+    samples = node.option("samples")
+    if item is None or node.option("per_row"):
+        return None
+    if not isinstance(samples, int):
+        return item
+    scalar = item.element if isinstance(item, Array) and item.shape is not None else item
+    if isinstance(declared, Array) and declared.shape is not None and dtype_of(item) is not None:
+        return Array(scalar, (samples, *row_shape(item)))
+    return Array(item)
 
 
 def holds(declared: Type, given: Type) -> bool:

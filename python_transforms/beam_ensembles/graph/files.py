@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import hashlib
 import os
 import re
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from beam_ensembles.errors import nearest
+from beam_ensembles.errors import listed, nearest
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
+_WEB: Final = ("http", "https")
+
+ANYTHING: Final = ("*",)
+"""Allows every importable name, or every host: for somebody who runs a file of his own."""
+
+LIBRARY_CODE: Final = (
+    "apache_beam.ml.inference.*", "torch.nn.*", "torchvision.models.*", "transformers.*",
+)  # fmt: skip
+"""Importable names that a file may use without being trusted: model classes and handlers of known libraries."""
 
 
 class FileProblem(Exception):
@@ -26,17 +36,22 @@ class FileProblem(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Files:
-    """Resolves the URIs of one ensemble file and reads what they name.
+    """Resolves the URIs of one ensemble file, and says what of this and other machines it may use.
 
     Attributes:
         base_uri: Folder or URI that relative URIs are relative to, or None.
-        trusted: Local folders and URI prefixes whose files may hold code (pickles); ``/`` trusts every local
-        file. shared: Whether the workers see this machine's files; where not, a local file is refused.
+        trusted: Local folders and URI prefixes whose files may hold code (pickles); ``/`` trusts every local file.
+        shared: Whether the workers see this machine's files; where not, a local file is refused.
+        code: Patterns (``my_team.*``) of the importable names that a file may use.
+        hosts: Hosts that workers may read from and call: ``models.example.com``, ``*.example.com``; one with a scheme
+            (``http://models.example.com:8080``) allows just that, and only so is unencrypted http allowed.
     """
 
     base_uri: str | None = None
     trusted: tuple[str, ...] = ()
     shared: bool = True
+    code: tuple[str, ...] = LIBRARY_CODE
+    hosts: tuple[str, ...] = ()
 
     def resolve(self, uri: str) -> str:
         """Gives the absolute path or URI of a URI of the file.
@@ -69,30 +84,77 @@ class Files:
             return f"{self.base_uri.rstrip('/')}/{uri}"
         return os.path.normpath(os.path.join(local_path(self.base_uri) or "", uri))
 
-    def check(self, uri: str) -> str:
-        """Resolves a URI and makes sure that a local file can be read; gives the absolute place.
+    def check(self, uri: str, *, folders: bool = False) -> str:
+        """Resolves a URI and makes sure that it may be read and, where it is local, that it can be.
+
+        Args:
+            uri: As the file has it.
+            folders: Whether it may be a folder, as some formats are.
+
+        Returns:
+            The absolute place.
 
         Raises:
-            FileProblem: The file is missing or cannot be read.
+            FileProblem: The file is missing or cannot be read, or its host is not allowed.
         """
         found = self.resolve(uri)
         path = local_path(found)
         if path is None:
-            return _check_scheme(found)
+            if urlsplit(found).scheme.lower() in _WEB:
+                self.check_host(found)
+            return found
         if _PATTERN.search(path) and not os.path.exists(path):
             raise FileProblem(
                 "not_built", f"'{uri}' is a pattern; this version reads one file, named in full"
             )
-        if os.path.isdir(path):
+        if os.path.isdir(path) and not folders:
             raise FileProblem("unreadable_file", f"'{path}' is a folder, not a file")
         if not os.path.exists(path):
             near = _neighbour(path) if self.is_trusted(path) else ""
             raise FileProblem("missing_file", f"there is no file '{path}'{near}")
-        if not os.path.isfile(path):
+        if not os.path.isfile(path) and not os.path.isdir(path):
             raise FileProblem("unreadable_file", f"'{path}' is no regular file")
         if not os.access(path, os.R_OK):
             raise FileProblem("unreadable_file", f"the file '{path}' may not be read by this user")
         return found
+
+    def check_code(self, name: str) -> None:
+        """Makes sure that a file may have a name imported.
+
+        Args:
+            name: Dotted name of a class or function, such as ``torchvision.models.resnet18``.
+
+        Raises:
+            FileProblem: It is no dotted name, or nobody allowed it.
+        """
+        if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
+            text = f"'{name}' is no name that can be imported; it is made like 'package.module.Name'"
+            raise FileProblem("bad_name", text)
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.code):
+            text = f"'{name}' runs code that nothing vouches for (allowed: {listed(self.code)})"
+            raise FileProblem(
+                "untrusted_code", f"{text}; allow it when starting the service: --allow-code '{name}'"
+            )
+
+    def check_host(self, url: str) -> None:
+        """Makes sure that workers, or the checks themselves, may connect to the host of a URL.
+
+        Raises:
+            FileProblem: The URL names no host, or one that nobody allowed.
+        """
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise FileProblem("bad_value", f"'{url}' names no host")
+        origin = f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2].lower()}"
+        encrypted = parts.scheme.lower() != "http"
+        for allowed in self.hosts:
+            if allowed in ("*", origin) or (encrypted and fnmatch.fnmatch(parts.hostname, allowed)):
+                return
+        wanted = parts.hostname if encrypted else origin
+        text = f"the host of '{url}' is not among those that may be reached (allowed: {listed(self.hosts)})"
+        raise FileProblem(
+            "untrusted_host", f"{text}; allow it when starting the service: --allow-host '{wanted}'"
+        )
 
     def is_trusted(self, uri: str) -> bool:
         """Says whether a resolved URI lies under a trusted place."""
@@ -115,21 +177,31 @@ def local_path(uri: str) -> str | None:
 
 
 def sha256_of(path: str) -> str:
-    """Computes the SHA-256 of a local file as 64 hexadecimal digits."""
+    """Computes the SHA-256 of a local file or folder as 64 hexadecimal digits.
+
+    A folder's is that of the list of its files, in the order of their names' bytes, each a line of its digest, two
+    spaces and its path within: what ``find . -type f -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum |
+    sha256sum`` prints in that folder.
+    """
+    if not os.path.isdir(path):
+        return _sha256_of_file(path)
+    found = [
+        os.path.relpath(os.path.join(folder, name), path)
+        for folder, _, names in os.walk(path)
+        for name in names
+    ]
+    listing = hashlib.sha256()
+    for name in sorted(found, key=os.fsencode):
+        listing.update(f"{_sha256_of_file(os.path.join(path, name))}  ".encode() + os.fsencode(name) + b"\n")
+    return listing.hexdigest()
+
+
+def _sha256_of_file(path: str) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _check_scheme(uri: str) -> str:
-    if uri.lower().startswith(("http:", "https:")):
-        text = (
-            f"'{uri}' cannot be read: workers open files and storage (gs, s3, hdfs, azfs), no web addresses"
-        )
-        raise FileProblem("unreadable_file", text)
-    return uri
 
 
 def _neighbour(path: str) -> str:

@@ -34,8 +34,13 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
         place = below(node.path(), name)
         if name in taken:
             yield from _check_value(taken[name], value, place)
+        elif name == "timeout" and kind.kind == "model":
+            text = (
+                "a model that runs on the worker itself cannot be stopped; 'timeout' is for calls of a server"
+            )
+            yield Problem(place, "timeout_needs_process", text)
         else:
-            near = nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
+            near = "" if name in COMMON_KEYS else nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
             allowed = listed(("inputs", "outputs", *taken))
             text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"
             yield Problem(place, "unknown_option", text)

@@ -8,6 +8,7 @@ gives one argument a port, each ``[N, ...]``.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,17 +29,17 @@ class Argument:
     Attributes:
         place: Where in the node, such as ``inputs`` or ``inputs.X``.
         element: The values' type: a numpy type's name, ``string`` or ``bytes``.
-        shape: The shape of one row.
+        shape: The shape of one row, or with ``per_row`` of one item of its lists; None is a length not known before.
     """
 
     place: str
     element: str
-    shape: tuple[int, ...]
+    shape: tuple[int | None, ...]
 
     @property
-    def width(self) -> int:
-        """How many values one row has."""
-        return int(np.prod(self.shape, dtype=np.int64))
+    def width(self) -> int | None:
+        """How many values one row has, where that is known."""
+        return None if None in self.shape else math.prod(dim for dim in self.shape if dim is not None)
 
     def __str__(self) -> str:
         return f"{self.element} {shape_text((None, *self.shape))}"
@@ -70,7 +71,9 @@ def list_argument(node: NodeView) -> Argument | None:
         return None
     element = np.result_type(*(NUMPY_DTYPES[part.element] for part in known))
     name = next(name for name, dtype in NUMPY_DTYPES.items() if dtype == element)
-    return Argument("inputs", name, (sum(part.width for part in known),))
+    widths = [part.width for part in known]
+    whole = None if None in widths else sum(width for width in widths if width is not None)
+    return Argument("inputs", name, (whole,))
 
 
 def named_arguments(node: NodeView) -> dict[str, Argument]:
@@ -86,6 +89,10 @@ def _part(node: NodeView, place: str, column: str) -> Argument | None:
     type_ = node.inputs.get(column)
     if type_ is None:
         return None
+    if node.option("per_row") and isinstance(type_, Array) and type_.shape is None:
+        item, shape = _item_of(type_.element)
+        if item is not None:
+            return Argument(place, item, shape)
     dtype = dtype_of(type_)
     if dtype is not None:
         element = type_.element if isinstance(type_, Array) else type_
@@ -95,6 +102,15 @@ def _part(node: NodeView, place: str, column: str) -> Argument | None:
     wanted = "a number, a tensor such as array<double>[4], a text or bytes"
     node.problem("type_mismatch", place, f"'{column}' is {type_}; a model takes {wanted}")
     return None
+
+
+def _item_of(type_: Type) -> tuple[str | None, tuple[int | None, ...]]:
+    """Gives the element and the shape of the items of a list whose items are of a type: lists in it have any length."""
+    if isinstance(type_, Array):
+        element, shape = _item_of(type_.element)
+        return element, (*(type_.shape or (None,)), *shape)
+    is_known = isinstance(type_, Scalar) and (type_.name in NUMPY_DTYPES or type_.name in ("string", "bytes"))
+    return (getattr(type_, "name", None) if is_known else None), ()
 
 
 def join(columns: Columns, names: Sequence[str]) -> Values:

@@ -14,6 +14,29 @@ CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own mod
 INFERENCE_ARGS: Final = Option(
     "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
 )
+BATCH: Final = Option(
+    "batch", "mapping", "{max: ROWS}: the most rows that one call gets; more are given in several calls."
+)
+DEVICE: Final = Option(
+    "device",
+    "string",
+    "What runs the model; auto takes a GPU where there is one.",
+    choices=("auto", "cpu", "gpu"),
+    default="auto",
+)
+SAMPLES: Final = Option(
+    "samples", "integer", "How many answers the model gives a row; each row's are put together to a list."
+)
+PER_ROW: Final = Option(
+    "per_row",
+    "boolean",
+    "Call the model once a row, with the row's lists as its batch: one image and its captions.",
+    default="false",
+)
+TIMEOUT: Final = Option("timeout", "number", "Seconds that one call of the server may take.")
+RETRIES: Final = Option("retries", "integer", "How often a call that failed in passing is made again.")
+CALLS: Final = (BATCH, SAMPLES, PER_ROW, CONFIG, INFERENCE_ARGS)
+"""How a model is called: what every kind of model that runs on the worker takes."""
 LABELS: Final = Option(
     "labels",
     "list",
@@ -47,8 +70,13 @@ class Accepted:
 HONOURED: Final[Mapping[str, Accepted]] = {
     "max_batch_size": Accepted("a whole number of at least 1", _is_count),
     "env_vars": Accepted("a mapping of texts to texts", _is_text_mapping),
+    "large_model": Accepted("true or false", lambda value: isinstance(value, bool)),
+    "model_copies": Accepted("a whole number of at least 1", _is_count),
 }
 """Arguments that every handler of Beam takes and that are honoured for each node by itself."""
+
+BATCH_KEYS: Final = ("min", "max", "max_bytes", "max_wait")
+_MOST_RETRIES: Final = 100
 
 _ROWS_COME_TOGETHER: Final = "all nodes of a stage are given the same rows together"
 REFUSED: Final[Mapping[str, str]] = {
@@ -58,8 +86,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "element_size_fn": "a function cannot be written in a file; use 'max_batch_size'",
     "batch_length_fn": "a function cannot be written in a file; use 'max_batch_size'",
     "batch_bucket_boundaries": "rows are never sorted by length; use 'max_batch_size'",
-    "large_model": "a stage is loaded once a worker process; limit the worker processes instead",
-    "model_copies": "a stage is loaded once a worker process; start more worker processes instead",
     "inference_fn": "a function cannot be written in a file; 'method' says what is called",
 }
 """Arguments of every handler of Beam that a fused stage cannot honour, with what to do instead."""
@@ -89,7 +115,42 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
             node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
 
 
+def check_calls(node: NodeView) -> None:
+    """Reports what is wrong with a node's ``batch``, ``samples``, ``per_row``, ``timeout`` and ``retries``."""
+    _check_batch(node)
+    samples, retries, timeout = node.option("samples"), node.option("retries"), node.option("timeout")
+    if samples is not None and samples < 1:
+        node.problem("bad_value", "samples", f"'samples' is {samples}; a row has at least 1 answer")
+    if samples is not None and node.option("per_row"):
+        text = "with 'per_row' all that one call gives belongs to its row; leave 'samples' out"
+        node.problem("bad_value", "samples", text)
+    if retries is not None and not 0 <= retries <= _MOST_RETRIES:
+        text = f"'retries' is {retries}; allowed: 0 to {_MOST_RETRIES}"
+        node.problem("bad_value", "retries", text)
+    if timeout is not None and not timeout > 0:
+        node.problem("bad_value", "timeout", f"'timeout' is {timeout}; it is a number of seconds above 0")
+
+
+def _check_batch(node: NodeView) -> None:
+    batch = node.option("batch")
+    for key, value in (batch or {}).items():
+        if key in ("min", "max_bytes", "max_wait"):
+            node.problem(
+                "not_built", below("batch", key), f"'{key}' is not built in this version; leave it out"
+            )
+        elif key != "max":
+            text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
+            node.problem("unknown_option", below("batch", str(key)), text)
+        elif not _is_count(value):
+            text = f"'max' is {value!r}; it is a whole number of at least 1"
+            node.problem("bad_value", below("batch", "max"), text)
+
+
 def batch_limit(node: CheckedNode) -> int | None:
-    """Gives the most rows that one call of a node may get (``max_batch_size`` of its ``config``), or None."""
-    limit: int | None = (node.spec.options.get("config") or {}).get("max_batch_size")
-    return limit
+    """Gives the most rows that one call of a node may get, or None.
+
+    That is the smaller of ``batch.max`` and of ``max_batch_size`` in its ``config``.
+    """
+    options = node.spec.options
+    limits = ((options.get("batch") or {}).get("max"), (options.get("config") or {}).get("max_batch_size"))
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -12,6 +12,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
@@ -27,7 +29,8 @@ class BeamMember:
         model: What its ``load_model`` gave.
         inference_args: The node's arguments of each call.
         read: Makes the model's argument of the columns.
-        write: Makes the output columns of the model's answer and the number of rows.
+        write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
+        per_row: Whether the model is called once a row, with the row's lists as its batch.
     """
 
     handler: Any
@@ -35,12 +38,38 @@ class BeamMember:
     inference_args: dict[str, Any]
     read: Callable[[Columns], Any]
     write: Callable[[Any, int], Columns]
+    per_row: bool = False
 
     def __call__(self, columns: Columns) -> Columns:
-        """Runs the model once on all rows."""
+        """Runs the model once on all rows, or once on each."""
         rows = len(next(iter(columns.values())))
+        if not self.per_row:
+            return self._run(columns, rows)
+        parts = [self._run(_batch_of_row(columns, at), 1) for at in range(rows)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _run(self, columns: Columns, rows: int) -> Columns:
         (result,) = self.handler.run_inference([self.read(columns)], self.model, self.inference_args)
         return self.write(result.inference, rows)
+
+
+def _batch_of_row(columns: Columns, at: int) -> Columns:
+    """Gives one row's columns as a batch: the items of its lists; a tensor, a number or a text is a batch of one."""
+    return {
+        name: _items(values[at])
+        if values.dtype == object and isinstance(values[at], list)
+        else values[at : at + 1]
+        for name, values in columns.items()
+    }
+
+
+def _items(value: list[Any]) -> Any:
+    if value and isinstance(value[0], str | bytes | dict):
+        return np.fromiter(value, dtype=object, count=len(value))
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.fromiter(value, dtype=object, count=len(value))
 
 
 def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
@@ -63,12 +92,13 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
         ) from exc
 
 
-def load(node: CheckedNode, make: Callable[[str], Any]) -> tuple[Any, Any]:
+def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
 
     Args:
         node: The node.
-        make: Makes the handler for the place of the model's file.
+        make: Makes the handler for the place of the model's file on this machine.
+        folders: Whether a model of this kind may be a folder.
 
     Returns:
         The handler and the model.
@@ -78,7 +108,7 @@ def load(node: CheckedNode, make: Callable[[str], Any]) -> tuple[Any, Any]:
         EnsembleError: The file cannot be loaded, or the handler refuses the node's ``inference_args``.
     """
     try:
-        with verified(node) as place:
+        with verified(node, folders=folders) as place:
             handler = make(place)
             handler.validate_inference_args(inference_args(node))
             handler.set_environment_vars()
@@ -110,5 +140,11 @@ def inference_args(node: CheckedNode) -> dict[str, Any]:
 
 
 def config(node: CheckedNode) -> dict[str, Any]:
-    """Gives the keyword arguments for Beam's handler of a node."""
-    return dict(node.spec.options.get("config") or {})
+    """Gives the keyword arguments for Beam's handler of a node, without those that its loading honours by itself."""
+    given = node.spec.options.get("config") or {}
+    return {name: value for name, value in given.items() if name not in ("large_model", "model_copies")}
+
+
+def is_per_row(node: CheckedNode) -> bool:
+    """Says whether a node's model is called once a row."""
+    return bool(node.spec.options.get("per_row"))

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from typing import Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.files import FileProblem, local_path, sha256_of
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.handlers.remote_files import fetched
 
 URI: Final = Option(
     "uri", "string", "The model's file: a path or URI, relative to the ensemble file.", required=True
 )
 SHA256: Final = Option(
-    "sha256", "string", "SHA-256 of the model's file, 64 hexadecimal digits; any other is refused."
+    "sha256", "string", "SHA-256 of the model's file or folder, 64 hexadecimal digits; any other is refused."
 )
 
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
-def check_file(node: NodeView) -> str | None:
+def check_file(node: NodeView, *, folders: bool = False) -> str | None:
     """Resolves a node's ``uri`` and compares the file with ``sha256``, reporting what is wrong.
+
+    Args:
+        node: The node.
+        folders: Whether a model of this kind may be a folder.
 
     Returns:
         The absolute place of the file, or None where it cannot be used.
@@ -38,7 +40,7 @@ def check_file(node: NodeView) -> str | None:
     if not isinstance(uri, str):
         return None
     try:
-        place = node.files.check(uri)
+        place = node.files.check(uri, folders=folders)
     except FileProblem as problem:
         node.problem(problem.code, "uri", str(problem))
         return None
@@ -63,34 +65,26 @@ def check_trust(node: NodeView, place: str) -> None:
 
 
 @contextlib.contextmanager
-def verified(node: CheckedNode) -> Iterator[str]:
-    """Gives the place from which a worker loads a node's model, once it is known to be the pinned one.
+def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
+    """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
-    A pinned file of another place is fetched once, so that what was compared is what is loaded.
+    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded.
+
+    Args:
+        node: The node.
+        folders: Whether a model of this kind may be a folder.
 
     Raises:
         InvalidEnsemble: The file is not the pinned one.
+        EnsembleError: It cannot be fetched.
     """
-    place, pin = str(node.uri), node.spec.options.get("sha256")
-    path = local_path(place)
-    if pin is None:
-        yield place
-    elif path is not None:
-        _compare(node, sha256_of(path))
-        yield path
-    else:
-        with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
-            copy = os.path.join(folder, os.path.basename(place) or "model")
-            _compare(node, _fetch(place, copy))
-            yield copy
-
-
-def _fetch(place: str, copy: str) -> str:
-    from apache_beam.io.filesystems import FileSystems
-
-    with FileSystems.open(place) as source, open(copy, "wb") as target:
-        shutil.copyfileobj(source, target, 1 << 20)
-    return sha256_of(copy)
+    path = local_path(str(node.uri))
+    with (
+        contextlib.nullcontext(path) if path is not None else fetched(str(node.uri), folders=folders) as copy
+    ):
+        if node.spec.options.get("sha256") is not None:
+            _compare(node, sha256_of(copy))
+        yield copy
 
 
 def _compare(node: CheckedNode, found: str) -> None:

@@ -16,18 +16,18 @@ from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values, cast, join
 from beam_ensembles.handlers.config import (
-    CONFIG,
+    CALLS,
     HONOURED,
-    INFERENCE_ARGS,
     LABELS,
     REFUSED,
     Accepted,
+    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature, read_signature
 from beam_ensembles.handlers.onnx_signature import check_signature
-from beam_ensembles.handlers.results import to_column
+from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.types import NUMPY_DTYPES, Type
 
 SESSION_OPTIONS: Final = (
@@ -69,12 +69,13 @@ class OnnxKind:
     summary = "Runs an ONNX graph; its own signature gives the types."
     extra: str | None = "onnx"
     modules: tuple[str, ...] = ("onnx", "onnxruntime")
-    options: tuple[Option, ...] = (URI, SHA256, LABELS, CONFIG, INFERENCE_ARGS)
+    options: tuple[Option, ...] = (URI, SHA256, LABELS, *CALLS)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
         place = check_file(node)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        check_calls(node)
         check_labels(node)
         path = None if place is None else local_path(place)
         signature = None
@@ -105,6 +106,7 @@ class OnnxKind:
             _extra_feeds(node, signature),
             read=lambda columns: (names, feed(columns)),
             write=functools.partial(_columns, node, ports),
+            per_row=member.is_per_row(node),
         )
 
 
@@ -115,7 +117,7 @@ def _call(session: Any, batch: list[Any], inference_args: Mapping[str, Any] | No
 
 
 def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, Any], rows: int) -> Columns:
-    return {name: to_column(answer[ports[name]], type_, rows, name) for name, type_ in node.outputs.items()}
+    return to_columns(node, {name: answer[ports[name]] for name in node.outputs}, rows)
 
 
 def _compare(node: CheckedNode, signature: Signature) -> None:

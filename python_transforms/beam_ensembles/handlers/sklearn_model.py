@@ -12,9 +12,9 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, O
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import list_argument, matrix, numeric_width
-from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, LABELS, REFUSED, check_config
+from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.results import to_column
+from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.types import DOUBLE, Array, Type, row_shape
 
 METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
@@ -42,8 +42,7 @@ class SklearnKind:
             "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
         ),
         LABELS,
-        CONFIG,
-        INFERENCE_ARGS,
+        *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
@@ -53,6 +52,7 @@ class SklearnKind:
             check_trust(node, place)
             _check_format(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
+        check_calls(node)
         check_labels(node)
         _check_one_argument(node)
         list_argument(node)
@@ -82,6 +82,7 @@ class SklearnKind:
             member.inference_args(node),
             read=lambda columns: matrix(columns, node.spec.columns),
             write=functools.partial(_columns, node),
+            per_row=member.is_per_row(node),
         )
 
 
@@ -91,7 +92,7 @@ def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str
 
 
 def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    return {name: to_column(answer, type_, rows, name) for name, type_ in node.outputs.items()}
+    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
 
 
 def _method(node: NodeView) -> str:

@@ -17,9 +17,9 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, O
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values, list_argument, matrix, numeric_width
-from beam_ensembles.handlers.config import CONFIG, HONOURED, INFERENCE_ARGS, LABELS, REFUSED, check_config
+from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.results import to_column
+from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
 from beam_ensembles.types import FLOAT, INT64, NUMPY_DTYPES, Array, Type
 
@@ -49,14 +49,14 @@ class XgboostKind:
         Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
         Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
         LABELS,
-        CONFIG,
-        INFERENCE_ARGS,
+        *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
+        check_calls(node)
         check_labels(node)
         _check_one_argument(node)
         _check_method(node)
@@ -89,6 +89,7 @@ class XgboostKind:
             member.inference_args(node),
             read=lambda columns: matrix(columns, node.spec.columns),
             write=functools.partial(_columns, node),
+            per_row=member.is_per_row(node),
         )
 
 
@@ -135,7 +136,7 @@ def _is_linear(booster: Any) -> bool:
 
 
 def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    return {name: to_column(answer, type_, rows, name) for name, type_ in node.outputs.items()}
+    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
 
 
 def _method(node: NodeView) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.metrics import NodeMeter
-
-_LONGEST_MESSAGE = 2_000
 
 
 def run_nodes(
@@ -40,37 +38,44 @@ def _run_node(node: CheckedNode, member: Member, meter: NodeMeter, batch: Column
     columns = {name: batch.columns[name] for name in node.inputs}
     rows = len(batch)
     start = time.perf_counter_ns()
-    outputs, faults = run_split(member, columns, rows)
+    outputs, faults = run_split(member, columns, rows, batch_limit(node))
     meter.ran(rows, columns, time.perf_counter_ns() - start, len(faults))
     batch.drop(node.spec.name, faults)
     batch.columns.update(outputs)
 
 
-def run_split(member: Member, columns: Columns, count: int) -> tuple[Columns, dict[int, NodeError]]:
+def run_split(
+    member: Member, columns: Columns, count: int, limit: int | None = None
+) -> tuple[Columns, dict[int, NodeError]]:
     """Calls a member with all rows, and where that fails with halves of them, until the bad rows stand alone.
 
-    ``k`` bad rows of ``n`` cost at most about ``2 k log2(n)`` calls more.
+    ``k`` bad rows of ``n`` cost at most about ``2 k log2(n)`` calls more. Where the member says that no row is to blame
+    (``BatchFailed``), the rows that have no answer yet all fail with that, and it is not called again.
 
     Args:
         member: The loaded node.
         columns: What it reads, ``count`` leading items each.
         count: How many rows there are.
+        limit: The most rows that one call may get.
 
     Returns:
         The columns of the rows that went well, in order, and the error of each row that did not, by its position.
     """
     parts: list[Columns] = []
     faults: dict[int, NodeError] = {}
-    waiting = [(0, count)]
+    size = max(1, min(limit or count, count))
+    waiting = [(start, min(start + size, count)) for start in reversed(range(0, count, size))]
     while waiting:
         start, end = waiting.pop()
         try:
             whole = start == 0 and end == count
             part = columns if whole else {name: values[start:end] for name, values in columns.items()}
             parts.append(member(part))
+        except BatchFailed as error:
+            return _joined(parts), faults | dict.fromkeys(range(start, count), error)
         except Exception as error:
             if end - start == 1:
-                faults[start] = _as_node_error(error)
+                faults[start] = NodeError.of(error)
             else:
                 middle = (start + end) // 2
                 waiting += [(middle, end), (start, middle)]
@@ -81,13 +86,3 @@ def _joined(parts: Sequence[Columns]) -> Columns:
     if len(parts) <= 1:
         return parts[0] if parts else {}
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _as_node_error(error: Exception) -> NodeError:
-    if isinstance(error, NodeError):
-        return error
-    text = " ".join(str(error).split())[:_LONGEST_MESSAGE]
-    stack = "".join(traceback.format_exception(error))
-    return NodeError(
-        "model_error", f"{type(error).__name__}: {text}" if text else type(error).__name__, stack=stack
-    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import FileProblem, Files
+from beam_ensembles.graph.files import ANYTHING, FileProblem, Files
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.spec.load import read_text
 
@@ -35,5 +35,5 @@ def graph_of_file(
         Files(trusted=(folder,)).check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
-    files = Files(folder, (folder,) if trust is None else tuple(trust))
+    files = Files(folder, (folder,) if trust is None else tuple(trust), code=ANYTHING, hosts=ANYTHING)
     return check_text(read_text(path), KINDS, files, parameters=parameters)

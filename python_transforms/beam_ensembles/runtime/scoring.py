@@ -17,6 +17,7 @@ from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Kinds, Member
+from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_nodes
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.types import Type
@@ -71,7 +72,7 @@ class LoadedStage:
         for node in code.nodes:
             meter = NodeMeter(code.ensemble, node.spec.name)
             before, start = _peak_memory(), time.monotonic()
-            self._members[node.spec.name] = kinds[node.spec.kind, node.spec.target].load(node)
+            self._members[node.spec.name] = load_member(kinds[node.spec.kind, node.spec.target], node)
             meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
             self._meters[node.spec.name] = meter
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows

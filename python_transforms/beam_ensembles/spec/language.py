@@ -15,7 +15,10 @@ COMMON_KEYS: Final = (
     "when", "enabled", "on_error", "timeout", "retries", "isolate", "batch", "device", "resources", "stage",
     "shadow_of", "quorum", "samples", "per_row",
 )  # fmt: skip
-"""The keys that every node of the language may have; this version builds none of them."""
+"""The keys that every node of the language may have."""
+
+BUILT_KEYS: Final = ("batch", "device", "per_row", "retries", "samples", "timeout")
+"""Those of them that this version builds; each kind of node says which of them it takes."""
 
 EXPRESSION_KEYS: Final = ("when", "select", "cases")
 """The keys of a node that hold expressions: they read columns by name; no parameter is filled in there."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import nearest
-from beam_ensembles.spec.language import COMMON_KEYS, OUTPUT_KEYS, TARGETS
+from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.places import below
 
-_OWN_KEYS: Final = (*KINDS, *COMMON_KEYS, "inputs", "outputs")
+_NOT_BUILT: Final = tuple(key for key in COMMON_KEYS if key not in BUILT_KEYS)
+_OWN_KEYS: Final = (*KINDS, *_NOT_BUILT, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S+")
 
 
@@ -34,7 +35,7 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         return None
     given = {key: item for key, item in found.items() if item is not None}
     kind, target = _kind(given, path, mistakes)
-    for key in COMMON_KEYS:
+    for key in _NOT_BUILT:
         if key in given:
             mistakes.add(below(path, key), "not_built", f"'{key}' is not built in this version; leave it out")
     return NodeSpec(

@@ -11,9 +11,8 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.batch_coder import register_batch_types
-from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
+from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.scoring import BatchResult, StageCode
 from beam_ensembles.runtime.stage_handler import StageModelHandler
 from beam_ensembles.transforms.binding import Binding, CallOptions, bind
@@ -58,10 +57,8 @@ class _RunStage(beam.PTransform[Any, Any]):
     def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         name, outputs = self._graph.spec.name, self._binding.outputs
         code = StageCode(name, self._stage.nodes, self._binding.inputs, self._graph.outputs, outputs.form)
-        limits = [limit for node in self._stage.nodes if (limit := batch_limit(node)) is not None]
-        size = min([DEFAULT_BATCH_SIZE, *limits])
         in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
-        batch = BatchGlobally(size) if in_global_window else BatchPerWindow(size)
+        batch = BatchGlobally() if in_global_window else BatchPerWindow()
         register_batch_types()
         batches = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
         results = batches | "RunInference" >> base.RunInference(StageModelHandler(code))

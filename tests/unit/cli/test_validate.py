@@ -36,7 +36,7 @@ def test_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == [
         f"not valid {path}: 2 problems",
         "  [not_built] nodes.network.when: 'when' is not built in this version; leave it out",
-        "  [not_built] nodes.network.timeout: 'timeout' is not built in this version; leave it out",
+        "  [not_built] nodes.network.stage: 'stage' is not built in this version; leave it out",
     ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import subprocess
 
 import pytest
 
-from beam_ensembles.graph.files import FileProblem, Files, local_path, sha256_of
+from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files, local_path, sha256_of
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
     assert problem_of(files, "models/a.joblib")[1].endswith(f"(nor the folder '{tmp_path}/models')")
     assert problem_of(files, ".")[0] == "unreadable_file"
     assert problem_of(files, "*.joblib")[0] == "not_built"
-    assert problem_of(files, "https://example.org/a.onnx")[0] == "unreadable_file"
+    assert problem_of(files, "https://example.org/a.onnx")[0] == "untrusted_host"
     assert problem_of(Files(), "a.onnx")[0] == "relative_uri_without_base"
     remote = Files(str(tmp_path), shared=False)
     assert problem_of(remote, "forest.joblib")[0] == "local_uri_on_remote_worker"
@@ -102,3 +103,59 @@ def test_a_digest(tmp_path: pathlib.Path) -> None:
 )
 def test_local(uri: str, path: str | None) -> None:
     assert local_path(uri) == path
+
+
+@pytest.mark.parametrize(
+    ("hosts", "url", "allowed"),
+    [
+        (("models.example.com",), "https://models.example.com/a.onnx", True),
+        (("models.example.com",), "https://models.example.com:8443/a.onnx", True),
+        (("models.example.com",), "http://models.example.com/a.onnx", False),
+        (("http://models.example.com:80",), "http://models.example.com:80/a.onnx", True),
+        (("http://models.example.com:80",), "http://models.example.com:81/a.onnx", False),
+        (("*.example.com",), "https://models.example.com/a.onnx", True),
+        (("*.example.com",), "https://example.com.evil.org/a.onnx", False),
+        (("good.org",), "https://good.org@evil.org/a.onnx", False),
+        (("*",), "http://anywhere/a.onnx", True),
+        ((), "grpc://triton:8001/dense", False),
+        (("triton",), "grpc://triton:8001/dense", True),
+    ],
+)
+def test_hosts(hosts: tuple[str, ...], url: str, allowed: bool) -> None:
+    files = Files(hosts=hosts)
+    if allowed:
+        files.check_host(url)
+        return
+    with pytest.raises(FileProblem) as caught:
+        files.check_host(url)
+    assert caught.value.code == "untrusted_host"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("torchvision.models.detection.maskrcnn_resnet50_fpn", None),
+        ("our_team.models.Net", None),
+        ("our_teams.Net", "untrusted_code"),
+        ("os.system", "untrusted_code"),
+        ("Net", "bad_name"),
+        ("our_team.models.Net()", "bad_name"),
+    ],
+)
+def test_code(name: str, code: str | None) -> None:
+    files = Files(code=(*LIBRARY_CODE, "our_team.*"))
+    if code is None:
+        files.check_code(name)
+        return
+    with pytest.raises(FileProblem) as caught:
+        files.check_code(name)
+    assert caught.value.code == code
+
+
+def test_the_digest_of_a_folder_is_what_the_shell_says(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x y").write_bytes(b"1")
+    (tmp_path / "a.txt").write_bytes(b"2")
+    command = r"find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum"
+    shell = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sha256_of(str(tmp_path)) == shell.stdout.split()[0]

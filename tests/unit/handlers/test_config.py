@@ -41,8 +41,8 @@ def test_the_tables_are_beams_own_arguments(
     [
         ({"min_batch_size": 4}, ("unsupported_option", "config.min_batch_size")),
         ({"max_batch_duration_secs": 1}, ("unsupported_option", "config.max_batch_duration_secs")),
-        ({"large_model": True}, ("unsupported_option", "config.large_model")),
-        ({"model_copies": 2}, ("unsupported_option", "config.model_copies")),
+        ({"large_model": "yes"}, ("bad_value", "config.large_model")),
+        ({"model_copies": 0}, ("bad_value", "config.model_copies")),
         ({"inference_fn": "f"}, ("unsupported_option", "config.inference_fn")),
         ({"max_batchsize": 2}, ("unknown_option", "config.max_batchsize")),
         ({"max_batch_size": 0}, ("bad_value", "config.max_batch_size")),

@@ -35,6 +35,14 @@ def test_numbers_get_the_declared_type(answer: Any, type_: str, wanted: Any) -> 
         (np.array([b"a", b"\x00b"], dtype=object), "bytes", [b"a", b"\x00b"]),
         (np.array([[1, 2], [3, 4]]), "array<int64>", [[1, 2], [3, 4]]),
         (np.array([["a", "b"], ["c", "d"]]), "array<string>", [["a", "b"], ["c", "d"]]),
+        ([np.array([1, 2]), np.array([], int)], "array<int64>", [[1, 2], []]),
+        ([np.ones((1, 2)), np.ones((0, 2))], "array<array<float>[2]>", [[[1.0, 1.0]], []]),
+        (
+            [{"a": np.int64(1), "b": "x"}, {"a": 2, "b": None}],
+            "row<a: int64, b: string?>",
+            [{"a": 1, "b": "x"}, {"a": 2, "b": None}],
+        ),
+        ([{"x": 1}, {}], "map<string, double>", [{"x": 1.0}, {}]),
     ],
 )
 def test_everything_else_is_objects(answer: Any, type_: str, wanted: list[Any]) -> None:
@@ -59,7 +67,10 @@ def test_everything_else_is_objects(answer: Any, type_: str, wanted: list[Any]) 
         (np.array([1, 1 << 40]), "int32", "bad_output"),
         (np.array([1.0, 1e300]), "float", "bad_output"),
         (np.array([1, 2]), "array<int64>", "bad_output"),
-        ([[1, 2], [3]], "array<int64>", "bad_output"),
+        ([[1, 2], [3.5]], "array<int64>", "bad_output"),
+        ([[1, 2], 3], "array<int64>", "bad_output"),
+        ([{"a": 1}, {}], "row<a: int64>", "bad_output"),
+        ([[1, 2]], "array<int64>", "misaligned"),
     ],
 )
 def test_an_answer_that_is_not_as_declared_is_an_error(answer: Any, type_: str, code: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.runtime.executor import run_split
 
@@ -67,6 +67,36 @@ def test_a_members_own_error_keeps_its_code() -> None:
 
     _, faults = run_split(refuse, {"x": np.zeros(2)}, 2)
     assert [error.code for error in faults.values()] == ["misaligned", "misaligned"]
+
+
+def test_a_batch_that_failed_for_no_rows_sake_is_not_split() -> None:
+    calls = []
+
+    def unreachable(columns: Columns) -> Columns:
+        calls.append(len(columns["x"]))
+        raise BatchFailed("server_unreachable", "nobody answers")
+
+    outputs, faults = run_split(unreachable, {"x": np.zeros(10_000)}, 10_000)
+    assert calls == [10_000]
+    assert (outputs, sorted(faults)) == ({}, list(range(10_000)))
+    assert {error.code for error in faults.values()} == {"server_unreachable"}
+
+
+def test_what_was_answered_before_the_batch_failed_is_kept() -> None:
+    calls = []
+
+    def dies_later(columns: Columns) -> Columns:
+        calls.append(columns["x"].tolist())
+        if len(calls) > 4:
+            raise BatchFailed("server_unreachable", "nobody answers")
+        if 1 in columns["x"]:
+            raise ValueError
+        return {"y": columns["x"]}
+
+    outputs, faults = run_split(dies_later, {"x": np.arange(8)}, 8)
+    assert calls == [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3], [0, 1], [0], [1]]
+    assert outputs["y"].tolist() == [0]
+    assert list(faults) == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_an_interrupt_is_nobodys_fault() -> None:

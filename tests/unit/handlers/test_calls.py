@@ -1,0 +1,112 @@
+"""How a node's model is called: several answers a row, once a row, in several calls, in processes of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.member import BeamMember
+from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.sharing import load_member
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.spec.model import Inputs, NodeSpec
+from beam_ensembles.types import parse_type
+from tests.support.nodes import check_node
+
+PAIR = {"x": "array<float>[2]"}
+DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y": None}}
+
+
+def node(outputs: dict[str, str], **options: object) -> CheckedNode:
+    spec = NodeSpec("n", "model", "python", Inputs(("x",)), (), options)
+    return CheckedNode(spec, {}, {name: parse_type(type_) for name, type_ in outputs.items()})
+
+
+def test_samples_are_put_together_row_by_row() -> None:
+    several = node({"y": "array<float>", "z": "array<string>", "w": "array<float>[3]"}, samples=3)
+    texts = [f"{row}{sample}" for row in "ab" for sample in "123"]
+    columns = to_columns(several, {"y": np.arange(6.0), "z": texts, "w": np.arange(6)}, 2)
+    assert columns["y"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert columns["z"].tolist() == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
+    assert columns["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("count", [2, 5, 7])
+def test_another_number_of_samples_is_misaligned(count: int) -> None:
+    with pytest.raises(NodeError, match=f"gave {count} items for 2 rows") as caught:
+        to_columns(node({"y": "array<float>"}, samples=3), {"y": np.zeros(count)}, 2)
+    assert caught.value.code == "misaligned"
+
+
+@pytest.mark.parametrize(
+    ("answer", "type_", "wanted"),
+    [
+        (np.array([[1, 2, 3]]), "array<float>", [1, 2, 3]),
+        (np.array([1, 2, 3]), "array<float>", [1, 2, 3]),
+        (np.array([[1], [2], [3]]), "array<float>", [1, 2, 3]),
+        (np.array([[5]]), "double", 5.0),
+        (np.array([[1, 2]]), "array<double>[2]", [1.0, 2.0]),
+        (["a", "b"], "array<string>", ["a", "b"]),
+    ],
+)
+def test_what_one_call_gives_belongs_to_its_row(answer: object, type_: str, wanted: object) -> None:
+    assert to_columns(node({"y": type_}, per_row=True), {"y": answer}, 1)["y"].tolist() == [wanted]
+
+
+class Handler:
+    """Stands in for Beam's: gives what it was called with."""
+
+    class Result:
+        def __init__(self, inference: object) -> None:
+            self.inference = inference
+
+    def run_inference(self, batch: list[object], model: object, inference_args: object) -> list[object]:
+        return [self.Result(one) for one in batch]
+
+
+def test_the_rows_lists_are_the_batch_of_its_call() -> None:
+    per_row = node({"n": "int64", "first": "string"}, per_row=True)
+    seen: list[tuple[object, ...]] = []
+
+    def write(answer: Columns, rows: int) -> Columns:
+        seen.append(tuple(values.shape for values in answer.values()))
+        return to_columns(per_row, {"n": len(answer["tokens"]), "first": answer["texts"][0]}, rows)
+
+    member = BeamMember(Handler(), None, {}, read=lambda columns: columns, write=write, per_row=True)
+    tokens = np.fromiter(([[1, 2], [3, 4], [5, 6]], [[7]]), dtype=object, count=2)
+    texts = np.fromiter((["a", "b"], ["c"]), dtype=object, count=2)
+    answer = member({"tokens": tokens, "texts": texts, "image": np.zeros((2, 3, 4))})
+    assert seen == [((3, 2), (2,), (1, 3, 4)), ((1, 1), (1,), (1, 3, 4))]
+    assert answer["n"].tolist() == [3, 1]
+    assert answer["first"].tolist() == ["a", "c"]
+
+
+def test_copies_run_in_processes_of_their_own(
+    onnx_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    checked = check_node(onnx_models, PAIR, DOUBLE | {"config": {"large_model": True, "model_copies": 2}})
+    member = load_member(KINDS["model", "onnx"], checked)
+    for value in (1, 2, 3):
+        assert member({"x": np.full((1, 2), value, np.float32)})["y"].tolist() == [[2 * value, 2 * value]]
+    assert len(list(Path(tmp_path, f"beam-ensembles-{os.getuid()}").glob("*.address"))) == 2
+    again = load_member(KINDS["model", "onnx"], checked)
+    assert again({"x": np.ones((1, 2), np.float32)})["y"].tolist() == [[2, 2]]
+    assert len(list(Path(tmp_path, f"beam-ensembles-{os.getuid()}").glob("*.address"))) == 2
+    with pytest.raises(NodeError) as caught:
+        member({"x": np.ones((1, 3), np.float32)})
+    assert caught.value.code == "model_error"
+
+
+def test_a_copy_that_cannot_be_loaded_says_why(
+    onnx_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    wrong = DOUBLE | {"config": {"model_copies": 1, "providers": ["NoSuchProvider"]}}
+    with pytest.raises(EnsembleError, match=r"onnxruntime has no provider 'NoSuchProvider'"):
+        load_member(KINDS["model", "onnx"], check_node(onnx_models, PAIR, wrong))
