@@ -68,7 +68,7 @@ class Service:
         self.port = _listen(self._server, settings.host, settings.port)
         workers = workers_of(settings, self.port)
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(
-            EnsembleExpansionServicer(workers, settings.trust), self._server
+            EnsembleExpansionServicer(workers, settings.files), self._server
         )
         beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(NoArtifacts(), self._server)
         names = [_EXPANSION, _ARTIFACTS]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
-from collections.abc import Sequence
 from typing import Final
 
 import grpc
 from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc, schema_pb2
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph.files import Files
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.transforms.config import OUTPUT
 from beam_ensembles_service.compatibility import adapt, restore
@@ -21,6 +22,7 @@ from beam_ensembles_service.expansion import expand
 from beam_ensembles_service.policy import check_request
 
 _LOGGER: Final = logging.getLogger(__name__)
+_ONLY_WHAT_IS_SAFE: Final = Files()
 
 
 class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServicer):
@@ -28,12 +30,12 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
 
     Args:
         workers: Where expanded transforms run.
-        trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
+        files: What an ensemble may use of this and other machines.
     """
 
-    def __init__(self, workers: Workers, trust: Sequence[str] = ()) -> None:
+    def __init__(self, workers: Workers, files: Files = _ONLY_WHAT_IS_SAFE) -> None:
         self._workers = workers
-        self._trust = tuple(trust)
+        self._files = dataclasses.replace(files, shared=workers.shared_files)
 
     def Expand(
         self, request: beam_expansion_api_pb2.ExpansionRequest, context: grpc.ServicerContext | None = None
@@ -64,7 +66,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         self, request: beam_expansion_api_pb2.ExpansionRequest
     ) -> beam_expansion_api_pb2.ExpansionResponse:
         config = RunEnsembleConfig.from_mapping(decode_configuration(check_request(request)))
-        transform = RunEnsembleFromConfig(config, trust=self._trust, shared_files=self._workers.shared_files)
+        transform = RunEnsembleFromConfig(config, self._files)
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._workers.environment)
         restore(adapted, response, _expected_schemas(config))

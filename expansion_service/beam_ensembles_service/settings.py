@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import os
 from typing import Final
+
+from beam_ensembles.graph.files import LIBRARY_CODE, Files
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
@@ -53,6 +56,8 @@ class Settings:
         environment_config: The container image, address or command of those workers.
         shared_files: Whether those workers see this machine's files.
         trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
+        allow_code: Patterns of the importable names that an ensemble may use, beside those of known libraries.
+        allow_host: Hosts that workers may read models from and call.
         stop_with_stdin: Whether the service ends when its standard input does.
         log_level: One of ``LOG_LEVELS``.
         ignored: Flags of Beam's starters that were given.
@@ -65,6 +70,8 @@ class Settings:
     environment_config: str = ""
     shared_files: bool = False
     trust: tuple[str, ...] = ()
+    allow_code: tuple[str, ...] = ()
+    allow_host: tuple[str, ...] = ()
     stop_with_stdin: bool = False
     log_level: str = "info"
     ignored: tuple[str, ...] = ()
@@ -74,6 +81,12 @@ class Settings:
             raise UsageError(f"--port is a number from 0 to 65535, not {self.port}")
         if self.serve_loopback_worker and self.environment_config:
             raise UsageError("--serve-loopback-worker and --environment-config exclude each other")
+
+    @property
+    def files(self) -> Files:
+        """What an ensemble may use of this and other machines."""
+        code = (*LIBRARY_CODE, *self.allow_code)
+        return Files(trusted=self.trust, code=code, hosts=self.allow_host)
 
     @property
     def logging_level(self) -> int:
@@ -100,6 +113,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "elsewhere a node needs the file's sha256 (may be repeated)",
     )
     parser.add_argument(
+        "--allow-code",
+        action="append",
+        default=_of_environment("BEAM_ENSEMBLES_ALLOW_CODE"),
+        metavar="PATTERN",
+        help="let ensembles import these names (my_team.models.*), beside model classes of torch.nn, "
+        "torchvision.models and transformers and Beam's own handlers (may be repeated; "
+        "$BEAM_ENSEMBLES_ALLOW_CODE has more, separated by commas)",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=_of_environment("BEAM_ENSEMBLES_ALLOW_HOST"),
+        metavar="HOST",
+        help="let ensembles read models from this host and call it: models.example.com, *.example.com, or with the "
+        "scheme where it is plain http (may be repeated; $BEAM_ENSEMBLES_ALLOW_HOST likewise)",
+    )
+    parser.add_argument(
         "--stop-with-stdin",
         action="store_true",
         help="end when standard input does: a program that starts the service holds the pipe",
@@ -109,6 +139,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
     _add_flags_of_beam(parser)
+
+
+def _of_environment(variable: str) -> list[str]:
+    """Gives what a service that a client starts is told by the environment."""
+    return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
 
 
 def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
@@ -164,6 +199,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         environment_config=args.environment_config,
         shared_files=args.shared_files,
         trust=tuple(args.trust),
+        allow_code=tuple(args.allow_code),
+        allow_host=tuple(args.allow_host),
         stop_with_stdin=args.stop_with_stdin,
         log_level=args.log_level,
         ignored=tuple(given),

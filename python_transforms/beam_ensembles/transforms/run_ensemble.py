@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -82,19 +83,16 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
 
     Args:
         config: What the caller said.
-        trust: Folders and URI prefixes whose pickles may be loaded without a ``sha256``.
-        shared_files: Whether the workers see this machine's files.
+        files: What the ensemble may use of this and other machines.
 
     Raises:
         InvalidEnsemble: The ensemble is wrong; everything that is wrong is reported at once.
     """
 
-    def __init__(
-        self, config: RunEnsembleConfig, *, trust: Sequence[str] = (), shared_files: bool = True
-    ) -> None:
+    def __init__(self, config: RunEnsembleConfig, files: Files) -> None:
         super().__init__()
         self._errors = config.error_output
-        self._graph = _graph_of(config, tuple(trust), shared_files)
+        self._graph = _graph_of(config, files)
         self._call = CallOptions(
             columns=config.columns or {},
             prefix=config.prefix or "",
@@ -109,9 +107,11 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         return run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
 
 
-def _graph_of(config: RunEnsembleConfig, trust: tuple[str, ...], shared_files: bool) -> EnsembleGraph:
+def _graph_of(config: RunEnsembleConfig, files: Files) -> EnsembleGraph:
     text, base_uri = config.spec, config.base_uri
     if text is None:
-        text, folder = read_uri(config.spec_uri or "", Files(trusted=trust))
+        text, folder = read_uri(config.spec_uri or "", dataclasses.replace(files, shared=True))
         base_uri = base_uri or folder
-    return check_text(text, KINDS, Files(base_uri, trust, shared_files), parameters=config.parameters)
+    return check_text(
+        text, KINDS, dataclasses.replace(files, base_uri=base_uri), parameters=config.parameters
+    )

@@ -12,6 +12,7 @@ import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.pipeline_context import PipelineContext
 
+from beam_ensembles.graph.files import LIBRARY_CODE
 from beam_ensembles_service import launch
 from beam_ensembles_service.environment import WORKER_IMAGE, workers_of
 from beam_ensembles_service.launch import run
@@ -135,3 +136,16 @@ def test_help_does_not_wait_for_beam() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "--serve-loopback-worker" in done.stdout
     assert "fully_qualified" not in done.stdout
+
+
+def test_what_ensembles_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = settings_of(_parse()).files
+    assert (files.trusted, files.hosts) == ((), ())
+    monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_CODE", "our_team.*, other.Net")
+    monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_HOST", "triton")
+    files = settings_of(
+        _parse("--allow-code", "mine.*", "--allow-host=models.example.com", "--trust=/models")
+    ).files
+    assert files.trusted == ("/models",)
+    assert files.code == (*LIBRARY_CODE, "our_team.*", "other.Net", "mine.*")
+    assert files.hosts == ("triton", "models.example.com")
