@@ -11,7 +11,7 @@ import logging
 import os
 from typing import Final
 
-from beam_ensembles.graph.files import LIBRARY_CODE, Files
+from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
@@ -79,6 +79,10 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port is a number from 0 to 65535, not {self.port}")
+        for place in self.trust:
+            path = local_path(place)
+            if path is not None and not os.path.isdir(path):
+                raise UsageError(f"--trust: there is no folder '{path}'")
         if self.serve_loopback_worker and self.environment_config:
             raise UsageError("--serve-loopback-worker and --environment-config exclude each other")
 

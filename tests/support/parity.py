@@ -1,4 +1,4 @@
-"""A one-node ensemble against Beam's bare RunInference with the same framework's handler: equal values, both metered."""
+"""A one-node ensemble against Beam's bare RunInference with the same handler: equal values, both metered."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _run(build: Callable[[beam.Pipeline], Any], found: dict[int, Any]) -> Any:
     """Runs a pipeline of pairs in this process, and collects them."""
     token = _Collected.open(found)
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline) | beam.Map(_Collected(token))  # noqa: B018 - applies the step
+    build(pipeline) | beam.Map(_Collected(token))
     result = pipeline.run()
     result.wait_until_finish()
     return result.metrics()

@@ -81,15 +81,18 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
         extra: The extra of this distribution that installs the framework.
 
     Raises:
-        EnsembleError: The framework is not installed here; the message says how to install it.
+        InvalidEnsemble: ``not_installed``: the framework is not there; the message says how to install it.
     """
     try:
         return beam_compat.import_handlers(module)
     except ImportError as exc:
-        raise EnsembleError(
-            f"{node.spec.path()} needs {extra}, which this worker does not have ({exc}): "
-            f"pip install 'beam-ensembles[{extra}]'"
-        ) from exc
+        raise not_installed(node, extra, exc) from exc
+
+
+def not_installed(node: CheckedNode, extra: str, error: ImportError) -> EnsembleError:
+    """Says that a worker lacks what a node needs, and how it is installed."""
+    text = f"this worker lacks {extra} ({error}); install it with: pip install 'beam-ensembles[{extra}]'"
+    return InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "not_installed", text)])
 
 
 def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False) -> tuple[Any, Any]:
@@ -104,8 +107,8 @@ def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False
         The handler and the model.
 
     Raises:
-        InvalidEnsemble: The file is not the pinned one.
-        EnsembleError: The file cannot be loaded, or the handler refuses the node's ``inference_args``.
+        InvalidEnsemble: The file is not the pinned one, or it cannot be loaded (``load_failed``), or the handler
+            refuses the node's ``inference_args``.
     """
     try:
         with verified(node, folders=folders) as place:
@@ -117,7 +120,8 @@ def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False
         raise
     except Exception as exc:  # a model's file can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.target}"
-        raise EnsembleError(f"{node.spec.path('uri')}: {what}: {type(exc).__name__}: {exc}") from exc
+        text = f"{what}: {type(exc).__name__}: {exc}"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from exc
 
 
 def check_call(node: CheckedNode, function: Any) -> None:

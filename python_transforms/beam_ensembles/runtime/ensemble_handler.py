@@ -39,7 +39,7 @@ class InferenceError(NodeError):
 
 
 class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
-    """Runs an ensemble under Beam's own RunInference: rows in, one ``PredictionResult`` a row out, in order.
+    """Runs an ensemble under Beam's own RunInference: rows or mappings in, one ``PredictionResult`` a row out, in order.
 
     The inference is a ``beam.Row`` of the ensemble's outputs, or an ``InferenceError`` for a row that could not be
     scored. Beam's own batching loses the event time of rows; ``RunEnsemble`` keeps it::
@@ -82,7 +82,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
         self, batch: Sequence[Any], model: LoadedStage, inference_args: Mapping[str, Any] | None = None
     ) -> Iterable[Any]:
         """Scores a batch of rows; gives one result a row, in order."""
-        return _results(self._code, batch, model.score(batch))
+        return _results(self._code, batch, model.score(list(map(_row, batch))))
 
     def get_num_bytes(self, batch: Sequence[Any]) -> int:
         """The nodes count the bytes of their columns; Beam would pickle the batch to count it."""
@@ -91,6 +91,11 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
     def get_metrics_namespace(self) -> str:
         """The ensemble's name; nodes write theirs below it."""
         return self._code.ensemble
+
+
+def _row(element: Any) -> Any:
+    """Gives an element as a row: pipelines that feed RunInference often hold mappings."""
+    return beam.Row(**element) if isinstance(element, Mapping) else element
 
 
 def _results(code: StageCode, batch: Sequence[Any], scored: ScoredColumns) -> Iterator[Any]:

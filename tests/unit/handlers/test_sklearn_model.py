@@ -188,7 +188,7 @@ def test_a_file_that_was_changed_after_the_check_is_not_loaded(sklearn_models: P
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "logistic.joblib").write_text("no model")
     with pytest.raises(
-        EnsembleError, match=r"^nodes\.node\.uri: cannot load '.*logistic\.joblib' as sklearn: "
+        EnsembleError, match=r"\[load_failed\] nodes\.node\.uri: cannot load '.*logistic\.joblib' as sklearn: "
     ):
         load_node(tmp_path, FOUR, PROBA)
 

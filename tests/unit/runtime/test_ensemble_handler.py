@@ -47,3 +47,11 @@ def test_a_batch_of_bad_rows_only(iris: Path) -> None:
     handler = EnsembleModelHandler(iris)
     results = list(handler.run_inference([ROWS[1]] * 2, handler.load_model()))
     assert [_answer(result) for result in results] == ["null_value", "null_value"]
+
+
+def test_mappings_are_rows_too(iris: Path) -> None:
+    handler = EnsembleModelHandler(iris)
+    flower = {"a": 5.1, "b": 3.5, "c": 1.4, "d": 0.2}
+    first, second = handler.run_inference([flower, beam.Row(**flower)], handler.load_model())
+    assert first.inference == second.inference
+    assert first.example is flower

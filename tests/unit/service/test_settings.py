@@ -144,8 +144,14 @@ def test_what_ensembles_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_CODE", "our_team.*, other.Net")
     monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_HOST", "triton")
     files = settings_of(
-        _parse("--allow-code", "mine.*", "--allow-host=models.example.com", "--trust=/models")
+        _parse("--allow-code", "mine.*", "--allow-host=models.example.com", "--trust=/")
     ).files
-    assert files.trusted == ("/models",)
+    assert files.trusted == ("/",)
     assert files.code == (*LIBRARY_CODE, "our_team.*", "other.Net", "mine.*")
     assert files.hosts == ("triton", "models.example.com")
+
+
+def test_a_trusted_folder_must_be_there() -> None:
+    with pytest.raises(UsageError, match="there is no folder '/no/such/models'"):
+        settings_of(_parse("--trust", "/no/such/models"))
+    assert settings_of(_parse("--trust", "gs://bucket/models")).trust == ("gs://bucket/models",)
