@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape, width_of
+from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
 _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
@@ -155,14 +155,41 @@ def _shown(value: Any) -> str:
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
-def to_values(column: np.ndarray, type_: Type) -> list[Any]:
-    """Gives the values of a column as rows hold them: Python scalars, and flat lists for tensors."""
+def to_values(
+    column: np.ndarray, type_: Type, row: Callable[[dict[str, Any]], Any] | None = None
+) -> list[Any]:
+    """Gives the values of a column as rows hold them: Python scalars, and flat lists for tensors.
+
+    Args:
+        column: The column; a value of a row type is a ``dict`` there.
+        type_: Its type.
+        row: Makes what the rows hold of such a ``dict``; None leaves it as it is.
+    """
+    if row is not None and _has_rows(type_):
+        return [_with_rows(value, type_, row) for value in column]
     if column.dtype != object:
         flat = column if column.ndim <= 2 else column.reshape(len(column), -1)
         return list(flat.tolist())
     if isinstance(type_, Array):
         return [_plain(value) for value in column]
     return list(column.tolist())
+
+
+def _has_rows(type_: Type) -> bool:
+    if isinstance(type_, Array):
+        return _has_rows(type_.element)
+    return isinstance(type_, Row) or (isinstance(type_, Map) and _has_rows(type_.value))
+
+
+def _with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> Any:
+    if value is None or not _has_rows(type_):
+        return _plain(value)
+    if isinstance(type_, Array):
+        return [_with_rows(item, type_.element, row) for item in value]
+    if isinstance(type_, Map):
+        return {key: _with_rows(item, type_.value, row) for key, item in value.items()}
+    fields = type_.fields if isinstance(type_, Row) else ()
+    return row({name: _with_rows(value[name], of, row) for name, of in fields})
 
 
 def _plain(value: Any) -> Any:

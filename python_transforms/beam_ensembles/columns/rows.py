@@ -33,6 +33,9 @@ class RowForm(Protocol):
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
         """Gives the element of the error output; ``details`` are ensemble, node, code, msg, stack."""
 
+    def row(self, fields: dict[str, Any]) -> Any:
+        """Gives a row that is the value of a field, in the order of its type."""
+
 
 @dataclasses.dataclass(frozen=True)
 class TupleRows:
@@ -61,6 +64,9 @@ class TupleRows:
 
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
         return row_class(ERROR_FIELDS)._make((row_class(self.fields)._make(element), *details))
+
+    def row(self, fields: dict[str, Any]) -> Any:
+        return row_class(tuple(fields))._make(fields.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +102,9 @@ class ObjectRows:
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
         return _row(dict(zip(ERROR_FIELDS, (element, *details), strict=True)))
 
+    def row(self, fields: dict[str, Any]) -> Any:
+        return _row(fields)
+
 
 @dataclasses.dataclass(frozen=True)
 class KeyedRows:
@@ -113,6 +122,9 @@ class KeyedRows:
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
         key, row = element
         return key, self.rows.failed(row, details)
+
+    def row(self, fields: dict[str, Any]) -> Any:
+        return self.rows.row(fields)
 
 
 def _across(columns: Sequence[Sequence[Any]], count: int) -> Iterator[tuple[Any, ...]]:

@@ -83,7 +83,10 @@ class LoadedStage:
         batch = read_columns(code, elements)
         run_nodes(code.nodes, self._members, self._meters, batch)
         alive = len(batch) > 0
-        added = tuple(to_values(batch.columns[name], type_) if alive else [] for name, type_ in code.outputs)
+        row = code.form.row
+        added = tuple(
+            to_values(batch.columns[name], type_, row) if alive else [] for name, type_ in code.outputs
+        )
         return ScoredColumns(
             batch.rows, added, tuple(sorted(batch.failures, key=lambda failure: failure.index))
         )

@@ -125,3 +125,7 @@ class ChunkRows:
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> dict[str, Any]:
         """Gives what is written about a failed row; the stack of the model's code is left out."""
         return dict(zip(ERROR_FIELDS[:-1], (element, *details[:-1]), strict=True))
+
+    def row(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Gives a row that is the value of a field: files hold it as a mapping."""
+        return fields

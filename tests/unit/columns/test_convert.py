@@ -99,6 +99,15 @@ def test_lists_of_arrays_come_back_as_lists() -> None:
     assert to_values(column, parse_type("array<double>")) == [[1.0], [1.0, 2.0]]
 
 
+def test_rows_within_a_column_become_what_rows_are() -> None:
+    type_ = parse_type("array<row<a: int64, b: map<string, row<c: double>>?>>")
+    column = np.empty(2, dtype=object)
+    column[:] = [[{"b": {"k": {"c": 1.5}}, "a": 1}, {"a": 2, "b": None}], []]
+    assert to_values(column, type_) == column.tolist()
+    as_rows = to_values(column, type_, lambda fields: tuple(fields.values()))
+    assert as_rows == [[(1, {"k": (1.5,)}), (2, None)], []]
+
+
 @pytest.mark.parametrize(
     ("type_", "bad"), [("float", 1e300), ("double", True), ("int32", True), ("array<float>[1]", [1e300])]
 )
