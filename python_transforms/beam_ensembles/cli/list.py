@@ -50,7 +50,8 @@ def describe(kind: Kind) -> dict[str, Any]:
 
 
 def _is_installed(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
+    package = module.partition(".")[0]  # to find a module within it, Python would import it
+    return importlib.util.find_spec(package) is not None
 
 
 def _option(option: Option) -> dict[str, Any]:
