@@ -30,6 +30,7 @@ IDENTIFIERS: Final = (RUN_ENSEMBLE,)
 """The schema transforms on offer."""
 
 _ROW_CODER: Final[str] = common_urns.coders.ROW.urn
+_BYTES_CODER: Final[str] = common_urns.coders.BYTES.urn
 _WINDOW_FNS: Final = frozenset(
     window.urn
     for window in (
@@ -58,7 +59,7 @@ def check_request(
 
     Raises:
         RequestRefused: The request is for another transform, or its input needs code to be read.
-        InvalidEnsemble: The input is no collection of rows.
+        InvalidEnsemble: The input is no collection of rows, nor of bytes that may hold some.
     """
     payload = _check_transform(request.transform.spec)
     _check_input(request)
@@ -109,8 +110,34 @@ def _check_input(request: beam_expansion_api_pb2.ExpansionRequest) -> None:
             f"the input has windows of the kind '{window_fn}'; "
             "global, fixed, sliding and session windows are accepted"
         )
-    coder = components.coders[collection.coder_id].spec.urn
-    if coder != _ROW_CODER:
+    coder = components.coders[collection.coder_id]
+    if coder.component_coder_ids:
+        raise RequestRefused(
+            "the coder of the input collection has components, which coders of rows have not"
+        )
+    if coder.spec.urn not in (_ROW_CODER, _BYTES_CODER):
+        raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder.spec.urn))])
+
+
+def check_encoding(request: beam_expansion_api_pb2.ExpansionRequest, is_arrow: bool) -> None:
+    """Checks that the input's elements are what the configuration says of them.
+
+    Args:
+        request: A request that ``check_request`` lets through.
+        is_arrow: Whether the configuration says that the elements are bytes that hold Arrow record batches.
+
+    Raises:
+        InvalidEnsemble: They are not.
+    """
+    (input_id,) = request.transform.inputs.values()
+    components = request.components
+    coder = components.coders[components.pcollections[input_id].coder_id].spec.urn
+    if is_arrow and coder != _BYTES_CODER:
+        text = (
+            f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{coder}'"
+        )
+        raise InvalidEnsemble([Problem("encoding", "wrong_config", text)])
+    if not is_arrow and coder != _ROW_CODER:
         raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder))])
 
 

@@ -19,7 +19,7 @@ from beam_ensembles_service.configuration import decode_configuration
 from beam_ensembles_service.discovery import discover
 from beam_ensembles_service.environment import Workers
 from beam_ensembles_service.expansion import expand
-from beam_ensembles_service.policy import check_request
+from beam_ensembles_service.policy import check_encoding, check_request
 
 _LOGGER: Final = logging.getLogger(__name__)
 _ONLY_WHAT_IS_SAFE: Final = Files()
@@ -66,6 +66,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         self, request: beam_expansion_api_pb2.ExpansionRequest
     ) -> beam_expansion_api_pb2.ExpansionResponse:
         config = RunEnsembleConfig.from_mapping(decode_configuration(check_request(request)))
+        check_encoding(request, config.is_arrow)
         transform = RunEnsembleFromConfig(config, self._files)
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._workers.environment)
@@ -75,6 +76,8 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
 
 def _expected_schemas(config: RunEnsembleConfig) -> dict[str, schema_pb2.Schema]:
     """Gives the schemas that the caller decodes outputs with, by tag; the transform has parsed them."""
+    if config.is_arrow:
+        return {}
     given = {OUTPUT: config.output_schema}
     if config.error_output is not None:
         given[config.error_output] = config.errors_schema

@@ -17,6 +17,11 @@ RUN_ENSEMBLE: Final = "beam:schematransform:io.github.beamensembles:run_ensemble
 OUTPUT: Final = "output"
 """Tag of the main output."""
 
+ROWS: Final = "rows"
+ARROW: Final = "arrow"
+ENCODINGS: Final = (ROWS, ARROW)
+"""How rows cross: one element a row, or many rows in one element of bytes, an Arrow IPC stream of one record batch."""
+
 
 def _field(type_: str, description: str) -> Any:
     return dataclasses.field(default=None, metadata={"type": type_, "description": description})
@@ -58,6 +63,14 @@ class RunEnsembleConfig:
         "Fields that travel inside the bytes column __opaque, with the caller's name of their type; models cannot "
         "read them.",
     )
+    encoding: str | None = _field(
+        "string?",
+        "How rows cross: 'rows' (where absent), or 'arrow': the input's elements are bytes, each an Arrow IPC stream "
+        "of one record batch with the fields of input_schema and __event_time, and so are the outputs'.",
+    )
+    input_schema: bytes | None = _field(
+        "bytes?", "With encoding 'arrow': the schema (serialized) of the rows in the record batches."
+    )
     client: str | None = _field("string?", "The client's language and version, such as 'go 0.1.0'.")
 
     @classmethod
@@ -72,7 +85,11 @@ class RunEnsembleConfig:
         found = [problem for problem in problems if problem]
         if not found:
             config = cls(**{name: _frozen(value) for name, value in given.items()})
-            found = [*config._source_problems(), *client_problems(config.client)]
+            found = [
+                *config._source_problems(),
+                *config._encoding_problems(),
+                *client_problems(config.client),
+            ]
         if found:
             raise InvalidEnsemble(found)
         return config
@@ -89,6 +106,20 @@ class RunEnsembleConfig:
                 )
             ]
         return []
+
+    def _encoding_problems(self) -> list[Problem]:
+        if self.encoding is not None and self.encoding not in ENCODINGS:
+            text = f"rows cross as {listed(ENCODINGS)}, not as '{self.encoding}'"
+            return [Problem("encoding", "wrong_config", text + nearest(self.encoding, ENCODINGS))]
+        if self.is_arrow and self.input_schema is None:
+            text = "encoding 'arrow' needs input_schema: bytes do not say which fields the rows in them have"
+            return [Problem("input_schema", "wrong_config", text)]
+        return []
+
+    @property
+    def is_arrow(self) -> bool:
+        """Whether the rows cross in Arrow record batches."""
+        return self.encoding == ARROW
 
     @property
     def error_output(self) -> str | None:

@@ -14,7 +14,7 @@ from apache_beam.portability.api import beam_expansion_api_pb2, beam_runner_api_
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.transforms import RUN_ENSEMBLE
-from beam_ensembles_service.policy import RequestRefused, check_request
+from beam_ensembles_service.policy import RequestRefused, check_encoding, check_request
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, payload_of, schema
 
@@ -72,6 +72,12 @@ def _as_coder_id(request: Request, trap: Path) -> None:
     collection.coder_id = pickler.dumps(Trap(trap)).decode("ascii")
 
 
+def _as_component_of_the_input_coder(request: Request, trap: Path) -> None:
+    _as_coder(request, trap)
+    (collection,) = request.components.pcollections.values()
+    request.components.coders[collection.coder_id].component_coder_ids.append("extra")
+
+
 def _as_output_coder(request: Request, trap: Path) -> None:
     _as_coder(request, trap)
     request.output_coder_requests["output"] = "extra"
@@ -104,6 +110,7 @@ REFUSED = [
     _as_transform,
     _as_fully_qualified_name,
     _as_input_coder,
+    _as_component_of_the_input_coder,
     _as_coder_id,
     _as_window_fn,
     _as_python_source,
@@ -164,6 +171,29 @@ def test_an_input_that_is_not_rows_is_a_problem_of_the_input() -> None:
     (problem,) = error.value.problems
     assert (problem.code, problem.path) == ("input_not_rows", "input")
     assert "beam:coder:kv:v1" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("coder", "is_arrow", "found"),
+    [
+        ("row", False, []),
+        ("bytes", True, []),
+        ("bytes", False, [("input_not_rows", "input")]),
+        ("row", True, [("wrong_config", "encoding")]),
+    ],
+)
+def test_elements_must_be_what_the_configuration_says(
+    coder: str, is_arrow: bool, found: list[tuple[str, str]]
+) -> None:
+    request = like_go(CONFIG, ROWS)
+    request.components.coders["c0@QxXkLm"].spec.urn = f"beam:coder:{coder}:v1"
+    check_request(request)
+    problems = []
+    try:
+        check_encoding(request, is_arrow)
+    except InvalidEnsemble as error:
+        problems = [(problem.code, problem.path) for problem in error.problems]
+    assert problems == found
 
 
 def _without_input(request: Request) -> None:

@@ -31,6 +31,9 @@ def test_what_is_given_is_there_and_the_rest_is_not() -> None:
         ({"spec": "x", "error_handling": {"outputs": "errors"}}, "wrong_type", "error_handling"),
         ({"spec": "x", "error_handling": {"output": "output"}}, "wrong_config", "error_handling.output"),
         ({"spec": "x", "output_schema": "text"}, "wrong_type", "output_schema"),
+        ({"spec": "x", "encoding": "arow"}, "wrong_config", "encoding"),
+        ({"spec": "x", "encoding": "arrow"}, "wrong_config", "input_schema"),
+        ({"spec": "x", "encoding": "arrow", "input_schema": "text"}, "wrong_type", "input_schema"),
         ({}, "wrong_config", "spec"),
         ({"spec": "x", "spec_uri": "y"}, "wrong_config", "spec"),
     ],
@@ -44,6 +47,14 @@ def test_a_wrong_configuration_names_its_field(given: dict[str, Any], code: str,
 def test_an_unknown_option_names_the_nearest() -> None:
     with pytest.raises(InvalidEnsemble, match="did you mean 'parameters'"):
         RunEnsembleConfig.from_mapping({"spec": "x", "paramters": {}})
+
+
+@pytest.mark.parametrize(
+    ("given", "is_arrow"),
+    [({}, False), ({"encoding": "rows"}, False), ({"encoding": "arrow", "input_schema": b""}, True)],
+)
+def test_rows_cross_as_rows_where_nothing_else_is_said(given: dict[str, Any], is_arrow: bool) -> None:
+    assert RunEnsembleConfig.from_mapping({"spec": "x", **given}).is_arrow is is_arrow
 
 
 @pytest.mark.parametrize(
