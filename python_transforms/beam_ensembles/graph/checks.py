@@ -131,7 +131,9 @@ class _Checker:
         outputs = {output.column: self._types.get(output.column) for output in node.outputs}
         if None in inputs.values() or None in outputs.values():
             return None
-        return CheckedNode(node, _known(inputs), _known(outputs), self._place(node), self._spec.name)
+        place = self._place(node)
+        is_trusted = place is not None and self._files.is_trusted(place)
+        return CheckedNode(node, _known(inputs), _known(outputs), place, self._spec.name, is_trusted)
 
     def _place(self, node: NodeSpec) -> str | None:
         uri = node.options.get("uri")

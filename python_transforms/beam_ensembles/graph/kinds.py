@@ -100,6 +100,7 @@ class CheckedNode:
         outputs: Type of each column that it adds.
         uri: Absolute place of its model, or None.
         ensemble: Name of the ensemble.
+        is_trusted: Whether the model lies under a place whose files may hold code.
     """
 
     spec: NodeSpec
@@ -107,6 +108,7 @@ class CheckedNode:
     outputs: Mapping[str, Type]
     uri: str | None = None
     ensemble: str = ""
+    is_trusted: bool = False
 
     @property
     def namespace(self) -> str:
