@@ -121,7 +121,8 @@ def _type(port: Port, declared: Type | None) -> Type | None:
     if shape is None:
         return Array(Scalar(port.element)) if isinstance(declared, Array) and declared.shape is None else None
     if port.element == "string":
-        return Scalar("string") if shape in ((), (1,)) else Array(Scalar("string"))
+        is_one = shape in ((), (1,)) and not isinstance(declared, Array)
+        return Scalar("string") if is_one else Array(Scalar("string"))
     return Array(Scalar(port.element), shape) if shape else Scalar(port.element)
 
 

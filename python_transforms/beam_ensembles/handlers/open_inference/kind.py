@@ -1,0 +1,114 @@
+"""``model: open_inference``: a model on a server, called over gRPC."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from beam_ensembles.errors import Problem
+from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers.config import (
+    CALLS,
+    CONFIG,
+    INFERENCE_ARGS,
+    LABELS,
+    RETRIES,
+    TIMEOUT,
+    check_calls,
+)
+from beam_ensembles.handlers.open_inference.address import FORM, Address, AddressError, parse_address
+from beam_ensembles.handlers.open_inference.failures import CallError, unusable
+from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
+from beam_ensembles.handlers.open_inference.settings import (
+    DEFAULT_RETRIES,
+    DEFAULT_SECONDS,
+    check_settings,
+    seconds_of,
+)
+from beam_ensembles.handlers.open_inference.signature import check_metadata
+from beam_ensembles.types import Type
+
+_MOST_SECONDS_OF_A_CHECK: Final = 5.0
+
+OPTIONS: Final = (
+    Option("uri", "string", f"The model on its server: {FORM}.", required=True),
+    dataclasses.replace(TIMEOUT, default=f"{DEFAULT_SECONDS:.0f}"),
+    dataclasses.replace(
+        RETRIES,
+        description="How often a call that the server did not answer, or had no room for, is made again.",
+        default=str(DEFAULT_RETRIES),
+    ),
+    LABELS,
+    *(option for option in CALLS if option not in (CONFIG, INFERENCE_ARGS)),
+    dataclasses.replace(
+        CONFIG,
+        description="How the server is called: headers, certificates for TLS, compression, throttling.",
+    ),
+    dataclasses.replace(INFERENCE_ARGS, description="Parameters of each request, as the protocol has them."),
+)
+
+
+class OpenInferenceKind:
+    """Calls a model on a server of the Open Inference Protocol v2 through Beam's ``RemoteModelHandler``."""
+
+    kind = "model"
+    name = "open_inference"
+    summary = "Calls a model on Triton, KServe or MLServer over gRPC (Open Inference Protocol v2)."
+    extra: str | None = "open_inference"
+    modules: tuple[str, ...] = ("tritonclient",)
+    options: tuple[Option, ...] = OPTIONS
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Compares the node with what the server says of the model, where it answers soon."""
+        problems: list[Problem] = []
+        noting = dataclasses.replace(node, report=problems.append)
+        address = _address(noting)
+        check_settings(noting, address)
+        check_calls(noting)
+        for problem in problems:
+            node.report(problem)
+        check_labels(node)
+        # Nobody is called, and no certificate is opened, for a file that may not.
+        return check_metadata(node, None if address is None or problems else _asked(node, address))
+
+    def load(self, node: CheckedNode) -> Member:
+        """Opens the channel to the server, which need not answer yet."""
+        from beam_ensembles.handlers.open_inference.member import load_served
+
+        return load_served(node, parse_address(str(node.uri)))
+
+
+def _address(node: NodeView) -> Address | None:
+    uri = node.option("uri")
+    if not isinstance(uri, str):
+        return None
+    try:
+        address = parse_address(uri)
+        node.files.check_host(uri)
+    except AddressError as problem:
+        node.problem("bad_value", "uri", str(problem))
+        return None
+    except FileProblem as problem:
+        node.problem(problem.code, "uri", str(problem))
+        return None
+    return address
+
+
+def _asked(node: NodeView, address: Address) -> Metadata | None:
+    """Asks the server; one that does not answer is no mistake of a file that declares all types."""
+    seconds = min(seconds_of(node.spec.options), _MOST_SECONDS_OF_A_CHECK)
+    try:
+        return ask(address, node.option("config") or {}, seconds)
+    except CallError as error:
+        failure = unusable(address, error)
+        if not error.may_pass:
+            node.problem(failure.code, "uri", failure.message)
+        elif all(output.type is not None for output in node.spec.outputs):
+            node.warning(failure.code, "uri", f"could not be asked what it is like: {failure.message}")
+        else:
+            text = f"could not be asked what it gives, and not every output has a type: {failure.message}"
+            node.problem(failure.code, "uri", text)
+    return None

@@ -1,0 +1,158 @@
+"""A served model as a node: asks the server what the model is like, calls it, and tries again what may pass."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from apache_beam.utils import retry
+
+from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.open_inference.address import Address
+from beam_ensembles.handlers.open_inference.calls import OpenInferenceModelHandler, Request
+from beam_ensembles.handlers.open_inference.failures import CallError, unusable
+from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
+from beam_ensembles.handlers.open_inference.settings import retries_of, seconds_of
+from beam_ensembles.handlers.open_inference.signature import check_metadata
+from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
+from beam_ensembles.handlers.results import to_columns
+
+FIRST_WAIT: Final = 0.25
+"""Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
+
+_LONGEST_WAIT: Final = 30.0
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
+    """Opens the channel to a served model, and compares the node with it where the server answers at once.
+
+    Raises:
+        InvalidEnsemble: The model is not as the node says, tritonclient is not installed here, or a certificate cannot
+            be read.
+    """
+    callers = _Callers(node, address)
+    client = callers.connect()
+    served = _Served(node, address)
+    return member.BeamMember(
+        callers,
+        client,
+        member.inference_args(node),
+        read=served.request,
+        write=served.columns,
+        per_row=member.is_per_row(node),
+    )
+
+
+class _Callers:
+    """A handler of Beam's for each thread, all with one channel; calls are made again while the failure may pass.
+
+    As Beam has it, a thread throttles by what it sees itself: to a throttle that is shared, calls that other threads
+    are still waiting for look like failures.
+    """
+
+    def __init__(self, node: CheckedNode, address: Address) -> None:
+        self._node, self._address = node, address
+        self._handlers = threading.local()
+
+    def connect(self) -> Any:
+        """Makes the client that all threads share."""
+        handler = self._handler()
+        handler.set_environment_vars()
+        try:
+            return handler.load_model()
+        except ImportError as exc:
+            raise member.not_installed(self._node, "open_inference", exc) from exc
+        except OSError as exc:
+            text = f"a certificate cannot be read on this worker: {exc}"
+            raise InvalidEnsemble([Problem(self._node.spec.path("config"), "load_failed", text)]) from exc
+
+    def run_inference(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:
+        """Calls the server, each attempt through Beam's handler; a call that failed for good fails the batch."""
+        try:
+            return _again(self._node, self._handler().run_inference)(batch, model, inference_args)
+        except CallError as error:
+            raise unusable(self._address, error) from error
+
+    def _handler(self) -> OpenInferenceModelHandler:
+        if not hasattr(self._handlers, "own"):
+            node = self._node
+            seconds = seconds_of(node.spec.options)
+            config = member.config(node)
+            self._handlers.own = OpenInferenceModelHandler(self._address, config, seconds, node.namespace)
+        handler: OpenInferenceModelHandler = self._handlers.own
+        return handler
+
+
+class _Served:
+    """What is known of the model; asked for again when it is needed, so that a server may come up after its callers."""
+
+    def __init__(self, node: CheckedNode, address: Address) -> None:
+        self._node, self._address = node, address
+        self._lock = threading.Lock()
+        self._metadata: Metadata | None = None
+        try:
+            self._metadata = self._ask()
+        except CallError as error:
+            _LOGGER.warning("%s does not answer yet: %s", address, error)
+        else:
+            self._compare(self._metadata)
+
+    def request(self, columns: Columns) -> Request:
+        """Makes the request for some rows."""
+        found = self._known()
+        return Request(tensors_of(self._node, columns, found.inputs), names_wanted(self._node, found.outputs))
+
+    def columns(self, answer: Any, rows: int) -> Columns:
+        """Makes the output columns of the server's answer."""
+        if isinstance(answer, NodeError):
+            raise answer
+        return to_columns(self._node, answers_of(self._node, answer), rows)
+
+    def _known(self) -> Metadata:
+        with self._lock:
+            if self._metadata is None:
+                self._metadata = self._ask_again()
+            return self._metadata
+
+    def _ask_again(self) -> Metadata:
+        try:
+            found: Metadata = _again(self._node, self._ask)()
+            self._compare(found)
+        except CallError as error:
+            raise unusable(self._address, error) from error
+        except InvalidEnsemble as error:
+            raise BatchFailed(error.problems[0].code, error.problems[0].message) from error
+        return found
+
+    def _ask(self) -> Metadata:
+        options = self._node.spec.options
+        return ask(self._address, member.config(self._node), seconds_of(options))
+
+    def _compare(self, found: Metadata) -> None:
+        problems: list[Problem] = []
+        check_metadata(NodeView(self._node.spec, self._node.inputs, Files(), problems.append), found)
+        if problems:
+            raise InvalidEnsemble(problems)
+
+
+def _again(node: CheckedNode, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives a function that is called again while its failure may pass, as often as the node says."""
+    decorate = retry.with_exponential_backoff(
+        num_retries=retries_of(node),
+        initial_delay_secs=FIRST_WAIT,
+        max_delay_secs=_LONGEST_WAIT,
+        retry_filter=lambda error: isinstance(error, CallError) and error.may_pass,
+        logger=_log,
+    )
+    tried: Callable[..., Any] = decorate(call)
+    return tried
+
+
+def _log(_: str, seconds: float, call: str, error: str, trace: str) -> None:
+    _LOGGER.warning("trying again in %.1f s: %s", seconds, error.strip())

@@ -1,0 +1,117 @@
+"""What a node of a served model may say in its ``config``, and what holds where it says nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.handlers.config import HONOURED, REFUSED, Accepted, check_config
+from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
+from beam_ensembles.spec.places import below
+
+DEFAULT_SECONDS: Final = 60.0
+DEFAULT_RETRIES: Final = 3
+_MOST_SECONDS: Final = 86_400.0
+THROTTLING: Final = ("throttle_delay_secs", "window_ms", "bucket_ms", "overload_ratio")
+"""The arguments of Beam's ``RemoteModelHandler`` that say when calls are held back."""
+
+_SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie")
+_HEADER: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_PARAMETER: Final = (str, bool, int, float)
+
+
+def _is_above_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and _is_above_zero(value)
+
+
+def _are_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str)
+        and _HEADER.fullmatch(name) is not None
+        and not name.lower().startswith("grpc-")
+        and not name.lower().endswith("-bin")
+        and isinstance(text, str)
+        and text.isprintable()
+        and text.isascii()
+        for name, text in value.items()
+    )
+
+
+_FILE: Final = Accepted(
+    "the absolute path of a file in PEM on the workers", lambda value: isinstance(value, str)
+)
+_HONOURED: Final = {
+    "max_batch_size": HONOURED["max_batch_size"],
+    "env_vars": HONOURED["env_vars"],
+    "headers": Accepted("a mapping of names to texts of ASCII, sent with every call", _are_headers),
+    "compression": Accepted("gzip or deflate", lambda value: value in ("gzip", "deflate")),
+    "throttle_delay_secs": Accepted("a whole number of seconds above 0", _is_whole),
+    "window_ms": Accepted("a whole number of milliseconds above 0", _is_whole),
+    "bucket_ms": Accepted("a whole number of milliseconds above 0", _is_whole),
+    "overload_ratio": Accepted("a number above 0", _is_above_zero),
+    **dict.fromkeys(CERTIFICATES, _FILE),
+}
+_NOTHING_IS_LOADED: Final = "the model is loaded by its server; say there how many copies there are"
+_REFUSED: Final = {
+    **{name: reason for name, reason in REFUSED.items() if name not in ("large_model", "model_copies")},
+    "large_model": _NOTHING_IS_LOADED,
+    "model_copies": _NOTHING_IS_LOADED,
+    "num_retries": "use the node's 'retries'",
+    "retry_filter": "a function cannot be written in a file; only what may pass is tried again",
+    "rate_limiter": "an object cannot be written in a file",
+    "namespace": "metrics are those of the node",
+}
+
+
+def check_settings(node: NodeView, address: Address | None) -> None:
+    """Reports what is wrong with a node's ``config`` and ``inference_args``.
+
+    Args:
+        node: The node.
+        address: Its model, or None where its ``uri`` is wrong.
+    """
+    check_config(node, _HONOURED, _REFUSED)
+    config = node.option("config") or {}
+    for name in config.get("headers") or {} if _are_headers(config.get("headers")) else ():
+        if name.lower() in _SECRET_HEADERS:
+            place = below(below("config", "headers"), name)
+            text = f"'{name}' holds a secret, and would stand in the pipeline's description for all to read"
+            node.problem("bad_value", place, text)
+    for key in CERTIFICATES:
+        if isinstance(config.get(key), str):
+            _check_certificate(node, key, config[key], address)
+    if ("private_key" in config) != ("certificate_chain" in config):
+        text = "'private_key' and 'certificate_chain' go together"
+        node.problem("bad_value", "config", text)
+    for name, value in (node.option("inference_args") or {}).items():
+        if not isinstance(value, _PARAMETER):
+            text = f"'{name}' is {value!r}; a parameter of a request is a text, a number, true or false"
+            node.problem("bad_value", below("inference_args", name), text)
+
+
+def _check_certificate(node: NodeView, key: str, path: str, address: Address | None) -> None:
+    place = below("config", key)
+    if address is not None and not address.is_encrypted:
+        node.problem("bad_value", place, f"'{key}' is for TLS; write grpcs:// in 'uri'")
+    elif not os.path.isabs(path):
+        node.problem("bad_value", place, f"'{key}' is {path!r}; allowed: {_FILE.accepts}")
+    elif not node.files.is_trusted(path):
+        text = f"nothing vouches for using '{path}'; trust its folder (serve --trust FOLDER)"
+        node.problem("untrusted_file", place, text)
+
+
+def seconds_of(options: Mapping[str, Any]) -> float:
+    """Gives how long one call of a node with these options may take."""
+    return min(float(options.get("timeout", DEFAULT_SECONDS)), _MOST_SECONDS)
+
+
+def retries_of(node: CheckedNode) -> int:
+    """Gives how often a node's call that failed in passing is made again."""
+    return int(node.spec.options.get("retries", DEFAULT_RETRIES))

@@ -1,0 +1,114 @@
+"""A node against what its server says of the model: names, dtypes, shapes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from beam_ensembles.errors import listed
+from beam_ensembles.graph.answers import port_of
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.arguments import Argument, list_argument, named_arguments
+from beam_ensembles.handlers.onnx_graph import Port, Signature
+from beam_ensembles.handlers.onnx_signature import check_signature
+from beam_ensembles.handlers.open_inference.metadata import Metadata, Tensor
+from beam_ensembles.types import Array, Type
+
+ELEMENTS: Final = {
+    "BOOL": "boolean", "INT8": "int8", "INT16": "int16", "INT32": "int32", "INT64": "int64", "UINT8": "uint8",
+    "UINT16": "uint16", "UINT32": "uint32", "UINT64": "uint64", "FP16": "float16", "FP32": "float",
+    "FP64": "double", "BYTES": "bytes",
+}  # fmt: skip
+"""The protocol's datatype -> the type's name in an ensemble file; BYTES is ``string`` too."""
+
+
+_TEXTS: Final = ("string", "bytes")
+_FRACTIONS: Final = ("float", "double")
+
+
+def check_metadata(node: NodeView, found: Metadata | None) -> Mapping[str, Type | None]:
+    """Checks a node's inputs and outputs and settles its types.
+
+    Args:
+        node: The node.
+        found: What the server says; None where it could not be asked.
+
+    Returns:
+        The type of each output column; None where it is not known.
+    """
+    if found is None:
+        return check_signature(node, None)
+    foreign = [tensor for tensor in (*found.inputs, *found.outputs) if tensor.datatype not in ELEMENTS]
+    for tensor in foreign:
+        text = f"the model's '{tensor.name}' holds {tensor.datatype} values (readable: {listed(list(ELEMENTS), 20)})"
+        node.problem("signature_mismatch", "uri", text)
+    inputs = node.spec.inputs
+    if not found.inputs and inputs is not None and inputs.ports is None:
+        text = "the server does not say what its model takes: name the input, {NAME: column}"
+        node.problem("signature_mismatch", "inputs", text)
+        foreign.append(Tensor("", "", None))
+    if foreign:
+        return {}
+    return check_signature(node, Signature(_inputs(node, found.inputs), _outputs(node, found.outputs)))
+
+
+def _inputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
+    """Gives the model's inputs; where the server does not say them they are as the node has them."""
+    given = _arguments(node)
+    if not tensors:
+        return tuple(Port(name, argument.element, None) for name, argument in given.items())
+    only = given.get("") if len(tensors) == 1 else None
+    return tuple(
+        Port(tensor.name, _taken(tensor.datatype, given.get(tensor.name, only)), tensor.dims)
+        for tensor in tensors
+    )
+
+
+def _arguments(node: NodeView) -> dict[str, Argument]:
+    """Gives the node's arguments by port, that of a list under an empty name; reports nothing."""
+    quiet = dataclasses.replace(node, report=lambda _: None)
+    if node.spec.inputs is not None and node.spec.inputs.ports is not None:
+        return named_arguments(quiet)
+    argument = list_argument(quiet)
+    return {} if argument is None else {"": argument}
+
+
+def _taken(datatype: str, argument: Argument | None) -> str:
+    """Gives the element that an input takes: BYTES is text or bytes, FP16 has the precision that the model chose."""
+    given = argument.element if argument is not None else ""
+    if (datatype == "BYTES" and given in _TEXTS) or (datatype == "FP16" and given in _FRACTIONS):
+        return given
+    return ELEMENTS[datatype]
+
+
+def _outputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
+    """Gives the model's outputs; where the server does not say them they are as the node declares them."""
+    if not tensors:
+        return tuple(
+            Port(output.port or output.column, leaf(output.type) or "bytes", _open_dims(output.type))
+            for output in node.spec.outputs
+        )
+    names = [tensor.name for tensor in tensors]
+    declared = {port_of(output, names): output.type for output in node.spec.outputs}
+    return tuple(
+        Port(tensor.name, _given(tensor, declared.get(tensor.name)), tensor.dims) for tensor in tensors
+    )
+
+
+def _given(tensor: Tensor, declared: Type | None) -> str:
+    """Gives the element of an output: BYTES is text unless the node declares bytes."""
+    is_text = tensor.datatype == "BYTES" and leaf(declared) != "bytes"
+    return "string" if is_text else ELEMENTS[tensor.datatype]
+
+
+def leaf(type_: Type | None) -> str | None:
+    """Gives the name of the innermost type of nested lists, or None where it is no scalar."""
+    while isinstance(type_, Array):
+        type_ = type_.element
+    return getattr(type_, "name", None)
+
+
+def _open_dims(type_: Type | None) -> tuple[None, ...] | None:
+    """Gives the shape of a column of lists of any length; None is that of any other."""
+    return (None, None) if isinstance(type_, Array) and type_.shape is None else None
