@@ -11,6 +11,7 @@ from beam_ensembles.errors import Problem
 
 RED: Final = "31"
 GREEN: Final = "32"
+YELLOW: Final = "33"
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:

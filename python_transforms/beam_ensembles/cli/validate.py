@@ -9,7 +9,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from beam_ensembles.cli.ensemble_file import GREEN, add_file_arguments, as_data, coloured, no_file, wrong
+from beam_ensembles.cli.ensemble_file import (
+    GREEN,
+    YELLOW,
+    add_file_arguments,
+    as_data,
+    coloured,
+    no_file,
+    wrong,
+)
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import ANYTHING, Files
@@ -43,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     except InvalidEnsemble as exc:
         print(_as_json(exc.problems) if args.json else wrong(args.file, exc.problems, sys.stdout))
         return _WRONG
+    for warning in graph.warnings:
+        print(f"{coloured('warning', YELLOW, sys.stderr)} {args.file}: {warning}", file=sys.stderr)
     print(_as_json([]) if args.json else _right(args.file, graph))
     return _RIGHT
 

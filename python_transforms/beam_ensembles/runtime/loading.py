@@ -1,15 +1,36 @@
-"""An ensemble file on this machine to a checked graph, for whoever names the file himself."""
+"""An ensemble file to a checked graph, whose warnings are logged."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import ANYTHING, FileProblem, Files
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.spec.load import read_text
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+def checked(text: str, files: Files, parameters: Mapping[str, str] | None) -> EnsembleGraph:
+    """Checks an ensemble's text with the kinds of this version, and logs what could not be checked.
+
+    Args:
+        text: YAML or JSON.
+        files: What it may use.
+        parameters: Values of ``${name}`` in it.
+
+    Raises:
+        InvalidEnsemble: The text is wrong; everything that is wrong is reported at once.
+    """
+    graph = check_text(text, KINDS, files, parameters=parameters)
+    for warning in graph.warnings:
+        _LOGGER.warning("ensemble '%s': %s", graph.spec.name, warning)
+    return graph
 
 
 def graph_of_file(
@@ -18,7 +39,7 @@ def graph_of_file(
     parameters: Mapping[str, str] | None = None,
     trust: Sequence[str] | None = None,
 ) -> EnsembleGraph:
-    """Reads and checks an ensemble file.
+    """Reads and checks a file of this machine, for whoever names it himself.
 
     Args:
         file: The file, YAML or JSON.
@@ -36,4 +57,4 @@ def graph_of_file(
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
     files = Files(folder, (folder,) if trust is None else tuple(trust), code=ANYTHING, hosts=ANYTHING)
-    return check_text(read_text(path), KINDS, files, parameters=parameters)
+    return checked(read_text(path), files, parameters)

@@ -9,11 +9,10 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_ensembles.graph import check_text, plan
+from beam_ensembles.graph import plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import checked, graph_of_file
 from beam_ensembles.transforms.binding import CallOptions
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.sources import read_uri
@@ -112,6 +111,4 @@ def _graph_of(config: RunEnsembleConfig, files: Files) -> EnsembleGraph:
     if text is None:
         text, folder = read_uri(config.spec_uri or "", dataclasses.replace(files, shared=True))
         base_uri = base_uri or folder
-    return check_text(
-        text, KINDS, dataclasses.replace(files, base_uri=base_uri), parameters=config.parameters
-    )
+    return checked(text, dataclasses.replace(files, base_uri=base_uri), config.parameters)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -38,6 +39,23 @@ def test_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
         "  [not_built] nodes.network.when: 'when' is not built in this version; leave it out",
         "  [not_built] nodes.network.stage: 'stage' is not built in this version; leave it out",
     ]
+
+
+def test_what_could_not_be_checked_is_a_warning(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("localhost", 0))
+        uri = f"grpc://localhost:{closed.getsockname()[1]}/dense"
+        node = {"model": "open_inference", "uri": uri, "inputs": {"a": "x"}, "outputs": {"y": "double"}}
+        path = tmp_path / "remote.json"
+        path.write_text(
+            json.dumps({"ensemble": "remote", "inputs": {"x": "double"}, "nodes": {"dense": node}})
+        )
+        assert main(["validate", str(path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "[]\n"
+    assert printed.err.startswith(f"warning {path}: [server_unreachable] nodes.dense.uri: ")
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
