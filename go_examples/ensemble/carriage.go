@@ -27,6 +27,15 @@ type carriage struct {
 	Failed bool `json:",omitempty"`
 }
 
+// newCarriage is the way there, of rows and their keys, where they have any.
+func newCarriage(row, key reflect.Type) *carriage {
+	c := &carriage{Row: beam.EncodedType{T: row}}
+	if key != nil {
+		c.Key = &beam.EncodedType{T: key}
+	}
+	return c
+}
+
 // back is the way back of c, to target.
 func (c carriage) back(target reflect.Type, failed bool) carriage {
 	c.Target, c.Failed = &beam.EncodedType{T: target}, failed
@@ -43,15 +52,20 @@ func (c carriage) wireType() (reflect.Type, error) {
 		return row.columnsType(true), nil
 	}
 	if c.Failed {
-		fields := bare(structFields(c.Target.T))
-		fields[0].Type = row.columnsType(true)
-		return reflect.StructOf(fields), nil
+		return failedWire(c.Target.T, row.columnsType(true)), nil
 	}
 	scored, err := shapeOf(c.Target.T)
 	if err != nil {
 		return nil, err
 	}
 	return scored.columnsType(c.Key != nil || len(scored.opaque) > 0), nil
+}
+
+// failedWire is the struct type of a Failed whose row is another struct.
+func failedWire(failed, row reflect.Type) reflect.Type {
+	fields := bare(structFields(failed))
+	fields[0].Type = row
+	return reflect.StructOf(fields)
 }
 
 // announceHook makes workers know the wire types of the pipeline's carriages:

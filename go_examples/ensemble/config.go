@@ -7,6 +7,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/xlangx"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/internal/columns"
 )
 
 // Version is the version of this client, which it tells the service.
@@ -36,6 +38,8 @@ type config struct {
 	ErrorsSchema  []byte            `beam:"errors_schema"`
 	Opaque        map[string]string `beam:"opaque"`
 	Client        string            `beam:"client"`
+	Encoding      string            `beam:"encoding"`
+	InputSchema   []byte            `beam:"input_schema"`
 }
 
 type errorHandling struct {
@@ -86,7 +90,7 @@ func (c config) payload() ([]byte, error) {
 func configFields() map[string]bool {
 	names := map[string]bool{}
 	for t, i := reflect.TypeFor[config](), 0; i < t.NumField(); i++ {
-		names[fieldName(t.Field(i))] = true
+		names[columns.FieldName(t.Field(i))] = true
 	}
 	return names
 }

@@ -36,6 +36,7 @@ type goldenCall struct {
 	Columns     map[string]string
 	Prefix      string
 	PassThrough []string `json:"pass_through"`
+	Encoding    Encoding
 	Row         map[string]string
 	Scored      map[string]string
 }
@@ -74,13 +75,13 @@ func readGolden(t *testing.T, file string) goldenPayload {
 // sentConfig makes a call and gives what it would send, as plain JSON values.
 func sentConfig(t *testing.T, golden goldenCall) map[string]any {
 	t.Helper()
-	crossing, err := newCrossing(goldenRows(t, golden), goldenScored(t, golden), golden.Errors)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var c call
 	for _, option := range goldenOptions(golden) {
 		option(&c)
+	}
+	crossing, err := newCrossing(goldenRows(t, golden), goldenScored(t, golden), golden.Errors, c.encoding)
+	if err != nil {
+		t.Fatal(err)
 	}
 	file := FromURI(golden.URI)
 	if golden.Text != "" {
@@ -123,7 +124,7 @@ func goldenScored(t *testing.T, golden goldenCall) reflect.Type {
 }
 
 func goldenOptions(golden goldenCall) []Option {
-	var options []Option
+	options := []Option{WithEncoding(golden.Encoding)}
 	if golden.Parameters != nil {
 		options = append(options, WithParameters(golden.Parameters))
 	}
@@ -268,7 +269,7 @@ func TestConfigSendsAnEmptyPassThrough(t *testing.T) {
 
 func TestConfigPassesOpaqueFieldsInTheirColumn(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	crossing, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[scoredPhoto](), false)
+	crossing, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[scoredPhoto](), false, Rows)
 	if err != nil {
 		t.Fatal(err)
 	}

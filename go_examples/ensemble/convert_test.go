@@ -24,7 +24,7 @@ func TestCarriageGivesRowsAndKeysBack(t *testing.T) {
 		t.Errorf("gives %v and %v back, not %v", key, scored, want)
 	}
 
-	_, failed := unpacked(t, there.back(reflect.TypeFor[Failed[photo]](), true), failedWire(t, there, columns))
+	_, failed := unpacked(t, there.back(reflect.TypeFor[Failed[photo]](), true), failedColumns(t, there, columns))
 	if want := (Failed[photo]{Element: someday, Node: "mean"}); !reflect.DeepEqual(failed, want) {
 		t.Errorf("gives %v back, not %v", failed, want)
 	}
@@ -33,7 +33,7 @@ func TestCarriageGivesRowsAndKeysBack(t *testing.T) {
 func TestCarriageTakesPointersToRows(t *testing.T) {
 	there := carriage{Row: beam.EncodedType{T: photoType}}
 	columns := packed(t, there, nil, &someday)
-	_, failed := unpacked(t, there.back(reflect.TypeFor[Failed[*photo]](), true), failedWire(t, there, columns))
+	_, failed := unpacked(t, there.back(reflect.TypeFor[Failed[*photo]](), true), failedColumns(t, there, columns))
 	if got := failed.(Failed[*photo]).Element; *got != someday {
 		t.Errorf("gives %v back, not %v", *got, someday)
 	}
@@ -100,8 +100,8 @@ func answered(t *testing.T, c carriage, columns reflect.Value, average float64) 
 	return answer.Interface()
 }
 
-// failedWire is what the service makes of a packed row that fails.
-func failedWire(t *testing.T, c carriage, columns reflect.Value) any {
+// failedColumns is what the service makes of a packed row that fails.
+func failedColumns(t *testing.T, c carriage, columns reflect.Value) any {
 	t.Helper()
 	wire, err := c.back(reflect.TypeFor[Failed[photo]](), true).wireType()
 	if err != nil {

@@ -10,16 +10,23 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/xlangx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"google.golang.org/protobuf/proto"
 )
 
 // crossing is the way of one collection to the service's transform and back.
 type crossing struct {
+	encoding Encoding
+	// input is the struct type of what the Arrow batches hold, nil where there
+	// are none.
+	input reflect.Type
 	// output and errors are the struct types that the service's outputs are
 	// decoded to; errors is nil where there is no such output.
 	output, errors reflect.Type
 	// opaque names the types of the fields in the opaque column.
 	opaque map[string]string
+	// packs says that there is an opaque column.
+	packs bool
 
 	// carriage is set where the rows cannot cross as they are.
 	carriage *carriage
@@ -28,8 +35,11 @@ type crossing struct {
 }
 
 // newCrossing works out how rows cross, and whether their answers can be
-// decoded into scored.
-func newCrossing(rows beam.PCollection, scored reflect.Type, withErrors bool) (*crossing, error) {
+// decoded into scored. Wanted is empty where the caller leaves the encoding
+// open.
+func newCrossing(
+	rows beam.PCollection, scored reflect.Type, withErrors bool, wanted Encoding,
+) (*crossing, error) {
 	key, element, err := elementsOf(rows)
 	if err != nil {
 		return nil, err
@@ -55,10 +65,27 @@ func newCrossing(rows beam.PCollection, scored reflect.Type, withErrors bool) (*
 		}
 		x.errors = x.failed
 	}
-	if key != nil || !row.direct() || !answer.direct() {
+	if x.encoding, err = chooseEncoding(wanted, rows, row.row, scored, key); err != nil {
+		return nil, err
+	}
+	switch {
+	case x.encoding == Arrow:
+		x.batch(row, answer, key)
+	case key != nil || !row.direct() || !answer.direct():
 		err = x.carry(row, answer, key)
 	}
 	return x, err
+}
+
+// batch has rows cross in Arrow batches.
+func (x *crossing) batch(row, answer shape, key reflect.Type) {
+	x.carriage = newCarriage(row.row, key)
+	x.packs = x.carriage.packs(row)
+	x.input = row.arrowType(x.packs)
+	x.output = answer.arrowType(x.carriage.packs(answer))
+	if x.failed != nil {
+		x.errors = failedWire(x.failed, x.input)
+	}
 }
 
 // carry changes the crossing of rows that cannot cross as they are.
@@ -66,10 +93,7 @@ func (x *crossing) carry(row, answer shape, key reflect.Type) (err error) {
 	if err := requireRegistered(row.row, x.scored, key); err != nil {
 		return err
 	}
-	x.carriage = &carriage{Row: beam.EncodedType{T: row.row}}
-	if key != nil {
-		x.carriage.Key = &beam.EncodedType{T: key}
-	}
+	x.carriage, x.packs = newCarriage(row.row, key), true
 	if _, err = x.carriage.announce(); err != nil {
 		return err
 	}
@@ -87,7 +111,7 @@ func (x *crossing) carry(row, answer shape, key reflect.Type) (err error) {
 // passThrough gives, of the fields that the caller keeps, those that the
 // service knows, and the opaque column for the others.
 func (x *crossing) passThrough(fields []string) []string {
-	if fields == nil || x.carriage == nil {
+	if fields == nil || !x.packs {
 		return fields
 	}
 	known := slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return x.opaque[name] != "" })
@@ -101,9 +125,9 @@ func (x *crossing) expand(
 	if rows, err = x.pack(s, rows); err != nil {
 		return scored, failed, err
 	}
-	outputs := map[string]beam.FullType{outputTag: typex.New(x.output)}
+	outputs := map[string]beam.FullType{outputTag: typex.New(x.elements(x.output))}
 	if x.errors != nil {
-		outputs[errorsTag] = typex.New(x.errors)
+		outputs[errorsTag] = typex.New(x.elements(x.errors))
 	}
 	addr = xlangx.Require(expansionHandler + xlangx.Separator + addr)
 	got, err := beam.TryCrossLanguage(s, transformURN, payload, addr, beam.UnnamedInput(rows), outputs)
@@ -121,10 +145,23 @@ func (x *crossing) expand(
 	return scored, failed, nil
 }
 
+// elements is the type of what crosses for rows of a type.
+func (x *crossing) elements(row reflect.Type) reflect.Type {
+	if x.encoding == Arrow {
+		return reflectx.ByteSlice
+	}
+	return row
+}
+
 // pack makes the rows such that they can cross.
 func (x *crossing) pack(s beam.Scope, rows beam.PCollection) (beam.PCollection, error) {
-	if x.carriage == nil {
+	switch {
+	case x.carriage == nil:
 		return rows, nil
+	case x.encoding == Arrow && x.carriage.Key != nil:
+		return beam.ParDo(s, &batchKeyedFn{Carriage: *x.carriage}, rows), nil
+	case x.encoding == Arrow:
+		return beam.ParDo(s, &batchFn{Carriage: *x.carriage}, rows), nil
 	}
 	wire, err := x.carriage.wireType()
 	if err != nil {
@@ -138,17 +175,21 @@ func (x *crossing) pack(s beam.Scope, rows beam.PCollection) (beam.PCollection, 
 	return beam.ParDo(s, fn, rows, beam.TypeDefinition{Var: beam.YType, T: wire}), nil
 }
 
-// unpack makes rows of type target from those that the service's transform
-// gives, which are decoded to wire.
+// unpack makes rows of type target from what the service's transform gives,
+// which is decoded to wire.
 func (x *crossing) unpack(s beam.Scope, rows beam.PCollection, wire, target reflect.Type) beam.PCollection {
-	if wire == target {
+	if wire == target && x.encoding == Rows {
 		return rows
 	}
 	back := x.carriage.back(target, target == x.failed)
-	if back.Key == nil {
-		return beam.ParDo(s, &unpackFn{Carriage: back}, rows, beam.TypeDefinition{Var: beam.YType, T: target})
+	var fn, keyedFn any = &unpackFn{Carriage: back}, &unpackKeyedFn{Carriage: back}
+	if x.encoding == Arrow {
+		fn, keyedFn = &unbatchFn{Carriage: back}, &unbatchKeyedFn{Carriage: back}
 	}
-	return beam.ParDo(s, &unpackKeyedFn{Carriage: back}, rows,
+	if back.Key == nil {
+		return beam.ParDo(s, fn, rows, beam.TypeDefinition{Var: beam.YType, T: target})
+	}
+	return beam.ParDo(s, keyedFn, rows,
 		beam.TypeDefinition{Var: beam.YType, T: back.Key.T}, beam.TypeDefinition{Var: beam.ZType, T: target})
 }
 

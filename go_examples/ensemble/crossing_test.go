@@ -11,7 +11,7 @@ import (
 
 func TestCrossingIsDirectWherePossible(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), true)
+	x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), true, Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func TestCrossingIsDirectWherePossible(t *testing.T) {
 
 func TestCrossingUnpacksOnlyWhatNeedsIt(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	x, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[average](), true)
+	x, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[average](), true, Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestCrossingRefuses(t *testing.T) {
 			"add beam.RegisterType(reflect.TypeFor[ensemble.Failed[ensemble.average]]())",
 		},
 	} {
-		_, err := newCrossing(c.rows, c.scored, c.withErrors)
+		_, err := newCrossing(c.rows, c.scored, c.withErrors, Rows)
 		if err == nil || !strings.HasPrefix(err.Error(), "ensemble: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: says %v, not %q", name, err, c.want)
 		}

@@ -10,8 +10,9 @@ type Option func(*call)
 
 // call is one call of an ensemble, as its options describe it.
 type call struct {
-	addr   string
-	config config
+	addr     string
+	encoding Encoding
+	config   config
 }
 
 // WithExpansionAddr names the expansion service to use, as host:port. Without

@@ -65,13 +65,13 @@ func apply(
 	s beam.Scope, rows beam.PCollection, scored reflect.Type, file Source, withErrors bool, opts []Option,
 ) (beam.PCollection, beam.PCollection, error) {
 	var none beam.PCollection
-	crossing, err := newCrossing(rows, scored, withErrors)
-	if err != nil {
-		return none, none, err
-	}
 	c := call{addr: os.Getenv(addrVariable)}
 	for _, opt := range opts {
 		opt(&c)
+	}
+	crossing, err := newCrossing(rows, scored, withErrors, c.encoding)
+	if err != nil {
+		return none, none, err
 	}
 	if err := c.describe(file, crossing); err != nil {
 		return none, none, err
@@ -96,6 +96,12 @@ func (c *call) describe(file Source, x *crossing) (err error) {
 	c.config.Client = "go " + Version
 	c.config.Opaque = x.opaque
 	c.config.PassThrough = x.passThrough(c.config.PassThrough)
+	if x.encoding == Arrow {
+		c.config.Encoding = string(Arrow)
+		if c.config.InputSchema, err = marshalSchema(x.input); err != nil {
+			return err
+		}
+	}
 	if c.config.OutputSchema, err = marshalSchema(x.output); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/coder"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/internal/columns"
 )
 
 // shape says how the rows of a struct type cross to another language: which
@@ -62,6 +64,15 @@ func (s shape) columnsType(withOpaque bool) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
+// arrowType is the struct type of what an Arrow batch has of the rows: the row
+// itself, where that has neither more nor less.
+func (s shape) arrowType(withOpaque bool) reflect.Type {
+	if s.direct() && !withOpaque {
+		return s.row
+	}
+	return s.columnsType(withOpaque)
+}
+
 // opaqueType is the struct type of the opaque fields.
 func (s shape) opaqueType() reflect.Type { return reflect.StructOf(bare(s.opaque)) }
 
@@ -69,7 +80,7 @@ func (s shape) opaqueType() reflect.Type { return reflect.StructOf(bare(s.opaque
 func (s shape) opaqueTypes() map[string]string {
 	names := make(map[string]string, len(s.opaque))
 	for _, field := range s.opaque {
-		names[fieldName(field)] = field.Type.String()
+		names[columns.FieldName(field)] = field.Type.String()
 	}
 	return names
 }
@@ -77,7 +88,7 @@ func (s shape) opaqueTypes() map[string]string {
 // field finds a field by the name that it has in rows.
 func (s shape) field(name string) (reflect.StructField, bool) {
 	for _, field := range structFields(s.row) {
-		if field.IsExported() && fieldName(field) == name {
+		if field.IsExported() && columns.FieldName(field) == name {
 			return field, true
 		}
 	}
@@ -98,7 +109,7 @@ func bare(fields []reflect.StructField) []reflect.StructField {
 // a type that no column has, unless the very same field is in the row.
 func checkScored(scored, row shape) error {
 	for _, field := range structFields(scored.row) {
-		kept, found := row.field(fieldName(field))
+		kept, found := row.field(columns.FieldName(field))
 		switch {
 		case !field.IsExported(), found && kept.Type == field.Type:
 		case found && !isWireType(kept.Type):

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/schema"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/internal/columns"
 )
 
-// opaqueColumn carries what other languages cannot read: see carry.go.
+// opaqueColumn carries what other languages cannot read: see opaque.go.
 const opaqueColumn = "__opaque"
 
 // goLogicalOption marks the schema of a type that Beam knows as a logical
@@ -64,7 +65,7 @@ func wireSchema(t reflect.Type) (*pipepb.Schema, error) {
 		if err != nil {
 			return nil, err
 		}
-		wire.Fields = append(wire.Fields, &pipepb.Field{Name: fieldName(field), Type: fieldType})
+		wire.Fields = append(wire.Fields, &pipepb.Field{Name: columns.FieldName(field), Type: fieldType})
 	}
 	return wire, nil
 }
@@ -76,7 +77,7 @@ func wireFieldType(field reflect.StructField) (*pipepb.FieldType, error) {
 	}
 	switch field.Type.Kind() {
 	case reflect.Slice, reflect.Map:
-		wire.Nullable = fieldName(field) != opaqueColumn
+		wire.Nullable = columns.FieldName(field) != opaqueColumn
 	}
 	return wire, nil
 }
@@ -132,7 +133,7 @@ func wireMap(t reflect.Type) (*pipepb.FieldType, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key.GetAtomicType() == pipepb.AtomicType_UNSPECIFIED {
+	if key.GetAtomicType() == pipepb.AtomicType_UNSPECIFIED || key.GetNullable() {
 		return nil, errOpaque // Only plain values are keys in other languages.
 	}
 	mapType := &pipepb.MapType{KeyType: key, ValueType: value}
@@ -162,13 +163,4 @@ func structFields(t reflect.Type) []reflect.StructField {
 		fields[i] = t.Field(i)
 	}
 	return fields
-}
-
-// fieldName is the name that a field has in the row: that of its beam tag, or
-// its own.
-func fieldName(field reflect.StructField) string {
-	if name, _, _ := strings.Cut(field.Tag.Get("beam"), ","); name != "" {
-		return name
-	}
-	return field.Name
 }

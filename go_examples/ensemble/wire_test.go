@@ -99,7 +99,7 @@ func TestWireTypeRefusesWhatOthersCannotRead(t *testing.T) {
 	_ = hidden{}.secret
 	for _, opaque := range []reflect.Type{
 		reflect.TypeFor[uint8](), reflect.TypeFor[uint](), reflect.TypeFor[uint64](), reflect.TypeFor[time.Time](),
-		reflect.TypeFor[[4]byte](), reflect.TypeFor[map[point]string](),
+		reflect.TypeFor[[4]byte](), reflect.TypeFor[map[point]string](), reflect.TypeFor[map[*string]string](),
 		reflect.TypeFor[**string](), reflect.TypeFor[*time.Time](), reflect.TypeFor[[]uint64](), reflect.TypeFor[hidden](),
 	} {
 		if wire, err := wireType(opaque); !errors.Is(err, errOpaque) {

@@ -1,0 +1,63 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
+)
+
+// Encoding is how rows travel between Go and the expansion service's transform.
+type Encoding string
+
+const (
+	// Rows travel one by one, in Beam's row coder.
+	Rows Encoding = "rows"
+	// Arrow has them travel in batches, as columns. It is faster.
+	Arrow Encoding = "arrow"
+)
+
+// WithEncoding says how rows travel. Without this option it is Arrow wherever
+// that does the same as Rows: see the package's documentation.
+func WithEncoding(encoding Encoding) Option {
+	return func(c *call) { c.encoding = encoding }
+}
+
+// chooseEncoding says how the rows of a collection travel, whose pipeline uses
+// the types. Wanted is empty where the caller leaves it open.
+func chooseEncoding(wanted Encoding, rows beam.PCollection, types ...reflect.Type) (Encoding, error) {
+	switch wanted {
+	case Rows, "":
+		return Rows, nil
+	case Arrow:
+	default:
+		return "", fmt.Errorf("ensemble: there is no encoding %q; there are %q and %q", wanted, Rows, Arrow)
+	}
+	if kind := rows.WindowingStrategy().Fn.Kind; kind != window.GlobalWindows {
+		// Beam for Go emits the last batch of a bundle into the global window only.
+		logOnce("ensemble: rows in windows (%s) travel one by one; in the global window they travel in batches", kind)
+		return Rows, nil
+	}
+	if err := requireRegistered(types...); err != nil {
+		if wanted == Arrow {
+			return "", err
+		}
+		logOnce("ensemble: rows travel one by one, not in batches: %v", err)
+		return Rows, nil
+	}
+	return Arrow, nil
+}
+
+// logged are the lines that this process has logged once.
+var logged sync.Map
+
+func logOnce(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if _, known := logged.LoadOrStore(line, true); !known {
+		log.Info(context.Background(), line)
+	}
+}
