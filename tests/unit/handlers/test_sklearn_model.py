@@ -107,7 +107,7 @@ def test_text_goes_to_a_vectorizer_as_it_is_and_sparse_answers_become_dense(tmp_
             {"outputs": {"p": {"from": "probabilities", "type": "array<double>[3]"}}},
             ("unknown_port", "outputs.p"),
         ),
-        ({"inputs": {"X": "x"}}, ("unknown_port", "inputs.X")),
+        ({"inputs": {"X": "x"}}, ("type_mismatch", "inputs.X")),
         ({"sha256": "9f2c"}, ("bad_sha256", "sha256")),
         ({"sha256": "0" * 64}, ("sha256_mismatch", "sha256")),
         ({"config": {"model_file_type": 1}}, ("unsupported_option", "config.model_file_type")),
@@ -122,9 +122,9 @@ def test_what_is_wrong_is_said_at_its_place(
 def test_columns_that_no_model_takes(sklearn_models: Path) -> None:
     ragged = {"x": "array<double>"}
     assert problems_of(sklearn_models, ragged, PROBA) == [("type_mismatch", "inputs[0]")]
-    mixed = {"x": "array<double>[3]", "word": "string"}
+    mixed = {"x": "map<string,double>", "word": "string"}
     assert problems_of(sklearn_models, mixed, PROBA | {"inputs": ["x", "word"]}) == [
-        ("type_mismatch", "inputs[1]")
+        ("type_mismatch", "inputs[0]")
     ]
 
 
@@ -188,7 +188,8 @@ def test_a_file_that_was_changed_after_the_check_is_not_loaded(sklearn_models: P
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "logistic.joblib").write_text("no model")
     with pytest.raises(
-        EnsembleError, match=r"\[load_failed\] nodes\.node\.uri: cannot load '.*logistic\.joblib' as sklearn: "
+        EnsembleError,
+        match=r"\[load_failed\] nodes\.node\.uri: cannot load '.*logistic\.joblib' as sklearn: ",
     ):
         load_node(tmp_path, FOUR, PROBA)
 

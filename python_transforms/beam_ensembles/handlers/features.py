@@ -1,0 +1,174 @@
+"""Columns of a node -> the features of a model that may know their names, as those fitted on a DataFrame do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
+from beam_ensembles.handlers.arguments import (
+    Argument,
+    Values,
+    list_argument,
+    matrix,
+    named_arguments,
+)
+from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type, width_of
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Features:
+    """What a model is given for its features.
+
+    Attributes:
+        columns: The node's columns in the order of the model's features; a tensor stands for several of them.
+        names: The name of each feature; None where the model knows none.
+        has_text: Whether one of them is text.
+    """
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...] | None
+    has_text: bool
+
+    def read(self, columns: Columns, pandas: Any) -> Any:
+        """Gives the features of a batch: a DataFrame where they have names, else an array.
+
+        Args:
+            columns: The batch.
+            pandas: The module, or None to get an array in any case.
+
+        Returns:
+            A DataFrame of N rows; numbers as a matrix [N, F]; a single column of text as it is, [N]; text beside other
+            columns as a matrix of objects [N, F].
+        """
+        if self.names is not None and pandas is not None:
+            return pandas.DataFrame(dict(zip(self.names, self._single(columns), strict=True)))
+        if self.has_text and len(self.columns) > 1:
+            return np.stack([values.astype(object) for values in self._single(columns)], axis=1)
+        return matrix(columns, self.columns)
+
+    def _single(self, columns: Columns) -> Iterator[Values]:
+        """Gives the values of each feature, [N]."""
+        for name in self.columns:
+            values = columns[name]
+            if values.ndim == 1:
+                yield values
+            else:
+                yield from values.reshape(len(values), -1).T
+
+
+def feature_arguments(node: NodeView, aside: Sequence[str] = (), whole: str = "") -> dict[str, Argument]:
+    """Checks a node's columns as the features of a model and reports those that are none (``type_mismatch``).
+
+    Args:
+        node: The node.
+        aside: Ports that are no features.
+        whole: The port that takes a whole matrix, where there is one.
+
+    Returns:
+        An argument for a list of columns of numbers, or for each port or column; those that were reported are left out.
+    """
+    ports = node.spec.inputs.ports if node.spec.inputs is not None else None
+    if ports is not None:
+        found = named_arguments(node)
+        for port, part in found.items():
+            if port not in (*aside, whole) and part.shape not in ((), (1,)):
+                text = f"the feature '{port}' is one value a row, the column is {part}; list it: inputs: [column]"
+                node.problem("type_mismatch", part.place, text)
+        return found
+    types = [node.inputs.get(column) for column in node.spec.columns]
+    if len(types) > 1 and any(type_ is not None and _is_text(type_) for type_ in types):
+        return _mixed(node)
+    argument = list_argument(node)
+    return {} if argument is None else {"": argument}
+
+
+def _mixed(node: NodeView) -> dict[str, Argument]:
+    """Checks columns of which some are text: each is text, a number or a tensor of numbers."""
+    found = {}
+    for index, column in enumerate(node.spec.columns):
+        type_, place = node.inputs.get(column), f"inputs[{index}]"
+        if type_ is None:
+            continue
+        width = width_of(type_)
+        if width is None and not _is_text(type_):
+            node.problem("type_mismatch", place, f"'{column}' is {type_}; a feature is a number or a text")
+            continue
+        found[column] = Argument(place, "string" if width is None else "double", (width or 1,))
+    return found
+
+
+def _is_text(type_: Type) -> bool:
+    return isinstance(type_, Scalar) and type_.name == "string"
+
+
+def count_of(types: Mapping[str, Type | None], columns: Sequence[str]) -> int | None:
+    """Gives how many features columns hold: a text is one; None where one of them has any length or is not known."""
+    widths = [_width(types.get(column)) for column in columns]
+    return None if None in widths else sum(width for width in widths if width is not None)
+
+
+def _width(type_: Type | None) -> int | None:
+    if type_ is None:
+        return None
+    return 1 if _is_text(type_) else width_of(type_)
+
+
+def match(
+    node: NodeView | CheckedNode, names: Sequence[str] | None, aside: Sequence[str] = (), whole: str = ""
+) -> tuple[Features, list[tuple[str, str]]]:
+    """Finds the column of each of a model's features.
+
+    Features that the node names (a mapping, or single columns listed of which one has the name of a feature) are taken
+    by name; others in the order in which they stand.
+
+    Args:
+        node: The node.
+        names: The names of the model's features, or None.
+        aside: Ports that are no features.
+        whole: The port that takes a whole matrix, whose name says nothing.
+
+    Returns:
+        The features, and what is wrong: the place below the node and a sentence.
+    """
+    inputs, types = node.spec.inputs, node.inputs
+    columns = node.spec.columns
+    ports = inputs.ports if inputs is not None and inputs.ports is not None else None
+    labels = dict(zip(ports or columns, columns, strict=True))
+    given = {label: column for label, column in labels.items() if label not in aside}
+    has_text = any(type_ is not None and _is_text(type_) for type_ in types.values())
+    in_order = Features(tuple(given.values()), None if names is None else tuple(names), has_text)
+    is_single = all(_width(types.get(column)) == 1 for column in given.values())
+    by_name = is_single and (ports is not None or not set(given).isdisjoint(names or ()))
+    if names is None or not by_name or list(given) == [whole]:
+        return in_order, []
+    problems = list(_unmatched(node, given, names))
+    if problems:
+        return in_order, problems
+    return Features(tuple(given[name] for name in names), tuple(names), has_text), []
+
+
+def _unmatched(
+    node: NodeView | CheckedNode, given: Mapping[str, str], names: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    inputs = node.spec.inputs
+    labels = list((inputs.ports if inputs is not None else None) or node.spec.columns)
+    for label in given:
+        if label not in names:
+            place = inputs.path(labels.index(label)) if inputs is not None else "inputs"
+            text = (
+                f"the model has no feature '{label}'{nearest(label, names)} (its features: {listed(names)})"
+            )
+            yield place, text
+    missing = [name for name in names if name not in given]
+    if missing:
+        yield "inputs", f"the model needs its features {listed(missing)} too"
+
+
+def is_number(argument: Argument) -> bool:
+    """Says whether an argument holds numbers."""
+    return argument.element in NUMPY_DTYPES

@@ -1,0 +1,76 @@
+"""What a scikit-learn model says of itself, in its file or once it is loaded, and whether a node agrees."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from beam_ensembles.errors import listed
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.handlers.features import count_of, match
+from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, row_shape
+
+_TYPES: Final[dict[type, Type]] = {str: STRING, bool: BOOLEAN, int: INT64, float: DOUBLE}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """What a model says.
+
+    Attributes:
+        features: How many features it takes; None where it does not say.
+        names: Their names; None where it was not fitted on a DataFrame.
+        classes: Its classes; None where it has none, or several outputs with their own.
+    """
+
+    features: int | None = None
+    names: tuple[str, ...] | None = None
+    classes: tuple[Any, ...] | None = None
+
+
+def facts_of(model: Any) -> Facts:
+    """Reads the facts of a loaded model."""
+    names, classes = getattr(model, "feature_names_in_", None), getattr(model, "classes_", None)
+    return Facts(
+        getattr(model, "n_features_in_", None),
+        None if names is None else tuple(map(str, names)),
+        None if classes is None or isinstance(classes, list) else tuple(classes.tolist()),
+    )
+
+
+def answer_type(facts: Facts, method: str) -> Type | None:
+    """Gives the type of a row's answer, where the facts settle it."""
+    if facts.classes is None:
+        return None
+    if method == "predict_proba":
+        return Array(DOUBLE, (len(facts.classes),))
+    return _TYPES.get(type(facts.classes[0])) if method == "predict" else None
+
+
+def disagreements(node: NodeView | CheckedNode, facts: Facts, method: str) -> Iterator[tuple[str, str]]:
+    """Compares a model with its node: its features, its classes; gives the place below the node and a sentence."""
+    _, unmatched = match(node, facts.names)
+    yield from unmatched
+    width = count_of(node.inputs, node.spec.columns)
+    if not unmatched and None not in (width, facts.features) and width != facts.features:
+        text = f"the model was trained on {facts.features} features, the columns of the node hold {width}"
+        yield "inputs", text
+    if facts.classes is not None:
+        yield from _class_disagreements(node, facts.classes, method)
+
+
+def _class_disagreements(
+    node: NodeView | CheckedNode, classes: Sequence[Any], method: str
+) -> Iterator[tuple[str, str]]:
+    """Compares a model's classes with the declared widths and labels; numbered classes may have names."""
+    if method == "predict_proba":
+        for output in node.spec.outputs:
+            shape = () if output.type is None else row_shape(output.type)
+            if shape not in ((), (len(classes),)):
+                text = f"'{output.column}' is declared {output.type}; the model has {len(classes)} classes"
+                yield f"outputs.{output.column}", text
+    labels = node.spec.options.get("labels") or list(classes)
+    are_names = isinstance(labels[0], str) and not isinstance(classes[0], str)
+    if len(labels) != len(classes) or (not are_names and list(labels) != list(classes)):
+        yield "labels", f"the model's classes are {listed([str(one) for one in classes])}, in this order"
