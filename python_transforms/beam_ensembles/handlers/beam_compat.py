@@ -9,6 +9,12 @@ it is enough to let it fail; Beam imports the manager again where it is needed. 
 one handler that is not used here: an empty stand-in takes its place while it is imported, where the real one
 is missing.
 
+``huggingface_inference`` imports tensorflow and transformers' classes for it, which transformers 5 took away. Its
+models are PyTorch's here: stand-ins take the place of both, unless TensorFlow was imported before.
+
+TensorFlow's and triton's copies of LLVM (PyTorch brings triton on Linux) end the process where TensorFlow is imported
+first; the other way round they get along.
+
 Every module of this project that needs one of Beam's inference modules gets it here, first.
 """
 
@@ -69,6 +75,12 @@ def import_handlers(module: str) -> Any:
         os.environ.setdefault(_OPENMP_WAITING, "passive")
         import_base()
         name = f"apache_beam.ml.inference.{module}"
+        if module == "tensorflow_inference":
+            with contextlib.suppress(ImportError):
+                importlib.import_module("triton")
+        if module == "huggingface_inference":
+            with _without_tensorflow():
+                return importlib.import_module(name)
         if module == "xgboost_inference" and importlib.util.find_spec("datatable") is None:
             with _stand_in("datatable", _datatable()):
                 return importlib.import_module(name)
@@ -81,6 +93,24 @@ def _datatable() -> ModuleType:
     )
     stand_in.Frame = type("Frame", (), {})
     return stand_in  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _without_tensorflow() -> Iterator[None]:
+    """Lets ``huggingface_inference`` be imported with PyTorch alone; the stand-ins are names for annotations."""
+    importlib.import_module(
+        "transformers.pipelines"
+    )  # asks for tensorflow itself: before there is a stand-in
+    transformers: Any = sys.modules["transformers"]  # it has put another module in its place meanwhile
+    if not hasattr(transformers, "TFAutoModel"):
+        transformers.TFAutoModel = type("TFAutoModel", (), {})
+    if "tensorflow" in sys.modules:
+        yield
+        return
+    tensorflow: Any = ModuleType("tensorflow", "Stands in for tensorflow while Beam's handlers are imported.")
+    tensorflow.Tensor = type("Tensor", (), {})
+    with _stand_in("tensorflow", tensorflow):
+        yield
 
 
 @contextlib.contextmanager

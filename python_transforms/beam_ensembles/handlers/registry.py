@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from beam_ensembles.graph.kinds import kind_table
+from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
 from beam_ensembles.handlers.onnx_model import OnnxKind
 from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
 from beam_ensembles.handlers.sklearn_model import SklearnKind
 from beam_ensembles.handlers.xgboost_model import XgboostKind
 
-MODEL_KINDS: Final = kind_table([SklearnKind(), OnnxKind(), XgboostKind(), OpenInferenceKind()])
+MODEL_KINDS: Final = kind_table(
+    [SklearnKind(), OnnxKind(), XgboostKind(), OpenInferenceKind(), HuggingFaceKind()]
+)
 """Each value of a node's ``model`` key."""

@@ -1,0 +1,1 @@
+"""The kinds of node that compute columns from columns: one file a family, and their table in ``registry``."""

@@ -1,0 +1,12 @@
+"""The kinds of node that compute columns. A new one is a file beside this one and a line here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from beam_ensembles.functions.processor import ProcessorKind
+from beam_ensembles.functions.softmax import SoftmaxKind
+from beam_ensembles.graph.kinds import kind_table
+
+FUNCTION_KINDS: Final = kind_table([ProcessorKind(), SoftmaxKind()])
+"""Each value of a node's ``apply`` key."""

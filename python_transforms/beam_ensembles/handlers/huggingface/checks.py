@@ -1,0 +1,185 @@
+"""Checks of a node that names a task: ports, types and arguments, against the table and the model's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
+from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
+from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import FLOAT, STRING, Array, Type, row_shape
+
+_HIDDEN_SIZES: Final = ("hidden_size", "d_model", "dim", "n_embd")
+
+
+def check_task(node: NodeView, task: Task, config: Mapping[str, Any]) -> Mapping[str, Type | None]:
+    """Checks a node against its task and settles its types.
+
+    Args:
+        node: The node.
+        task: Its task.
+        config: The model's ``config.json``, empty where it is not known.
+    """
+    _check_inputs(node, task)
+    _check_arguments(node, task)
+    _check_samples(node, task)
+    check_model(node, task, config)
+    ports = check_ports(node, list(task.outputs))
+    found = {column: _type_of(node, task, port, config) for column, port in ports.items()}
+    return settle(node, "signature_mismatch", _with_lengths(node, found))
+
+
+def input_ports(node: NodeSpec, task: Task) -> dict[str, str]:
+    """Gives the column of each input of a task; a list of columns is the task's only one."""
+    inputs = node.inputs
+    if inputs is None:
+        return {}
+    if inputs.ports is not None:
+        return dict(zip(inputs.ports, inputs.columns, strict=True))
+    return dict(zip(needed(task), inputs.columns, strict=False))
+
+
+def needed(task: Task) -> list[str]:
+    """Gives the inputs that a task cannot be without."""
+    return [name for name, port in task.inputs.items() if port.required]
+
+
+def _check_inputs(node: NodeView, task: Task) -> None:
+    inputs, names = node.spec.inputs, needed(task)
+    if inputs is None:
+        return
+    if inputs.ports is None and (len(names) > 1 or len(inputs.columns) > 1):
+        given = ", ".join(f"{name}: ..." for name in names)
+        node.problem(
+            "unknown_port", "inputs", f"the task reads {listed(names)}; name each: inputs: {{{given}}}"
+        )
+        return
+    ports = input_ports(node.spec, task)
+    for name in names:
+        if name not in ports:
+            node.problem(
+                "signature_mismatch", "inputs", f"the task needs '{name}': {task.inputs[name].description}"
+            )
+    for index, (name, column) in enumerate(ports.items()):
+        _check_input(node, task, inputs.path(index), name, column)
+    _check_page(node, task, ports)
+
+
+def _check_page(node: NodeView, task: Task, ports: Mapping[str, str]) -> None:
+    """A page is an image, words with their boxes, or both."""
+    if "words" not in task.inputs:
+        return
+    if ("words" in ports) != ("boxes" in ports):
+        node.problem(
+            "signature_mismatch", "inputs", "words go with their 'boxes', and boxes with their 'words'"
+        )
+    elif "image" not in ports and "words" not in ports:
+        text = "the task needs a page: its 'image', or its 'words' and 'boxes'"
+        node.problem("signature_mismatch", "inputs", text)
+
+
+def _check_input(node: NodeView, task: Task, place: str, name: str, column: str) -> None:
+    if name not in task.inputs:
+        text = (
+            f"the task reads no '{name}' (it reads: {listed(list(task.inputs))}){nearest(name, task.inputs)}"
+        )
+        node.problem("unknown_port", place, text)
+        return
+    type_, media = node.inputs.get(column), task.inputs[name].media
+    if type_ is not None and not media.accepts(type_):
+        node.problem("type_mismatch", place, f"'{column}' is {type_}; '{name}' is {media.wanted}")
+
+
+def _check_arguments(node: NodeView, task: Task) -> None:
+    given = node.option("inference_args") or {}
+    allowed = (BATCH_SIZE, *task.arguments)
+    for name in given:
+        if name not in allowed:
+            text = f"the task takes no argument '{name}'{nearest(name, allowed)} (allowed: {listed(sorted(allowed))})"
+            node.problem("unknown_option", below("inference_args", name), text)
+    size = given.get(BATCH_SIZE, 1)
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        text = f"'{BATCH_SIZE}' is {size!r}; it is a whole number of at least 1"
+        node.problem("bad_value", below("inference_args", BATCH_SIZE), text)
+    pooling = given.get("pooling", POOLINGS[0])
+    if "pooling" in task.arguments and pooling not in POOLINGS:
+        text = f"'pooling' cannot be {pooling!r} (allowed: {listed(POOLINGS)})"
+        node.problem("bad_value", below("inference_args", "pooling"), text)
+    if task.needs is not None and task.needs not in given and task.needs not in input_ports(node.spec, task):
+        place = below("inference_args", task.needs)
+        text = f"say '{task.needs}': a list in inference_args, or an input with a list a row"
+        node.problem("missing_key", place, f"the task needs the classes to choose among; {text}")
+
+
+def _check_samples(node: NodeView, task: Task) -> None:
+    if node.option("per_row"):
+        text = "a task takes one value a row; 'per_row' is for nodes with a 'model_class'"
+        node.problem("unsupported_option", "per_row", text)
+    samples = node.option("samples")
+    if samples is not None and not task.many:
+        node.problem("unsupported_option", "samples", "the task gives one answer a row")
+        return
+    check_samples(node, samples)
+
+
+def check_samples(node: NodeView, samples: int | None) -> None:
+    """Compares ``samples`` with how many texts ``generate`` writes."""
+    wanted = (node.option("inference_args") or {}).get("num_return_sequences")
+    if wanted is not None and wanted != (samples or 1):
+        text = f"the model writes {wanted} texts a row; say 'samples: {wanted}' on the node"
+        node.problem("bad_value", below("inference_args", "num_return_sequences"), text)
+
+
+def check_model(node: NodeView, task: Task, config: Mapping[str, Any]) -> None:
+    """Reports a model that was made for something else: transformers would fill in what it lacks at random."""
+    made = config.get("architectures") or []
+    if task.architectures and made and not any(str(name).endswith(task.architectures) for name in made):
+        text = (
+            f"the model is a {made[0]}; the task needs one that is made for it (...{task.architectures[0]})"
+        )
+        node.problem("signature_mismatch", "task", text)
+
+
+def class_names(config: Mapping[str, Any]) -> list[str] | None:
+    """Gives the classes of a model's configuration, in order; None where it does not name them."""
+    names = config.get("id2label")
+    if not isinstance(names, Mapping) or not all(str(key).isdigit() for key in names):
+        return None
+    return [str(names[key]) for key in sorted(names, key=int)]
+
+
+def _type_of(node: NodeView, task: Task, port: str, config: Mapping[str, Any]) -> Type:
+    found = task.outputs[port].type
+    if port == "text" and task.many and node.option("samples") is not None:
+        return Array(STRING)
+    if port == "probabilities" and (names := class_names(config)) is not None:
+        return Array(found.element, (len(names),)) if isinstance(found, Array) else found
+    if port in ("embedding", "tokens"):
+        sizes = [size for name in _HIDDEN_SIZES if isinstance(size := config.get(name), int)]
+        vector = Array(FLOAT, (sizes[0],)) if sizes else Array(FLOAT)
+        return vector if port == "embedding" else Array(vector)
+    return found
+
+
+def _with_lengths(node: NodeView, found: Mapping[str, Type]) -> dict[str, Type | None]:
+    """Lets a list of numbers be declared with its length: every batch is checked against it."""
+    declared = {output.column: output.type for output in node.spec.outputs}
+    return {column: _as_declared(type_, declared.get(column)) for column, type_ in found.items()}
+
+
+def _as_declared(type_: Type, declared: Type | None) -> Type:
+    is_list = isinstance(type_, Array) and type_.shape is None
+    if is_list and isinstance(type_, Array) and isinstance(declared, Array) and len(row_shape(declared)) == 1:
+        return Array(type_.element, declared.shape)
+    return type_
+
+
+def task_of(node: NodeView) -> Task | None:
+    """Gives a node's task."""
+    return TASKS.get(str(node.option("task")))

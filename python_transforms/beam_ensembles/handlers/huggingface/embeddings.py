@@ -1,0 +1,59 @@
+"""``feature-extraction``: one vector a text, or one a token.
+
+The pipeline gives the padding's vectors together with those of the text once texts go through the model together, and
+does not say which are which. So its tokenizer and its model are called here, and padding is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.handlers.arguments import Values
+
+POOLINGS: Final = ("mean", "cls", "max")
+"""How the vectors of a text's tokens become one: their average, the first one, or the greatest of each number."""
+
+
+def embed(
+    pipe: Any, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
+) -> Mapping[str, Sequence[Any]]:
+    """Gives ``embedding`` [N, hidden] and ``tokens``, for each text ``[tokens, hidden]``.
+
+    Args:
+        pipe: The pipeline.
+        inputs: ``text``.
+        args: ``pooling``, ``normalize`` and the tokenizer's arguments.
+        size: How many texts go through the model at once.
+    """
+    options = dict(args)
+    pooling, normalize = options.pop("pooling", "mean"), options.pop("normalize", False)
+    texts = list(inputs["text"])
+    step = 1 if pipe.tokenizer.pad_token_id is None else size
+    tokens = [
+        one
+        for at in range(0, len(texts), step)
+        for one in _token_vectors(pipe, texts[at : at + step], options)
+    ]
+    vectors = np.stack([_pooled(one, pooling) for one in tokens])
+    if normalize:
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return {"embedding": vectors, "tokens": tokens}  # type: ignore[dict-item]
+
+
+def _token_vectors(pipe: Any, texts: list[str], options: Mapping[str, Any]) -> list[Values]:
+    padding = {"padding": True} if len(texts) > 1 else {}
+    encoded = pipe.tokenizer(texts, return_tensors="pt", **{**padding, **options})
+    vectors = pipe.forward(dict(encoded))[0].float().numpy()
+    if "attention_mask" not in encoded:
+        return list(vectors)
+    return [one[mask] for one, mask in zip(vectors, encoded["attention_mask"].bool().numpy(), strict=True)]
+
+
+def _pooled(tokens: Values, pooling: str) -> Values:
+    if pooling == "cls":
+        return tokens[0]  # type: ignore[no-any-return]
+    found = tokens.max(axis=0) if pooling == "max" else tokens.mean(axis=0)
+    return np.asarray(found)

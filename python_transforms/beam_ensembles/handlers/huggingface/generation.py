@@ -1,0 +1,84 @@
+"""Tasks that a model writes the answer to: summarization, translation, image-to-text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, parted
+
+_TEXT: Final = ("truncation",)
+
+
+def summarize(
+    loaded: Loaded, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
+) -> Mapping[str, Any]:
+    """Writes a summary of each text."""
+    return {"text": _write(loaded, inputs["text"], {**_own(loaded.model, "summarization"), **args}, size)}
+
+
+def translate(
+    loaded: Loaded, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
+) -> Mapping[str, Any]:
+    """Translates each text; ``src_lang`` and ``tgt_lang`` tell a model of several languages which ones."""
+    languages, others = parted(("src_lang", "tgt_lang"), args)
+    source, target = languages.get("src_lang"), languages.get("tgt_lang")
+    options = {**_own(loaded.model, f"translation_{source}_to_{target}"), **others}
+    if source is not None and hasattr(loaded.tokenizer, "src_lang"):
+        loaded.tokenizer.src_lang = source
+    if target is not None and "prefix" not in options:
+        options.setdefault("forced_bos_token_id", _language_id(loaded.tokenizer, target))
+    return {"text": _write(loaded, inputs["text"], options, size)}
+
+
+def _language_id(tokenizer: Any, language: str) -> int:
+    """Gives the token that starts a text of a language."""
+    if hasattr(tokenizer, "get_lang_id"):
+        return int(tokenizer.get_lang_id(language))
+    found = tokenizer.convert_tokens_to_ids(language)
+    if found is None or found == tokenizer.unk_token_id:
+        raise NodeError("model_error", f"the model's tokenizer knows no language '{language}'")
+    return int(found)
+
+
+def describe(
+    loaded: Loaded, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
+) -> Mapping[str, Any]:
+    """Writes a text about each image; a prompt is what the text begins with."""
+    images, prompts = list(inputs["image"]), inputs.get("text")
+    if prompts is None:
+        parts = ({"images": images[part]} for part in batches(len(images), size))
+        return {"text": [text for part in parts for text in _described(loaded, part, args)]}
+    found = [
+        _described(loaded, {"images": [image], "text": [prompt]}, args)
+        for image, prompt in zip(
+            images, prompts, strict=True
+        )  # together, shorter prompts would be padded in front
+    ]
+    return {"text": [text for texts in found for text in texts]}
+
+
+def _described(loaded: Loaded, parts: dict[str, Any], args: dict[str, Any]) -> list[str]:
+    return loaded.decode(loaded.model.generate(**loaded.encode(**parts), **args))
+
+
+def _own(model: Any, task: str) -> dict[str, Any]:
+    """Gives what a model's configuration says about a task, as T5's do: generation's arguments and ``prefix``."""
+    own = (getattr(model.config, "task_specific_params", None) or {}).get(task)
+    return dict(own or {})
+
+
+def _write(loaded: Loaded, texts: Sequence[str], args: dict[str, Any], size: int) -> list[str]:
+    options, generation = parted((*_TEXT, "prefix"), args)
+    prefix = options.get("prefix", "")
+    found: list[str] = []
+    for part in batches(len(texts), size):
+        encoded = loaded.encode(
+            text=[prefix + text for text in texts[part]],
+            padding=True,
+            truncation=options.get("truncation", True),
+        )
+        encoded.pop("token_type_ids", None)
+        found += loaded.decode(loaded.model.generate(**encoded, **generation))
+    return found

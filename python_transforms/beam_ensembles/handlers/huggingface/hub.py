@@ -1,0 +1,217 @@
+"""Where a model of transformers is: a folder, or a name on the Hugging Face hub; and how it may be loaded.
+
+``uri: models/mood`` is a folder as ``save_pretrained`` writes it, on this machine or in storage. ``uri:
+hf:org/name`` is a model of the hub, which the service's policy must allow (``--allow-host huggingface.co``); workers
+take it from their cache, or download it, unless ``HF_HUB_OFFLINE`` is set there. Code that comes with a model is never
+run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.graph.files import FileProblem, local_path
+from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.handlers.config import Accepted
+from beam_ensembles.handlers.member import not_installed
+from beam_ensembles.handlers.model_file import check_file, check_trust, verified
+
+EXTRA: Final = "huggingface"
+URI: Final = Option(
+    "uri",
+    "string",
+    "The model: a folder as save_pretrained writes it, or hf:NAME for a model of the Hugging Face hub.",
+    required=True,
+)
+REVISION: Final = Option(
+    "revision",
+    "string",
+    "Which version of a model of the hub: a commit, which pins it, a tag or a branch.",
+    default="main",
+)
+
+_SCHEME: Final = "hf:"
+_NAME: Final = re.compile(r"hf:[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
+_HUB: Final = "https://huggingface.co"
+_DTYPES: Final = ("auto", "bfloat16", "float16", "float32", "float64")
+_ATTENTIONS: Final = ("eager", "flash_attention_2", "flash_attention_3", "flex_attention", "sdpa")
+
+
+def _is_loading(value: Any) -> bool:
+    allowed = {"dtype": _DTYPES, "attn_implementation": _ATTENTIONS}
+    return isinstance(value, Mapping) and all(
+        name in allowed and setting in allowed[name] for name, setting in value.items()
+    )
+
+
+LOADING: Final = Accepted(
+    f"a mapping of dtype ({', '.join(_DTYPES)}) and attn_implementation ({', '.join(_ATTENTIONS)})",
+    _is_loading,
+)
+"""What may be said of how a model is loaded; everything else could load other files, or code."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """What transformers loads.
+
+    Attributes:
+        name: A folder of this machine, or a name on the hub.
+        revision: Which version of a model of the hub.
+        is_vouched: Whether it is pinned, or lies under a trusted place.
+    """
+
+    name: str
+    revision: str | None = None
+    is_vouched: bool = False
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return os.path.isabs(self.name)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What every ``from_pretrained`` takes: no code of the model, and nothing but the folder if it is one."""
+        found: dict[str, Any] = {"trust_remote_code": False}
+        if self.is_folder:
+            return {**found, "local_files_only": True}
+        return {**found, "revision": self.revision}
+
+    @property
+    def needs_safetensors(self) -> bool:
+        """Whether only weights in safetensors may be loaded: always, but of a vouched folder that has none."""
+        return not self.is_folder or not self.is_vouched or _has_file(self.name, ".safetensors")
+
+
+def check_place(node: NodeView, *, weights: bool = True) -> Mapping[str, Any]:
+    """Checks where a node's model is.
+
+    Args:
+        node: The node.
+        weights: Whether its weights are loaded.
+
+    Returns:
+        Its ``config.json``; empty where that cannot be read here.
+    """
+    uri = node.option("uri")
+    if isinstance(uri, str) and uri.startswith(_SCHEME):
+        _check_name(node, uri)
+        return {}
+    if node.option("revision") is not None:
+        node.problem("unsupported_option", "revision", "a folder has no revisions; pin it with 'sha256'")
+    place = check_file(node, folders=True)
+    path = None if place is None else local_path(place)
+    return {} if place is None or path is None else _check_folder(node, place, path, weights)
+
+
+def _check_name(node: NodeView, uri: str) -> None:
+    if _NAME.fullmatch(uri) is None:
+        text = f"'{uri}' is no name on the hub; it is made like 'hf:org/name'"
+        node.problem("bad_value", "uri", text)
+    if node.option("sha256") is not None:
+        text = "a model of the hub is pinned by the commit: 'revision: <40 hexadecimal digits>'"
+        node.problem("unsupported_option", "sha256", text)
+    try:
+        node.files.check_host(_HUB)
+    except FileProblem as problem:
+        node.problem(problem.code, "uri", str(problem))
+
+
+def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Mapping[str, Any]:
+    if not os.path.isdir(path):
+        text = f"'{path}' is a file; name the folder that save_pretrained wrote, with config.json in it"
+        node.problem("bad_model_file", "uri", text)
+        return {}
+    if weights and not _has_file(path, ".safetensors") and _has_file(path, ".bin"):
+        check_trust(node, place)
+    return read_config(node, path)
+
+
+def read_config(node: NodeView, path: str) -> Mapping[str, Any]:
+    """Reads a folder's ``config.json``, reporting what is wrong with it."""
+    try:
+        with open(os.path.join(path, "config.json"), encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        found = None
+    except (OSError, ValueError) as exc:
+        node.problem("bad_model_file", "uri", f"'{path}': its config.json cannot be read: {exc}")
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _has_file(folder: str, ending: str) -> bool:
+    return any(name.endswith(ending) for name in os.listdir(folder))
+
+
+@contextlib.contextmanager
+def opened(node: CheckedNode) -> Iterator[Place]:
+    """Gives the place of a node's model while it is being loaded; whatever goes wrong then names the node.
+
+    Raises:
+        InvalidEnsemble: The folder is not the pinned one, or it cannot be loaded (``load_failed``).
+    """
+    try:
+        with _place(node) as place:
+            yield place
+    except EnsembleError:
+        raise
+    except Exception as exc:  # a model can fail to load in any way
+        what = f"cannot load '{node.uri}' as {node.spec.kind} '{node.spec.target}'"
+        text = " ".join(str(exc).split())
+        problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {type(exc).__name__}: {text}")
+        raise InvalidEnsemble([problem]) from exc
+
+
+@contextlib.contextmanager
+def _place(node: CheckedNode) -> Iterator[Place]:
+    uri = str(node.uri)
+    if uri.startswith(_SCHEME):
+        yield Place(uri.removeprefix(_SCHEME), node.spec.options.get("revision"))
+        return
+    with verified(node, folders=True) as path:
+        is_pinned = node.spec.options.get("sha256") is not None
+        yield Place(os.path.abspath(path), is_vouched=is_pinned or node.is_trusted)
+
+
+def transformers_of(node: CheckedNode) -> Any:
+    """Imports transformers.
+
+    Raises:
+        InvalidEnsemble: ``not_installed``: it is not there; the message says how to install it.
+    """
+    try:
+        import torch  # noqa: F401 - transformers itself does without, and fails later
+        from PIL import Image  # noqa: F401
+
+        transformers: Any = importlib.import_module("transformers")
+    except ImportError as exc:
+        raise not_installed(node, EXTRA, exc) from exc
+    transformers.utils.logging.disable_progress_bar()  # nobody sees a worker's progress
+    return transformers
+
+
+def device_of(node: CheckedNode) -> str:
+    """Gives the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
+
+    Raises:
+        EnsembleError: The node asks for a GPU and this worker has none.
+    """
+    import torch
+
+    wanted = node.spec.options.get("device", "auto")
+    has_gpu = torch.cuda.is_available()
+    if wanted == "gpu" and not has_gpu:
+        raise EnsembleError(
+            f"{node.spec.path('device')}: this worker has no GPU; say 'device: auto' to do without"
+        )
+    return "GPU" if has_gpu and wanted != "cpu" else "CPU"

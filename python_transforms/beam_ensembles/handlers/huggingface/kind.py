@@ -1,0 +1,105 @@
+"""``model: huggingface``: a task of transformers, or one of its model classes for tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import listed
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface.checks import check_task, class_names, task_of
+from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
+from beam_ensembles.handlers.huggingface.task_node import load_task
+from beam_ensembles.handlers.huggingface.tasks import TASKS
+from beam_ensembles.handlers.model_file import SHA256
+from beam_ensembles.types import Type
+
+_BY_LOADING: Final = {"load_model_args": hub.LOADING, "load_pipeline_args": hub.LOADING}
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "device": "'device' stands on the node itself",
+    "framework": "transformers 5 has PyTorch only",
+    "model": "'uri' of the node says where the model is",
+    "model_class": "'model_class' stands on the node itself",
+    "model_uri": "'uri' of the node says where the model is",
+    "task": "'task' stands on the node itself",
+}
+
+
+class HuggingFaceKind:
+    """Runs a model of transformers through Beam's Hugging Face handlers."""
+
+    kind = "model"
+    name = "huggingface"
+    summary = "Runs a model of Hugging Face's transformers: by task, or by class on tensors."
+    extra: str | None = hub.EXTRA
+    modules: tuple[str, ...] = ("transformers", "torch", "PIL")
+    options: tuple[Option, ...] = (
+        hub.URI,
+        SHA256,
+        hub.REVISION,
+        Option(
+            "task", "string", "What the model does; inputs and outputs follow from it.", choices=tuple(TASKS)
+        ),
+        Option(
+            "model_class",
+            "string",
+            "A class of transformers, such as transformers.CLIPModel, for a node that reads and gives tensors.",
+        ),
+        Option("method", "string", "What is called on a model_class.", choices=METHODS, default="forward"),
+        LABELS,
+        DEVICE,
+        *CALLS,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks a node against the table of tasks, and against ``config.json`` where the model is a local folder."""
+        model = hub.check_place(node)
+        check_calls(node)
+        _check_labels(node, model)
+        task, by_class = task_of(node), node.option("model_class") is not None
+        unused = "load_pipeline_args" if by_class or (task and task.model_class) else "load_model_args"
+        honoured = {name: value for name, value in {**HONOURED, **_BY_LOADING}.items() if name != unused}
+        check_config(node, honoured, CONFIG_REFUSED)
+        if by_class:
+            if node.option("task") is not None:
+                node.problem("bad_value", "model_class", "a node has a 'task' or a 'model_class', not both")
+            return check_class(node)
+        if node.option("method") is not None:
+            node.problem("unsupported_option", "method", "a task calls what it needs; leave 'method' out")
+        if task is None:
+            if "task" not in node.spec.options:
+                text = (
+                    f"say what the model does: 'task' ({listed(sorted(TASKS))}), or 'model_class' for tensors"
+                )
+                node.problem("missing_key", "task", text)
+            return {output.column: output.type for output in node.spec.outputs}
+        return check_task(node, task, model)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the model, or the pipeline, through Beam's handler."""
+        beam = member.handlers_of(node, "huggingface_inference", hub.EXTRA)
+        if node.spec.options.get("task") is not None:
+            return load_task(node, beam, hub.transformers_of(node))
+        return load_class(node, beam, hub.transformers_of(node))
+
+
+def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:
+    """Compares ``labels`` with the classes of the model's configuration."""
+    if check_labels(node) is None:
+        return
+    names = class_names(config)
+    if names is not None and list(node.option("labels")) != names:
+        node.problem("bad_labels", "labels", f"the model's classes are {listed(names)}, in this order")

@@ -1,0 +1,206 @@
+"""Loads a node that names one of transformers' model classes: tensors in, what the model returns out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed, nearest
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.arguments import Values, join, list_argument
+from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface.arguments import GENERATION
+from beam_ensembles.handlers.huggingface.checks import check_samples
+from beam_ensembles.handlers.huggingface.padding import padded
+from beam_ensembles.handlers.importing import check_import, import_name
+from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type
+
+METHODS: Final = ("forward", "generate", "get_audio_features", "get_image_features", "get_text_features")
+"""What may be called on a model; others could write files."""
+
+_PACKAGE: Final = "transformers."
+_ONE: Final = "input"
+"""The name under which the only argument of a list of columns is passed on."""
+
+
+def check_class(node: NodeView) -> Mapping[str, Type | None]:
+    """Checks a node with a ``model_class``; the types of its outputs must be declared."""
+    name = str(node.option("model_class"))
+    if name.startswith(_PACKAGE):
+        check_import(node, "model_class", name)
+    else:
+        text = (
+            f"'{name}' is no class of transformers; write it like 'transformers.BlipForConditionalGeneration'"
+        )
+        node.problem("bad_value", "model_class", text)
+    _check_columns(node)
+    if node.option("method") == "generate":
+        _check_generation(node)
+        check_samples(node, node.option("samples"))
+    return {output.column: output.type for output in node.spec.outputs}
+
+
+def _check_columns(node: NodeView) -> None:
+    inputs = node.spec.inputs
+    if inputs is None:
+        return
+    if inputs.ports is None and len(inputs.columns) > 1:
+        list_argument(node)
+        return
+    for index, column in enumerate(inputs.columns):
+        type_ = node.inputs.get(column)
+        if type_ is not None and not _holds_numbers(type_):
+            text = f"'{column}' is {type_}; a model takes numbers: 'apply: processor' makes them of texts and images"
+            node.problem("type_mismatch", inputs.path(index), text)
+
+
+def _holds_numbers(type_: Type) -> bool:
+    while isinstance(type_, Array):
+        type_ = type_.element
+    return isinstance(type_, Scalar) and type_.name in NUMPY_DTYPES and not type_.nullable
+
+
+def _check_generation(node: NodeView) -> None:
+    for name in node.option("inference_args") or {}:
+        if name not in GENERATION:
+            text = (
+                f"generate takes no '{name}' here{nearest(name, GENERATION)} (allowed: {listed(GENERATION)})"
+            )
+            node.problem("unknown_option", below("inference_args", name), text)
+
+
+def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
+    """Loads a checked node with a ``model_class``.
+
+    Args:
+        node: The node.
+        beam: Beam's module of Hugging Face's handlers.
+        transformers: The library.
+
+    Raises:
+        EnsembleError: The model cannot be loaded.
+    """
+    call = _Call(str(node.spec.options.get("method", "forward")), beam.PredictionResult)
+    with hub.opened(node) as place:
+        handler = _handler(node, beam, _model_class(node, transformers), place, call)
+        handler.set_environment_vars()
+        model = handler.load_model()
+    args = member.inference_args(node)
+    if call.method == "generate" and node.spec.options.get("samples") is not None:
+        args.setdefault("num_return_sequences", node.spec.options["samples"])
+    elif call.method != "generate":
+        member.check_call(node, getattr(type(model), call.method))
+    return member.BeamMember(
+        handler,
+        model,
+        args,
+        read=_reader(node, model, call.method),
+        write=lambda answer, rows: _columns(node, answer, rows),
+        per_row=member.is_per_row(node),
+    )
+
+
+def _model_class(node: CheckedNode, transformers: Any) -> Any:
+    name = str(node.spec.options["model_class"])
+    found = import_name(node, "model_class", name)
+    is_auto = isinstance(found, type) and found.__name__.startswith("AutoModel")
+    if not isinstance(found, type) or not (is_auto or issubclass(found, transformers.PreTrainedModel)):
+        text = f"'{name}' is no model that from_pretrained loads"
+        raise InvalidEnsemble([Problem(node.spec.path("model_class"), "bad_value", text)])
+    return found
+
+
+def _handler(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, call: _Call) -> Any:
+    settings = member.config(node)
+    loading = {
+        **place.arguments, "use_safetensors": place.needs_safetensors, **settings.pop("load_model_args", {})
+    }  # fmt: skip
+    common = {"inference_fn": call, "load_model_args": loading, **settings}
+    device = hub.device_of(node)
+    if node.spec.inputs is not None and node.spec.inputs.ports is None:
+        handler = beam.HuggingFaceModelHandlerTensor(place.name, model_class, device, **common)
+    else:
+        handler = beam.HuggingFaceModelHandlerKeyedTensor(place.name, model_class, "pt", device, **common)
+    return handler
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Call:
+    """Beam's ``inference_fn``: the batch is one mapping of arrays, the answer one mapping of arrays.
+
+    Attributes:
+        method: What is called on the model.
+        result: Beam's class of a prediction.
+    """
+
+    method: str
+    result: Any
+
+    def __call__(self, batch: list[Any], model: Any, _: Any, args: dict[str, Any], uri: str) -> list[Any]:
+        import torch
+
+        given = {name: _tensor(torch, values, model) for name, values in batch[0].items()}
+        function = model if self.method == "forward" else getattr(model, self.method)
+        with torch.inference_mode():
+            first = [given.pop(_ONE)] if _ONE in given else []
+            answer = function(*first, **given, **args)
+        return [self.result(batch[0], _named(answer, self.method))]
+
+
+def _tensor(torch: Any, values: Values, model: Any) -> Any:
+    """Puts an array where the model is, fractions in the model's own type."""
+    found = torch.from_numpy(np.ascontiguousarray(values)).to(model.device)
+    return found.to(model.dtype) if found.is_floating_point() else found
+
+
+def _named(answer: Any, method: str) -> dict[str, Any]:
+    """Gives what a model returned by name: the fields of its output, or ``sequences`` and the like for one tensor."""
+    if hasattr(answer, "items"):
+        return dict(answer.items())
+    return {"sequences" if method == "generate" else "output": answer}
+
+
+def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], Mapping[str, Values]]:
+    inputs = node.spec.inputs
+    ports = dict(zip(inputs.ports, inputs.columns, strict=True)) if inputs and inputs.ports else None
+    config = model.config.get_text_config()
+    pad = getattr(config, "pad_token_id", None) or 0
+    writes_on = method == "generate" and not model.config.is_encoder_decoder
+
+    def read(columns: Columns) -> Mapping[str, Values]:
+        if ports is not None:
+            given = {port: columns[column] for port, column in ports.items()}
+        else:
+            names = node.spec.columns
+            given = {_ONE: columns[names[0]] if len(names) == 1 else join(columns, names)}
+        return padded(given, pad, left=writes_on)
+
+    return read
+
+
+def _columns(node: CheckedNode, answer: Mapping[str, Any], rows: int) -> Columns:
+    answers = {}
+    for output in node.spec.outputs:
+        port = output.port or (output.column if output.column in answer else None)
+        if port is None and len(answer) == 1:
+            port = next(iter(answer))
+        wanted = port or output.column
+        if wanted not in answer or not hasattr(answer[wanted], "detach"):
+            found = listed([name for name, value in answer.items() if hasattr(value, "detach")])
+            raise NodeError(
+                "bad_output", f"the model gave no '{wanted}' for '{output.column}' (it gave: {found})"
+            )
+        answers[output.column] = _array(answer[wanted])
+    return to_columns(node, answers, rows)
+
+
+def _array(tensor: Any) -> Values:
+    found = tensor.detach().cpu()
+    values: Values = (found.float() if str(found.dtype) == "torch.bfloat16" else found).numpy()
+    return values

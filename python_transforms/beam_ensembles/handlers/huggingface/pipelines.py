@@ -1,0 +1,175 @@
+"""The tasks that transformers has a pipeline for: rows to the pipeline's inputs, its answers to the task's outputs.
+
+Each function takes the loaded pipeline, one list of values an input, the node's ``inference_args`` and how many rows go
+through the model at once, and gives a list of one value a row for each output. Texts go in as they are, images and
+samples decoded: a pipeline opens a text that it takes for a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.handlers.huggingface.audio import samples_of
+
+Inputs = Mapping[str, Sequence[Any]]
+Answers = Mapping[str, Sequence[Any]]
+
+_ALL: Final = 1 << 30
+"""As ``top_k``: every class there is."""
+
+
+def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Text, image and sound classification: what the pipeline gives for all classes, best first."""
+    options = dict(args)
+    most = options.pop("top_k", None)
+    items: list[Any] = list(inputs.get("text") or inputs.get("image") or ())
+    if "text_pair" in inputs:
+        items = [
+            {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
+        ]
+    found = pipe(items, batch_size=_batch(pipe, size), **{**options, "top_k": _ALL})
+    ranked = _ranked(found, most)
+    return {**ranked, "probabilities": _in_class_order(pipe.model.config.id2label, found)}
+
+
+def zero_shot(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Texts and the classes that each row, or the node, names for them."""
+    found = _with_candidates(pipe, list(inputs["text"]), inputs.get("candidate_labels"), args, size)
+    ranked = [
+        [{"label": label, "score": score} for label, score in zip(one["labels"], one["scores"], strict=True)]
+        for one in found
+    ]
+    return _ranked(ranked, None)
+
+
+def zero_shot_image(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Images and the classes that each row, or the node, names for them."""
+    return _ranked(
+        _with_candidates(pipe, list(inputs["image"]), inputs.get("candidate_labels"), args, size), None
+    )
+
+
+def _with_candidates(
+    pipe: Any, items: list[Any], candidates: Sequence[Any] | None, args: dict[str, Any], size: int
+) -> list[Any]:
+    """Calls a pipeline that takes one list of classes a call: once for all rows, or once a row."""
+    if candidates is None:
+        return list(pipe(items, batch_size=_batch(pipe, size), **args))
+    if not all(candidates):
+        raise NodeError("wrong_value", "a row has no candidate labels; a zero-shot task needs at least one")
+    options = {name: value for name, value in args.items() if name != "candidate_labels"}
+    return [
+        pipe([item], batch_size=_batch(pipe, size), candidate_labels=list(labels), **options)[0]
+        for item, labels in zip(items, candidates, strict=True)
+    ]
+
+
+def _ranked(found: Sequence[Sequence[Mapping[str, Any]]], most: int | None) -> dict[str, list[Any]]:
+    return {
+        "label": [one[0]["label"] for one in found],
+        "score": [one[0]["score"] for one in found],
+        "labels": [[item["label"] for item in one[:most]] for one in found],
+        "scores": [[item["score"] for item in one[:most]] for one in found],
+    }
+
+
+def _in_class_order(names: Mapping[int, str], found: Sequence[Sequence[Mapping[str, Any]]]) -> list[Any]:
+    """Gives each row's scores in the order of the model's classes; none where two classes have one name."""
+    order = [names[at] for at in sorted(names)]
+    if len(set(order)) < len(order):
+        return [None] * len(found)
+    scores = [{item["label"]: item["score"] for item in one} for one in found]
+    return [[one[name] for name in order] for one in scores]
+
+
+def find_entities(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Names of people, places and the like in texts, with the characters where they stand."""
+    found = pipe(list(inputs["text"]), batch_size=_batch(pipe, size), **args)
+    entities = [[_entity(item) for item in one] for one in found]
+    parts = {"labels": "label", "scores": "score", "words": "word", "starts": "start", "ends": "end"}
+    lists = {port: [[item[field] for item in one] for one in entities] for port, field in parts.items()}
+    return {"entities": entities, **lists}
+
+
+def _entity(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "label": item.get("entity_group", item.get("entity")),
+        "score": float(item["score"]),
+        "word": item["word"],
+        "start": -1 if item["start"] is None else int(item["start"]),
+        "end": -1 if item["end"] is None else int(item["end"]),
+    }
+
+
+def detect_objects(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Things in images, with their boxes in pixels of the image as it came."""
+    corners = ("xmin", "ymin", "xmax", "ymax")
+    found = pipe(list(inputs["image"]), batch_size=_batch(pipe, size), **args)
+    return {
+        "objects": [
+            [{"label": item["label"], "score": item["score"], **item["box"]} for item in one] for one in found
+        ],
+        "labels": [[item["label"] for item in one] for one in found],
+        "scores": [[item["score"] for item in one] for one in found],
+        "boxes": [[[item["box"][corner] for corner in corners] for item in one] for one in found],
+    }
+
+
+def transcribe(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """What is said in sounds."""
+    rate = pipe.feature_extractor.sampling_rate
+    found = pipe(
+        [samples_of(sound, rate) for sound in inputs["audio"]], batch_size=_batch(pipe, size), **args
+    )
+    chunks = [one.get("chunks") for one in found]
+    return {
+        "text": [one["text"] for one in found],
+        "chunks": [None if one is None else [_chunk(item) for item in one] for one in chunks],
+    }
+
+
+def _chunk(item: Mapping[str, Any]) -> dict[str, Any]:
+    start, end = item["timestamp"]
+    return {"text": item["text"], "start": start, "end": end}
+
+
+def answer_from_document(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """Questions about pages; words and boxes of the page spare the reading of its image."""
+    names = [name for name in ("image", "question") if name in inputs]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(inputs[name] for name in names), strict=True)]
+    if "words" in inputs:
+        for row, words, boxes in zip(rows, inputs["words"], inputs["boxes"], strict=True):
+            if len(words) != len(boxes):
+                raise NodeError("wrong_length", f"a row has {len(words)} words, but {len(boxes)} boxes")
+            row["word_boxes"] = [(word, list(box)) for word, box in zip(words, boxes, strict=True)]
+    found = [(one or [{}])[0] for one in pipe(rows, batch_size=1, **args)]
+    return {
+        "answer": [one.get("answer") or "" for one in found],
+        "score": [one.get("score") for one in found],
+        "start": [one.get("start") for one in found],
+        "end": [one.get("end") for one in found],
+    }
+
+
+def answer_image_and_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """What a model of images and texts writes for an image and a prompt, without the prompt."""
+    pairs = zip(inputs["image"], inputs["text"], strict=True)
+    options = {"return_full_text": False, "generate_kwargs": args}
+    if getattr(pipe.processor, "chat_template", None) is not None:
+        found = [pipe(text=_chat(image, text), **options) for image, text in pairs]
+    else:
+        found = [pipe(image, text=text, **options) for image, text in pairs]
+    return {"text": [item["generated_text"] for one in found for item in one]}
+
+
+def _chat(image: Any, text: str) -> list[dict[str, Any]]:
+    content = [{"type": "image", "image": image}, {"type": "text", "text": text}]
+    return [{"role": "user", "content": content}]
+
+
+def _batch(pipe: Any, size: int) -> int:
+    """Gives how many texts go at once: one where the tokenizer has nothing to pad shorter ones with."""
+    tokenizer = pipe.tokenizer
+    return 1 if tokenizer is not None and tokenizer.pad_token_id is None else size

@@ -1,0 +1,167 @@
+"""Loads a node that names a task: through Beam's handler of pipelines, or of models where there is no pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.answers import ports_of
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
+from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
+from beam_ensembles.handlers.huggingface.loaded import load_parts
+from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
+from beam_ensembles.handlers.results import to_columns
+
+Given = Mapping[str, list[Any]]
+
+
+@dataclasses.dataclass(slots=True)
+class _Call:
+    """Beam's ``inference_fn``: the batch is one list a port, the answer one list an output.
+
+    Attributes:
+        task: What is called.
+        rows: How many rows go through the model at once.
+        result: Beam's class of a prediction.
+        parts: What the task takes: the pipeline, or the model with its processor.
+    """
+
+    task: Task
+    rows: int
+    result: Any
+    parts: Any = None
+
+    def of_pipeline(self, batch: list[Given], _: Any, args: dict[str, Any]) -> list[Any]:
+        return [self.task.run(self.parts, batch[0], args, self.rows)]
+
+    def of_model(self, batch: list[Given], _: Any, device: str, args: dict[str, Any], uri: str) -> list[Any]:
+        import torch
+
+        with torch.inference_mode():
+            answer = self.task.run(self.parts, batch[0], args, self.rows)
+        return [self.result(batch[0], answer)]
+
+
+def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
+    """Loads a checked node that names a task.
+
+    Args:
+        node: The node.
+        beam: Beam's module of Hugging Face's handlers.
+        transformers: The library.
+
+    Raises:
+        EnsembleError: The model cannot be loaded, or is made for something else.
+    """
+    task = TASKS[str(node.spec.options["task"])]
+    args = member.inference_args(node)
+    call = _Call(task, args.pop(BATCH_SIZE, task.rows), beam.PredictionResult)
+    if node.spec.options.get("samples") is not None:
+        args["num_return_sequences"] = node.spec.options["samples"]
+    with hub.opened(node) as place:
+        if task.model_class is None:
+            handler = _pipeline(node, beam, place, call)
+        else:
+            handler = _model(node, beam, getattr(transformers, task.model_class), place, call)
+        handler.set_environment_vars()
+        model = handler.load_model()
+        if task.model_class is None:
+            call.parts = model
+        else:
+            reads_images = "image" in task.inputs
+            call.parts = load_parts(
+                transformers, model, place.name, place.arguments, reads_images=reads_images
+            )
+        if "pooling" in task.arguments:
+            args = {**own_pooling(place), **args}
+    _compare(node, task, getattr(model, "model", model).config.to_dict())
+    return member.BeamMember(handler, model, args, read=_reader(node, task), write=_writer(node, task))
+
+
+def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> Any:
+    settings = member.config(node)
+    loading = dict(settings.pop("load_pipeline_args", {}))
+    attention = {name: loading.pop(name) for name in ("attn_implementation",) if name in loading}
+    arguments = {**place.arguments, **loading}
+    arguments.pop("local_files_only", None)  # pipelines take it for an argument of their tokenizer
+    arguments["model_kwargs"] = {"use_safetensors": place.needs_safetensors, **attention}
+    return beam.HuggingFacePipelineModelHandler(
+        str(node.spec.options["task"]),
+        place.name,
+        device=hub.device_of(node),
+        inference_fn=call.of_pipeline,
+        load_pipeline_args=arguments,
+        **settings,
+    )
+
+
+def _model(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, call: _Call) -> Any:
+    settings = member.config(node)
+    loading = dict(settings.pop("load_model_args", {}))
+    return beam.HuggingFaceModelHandlerKeyedTensor(
+        place.name,
+        model_class,
+        "pt",
+        hub.device_of(node),
+        inference_fn=call.of_model,
+        load_model_args={**place.arguments, "use_safetensors": place.needs_safetensors, **loading},
+        **settings,
+    )
+
+
+def own_pooling(place: hub.Place) -> dict[str, Any]:
+    """Gives how a sentence-transformers model makes one vector of a text, where its folder says that."""
+    from transformers.utils.hub import cached_file
+
+    def read(name: str) -> Any:
+        found = cached_file(
+            place.name, name, revision=place.revision, _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=False,
+        )  # fmt: skip
+        if found is None:
+            return None
+        with open(found, encoding="utf-8") as file:
+            return json.load(file)
+
+    own: dict[str, Any] = {}
+    pooling = read("1_Pooling/config.json") or {}
+    for name, key in (("cls", "pooling_mode_cls_token"), ("max", "pooling_mode_max_tokens")):
+        if pooling.get(key):
+            own["pooling"] = name
+    modules = read("modules.json") or []
+    if any(str(module.get("type", "")).endswith(".Normalize") for module in modules):
+        own["normalize"] = True
+    return own
+
+
+def _compare(node: CheckedNode, task: Task, config: Mapping[str, Any]) -> None:
+    """Compares the model once more with the task: it may have been far away before."""
+    problems: list[Problem] = []
+    check_model(NodeView(node.spec, node.inputs, Files(), problems.append), task, config)
+    if problems:
+        raise InvalidEnsemble(problems)
+
+
+def _reader(node: CheckedNode, task: Task) -> Callable[[Columns], Given]:
+    ports = input_ports(node.spec, task)
+
+    def read(columns: Columns) -> Given:
+        return {port: task.inputs[port].media.read(columns[column], column) for port, column in ports.items()}
+
+    return read
+
+
+def _writer(node: CheckedNode, task: Task) -> Callable[[Any, int], Columns]:
+    ports = ports_of(node.spec, list(task.outputs))
+
+    def write(answers: Mapping[str, Any], rows: int) -> Columns:
+        return to_columns(node, {column: answers[port] for column, port in ports.items()}, rows)
+
+    return write
