@@ -55,6 +55,10 @@ test-java: ## Java's format, warnings and unit tests
 test-integration: ## Tests of all languages with the real service on real Prism
 	$(PYTHON) -m scripts.integration
 
+.PHONY: test-gpu
+test-gpu: setup ## Tests that need an NVIDIA GPU; says which it skips and why, which without a GPU is all
+	$(PYTHON) -m pytest tests/gpu
+
 .PHONY: bench
 bench: setup ## Measure throughput and start-up; writes build/bench.json
 	$(PYTHON) -m tests.benchmarks
@@ -71,6 +75,8 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/uv.in -o requirements/uv.txt
 	$(UV_COMPILE) --upgrade requirements/go.in -o requirements/go.txt
 	$(UV_COMPILE) --upgrade pyproject.toml --extra all --extra dev -o requirements/dev.txt
+	$(UV_COMPILE) --upgrade requirements/demo.in pyproject.toml --extra sklearn --extra onnx --extra xgboost \
+		--constraints requirements/dev.txt -o requirements/demo.txt
 
 .PHONY: clean
 clean: ## Remove what was built; keeps .venv

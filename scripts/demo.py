@@ -17,11 +17,12 @@ from scripts.layout import relative
 from scripts.members import HELDOUT, MODELS, train
 from scripts.pipelines import PIPELINES, Pipeline, Servers, build_go
 from scripts.processes import end_with_cleanup_on_sigterm
-from scripts.setup import STEPS
+from scripts.setup import steps
 from scripts.shell import CommandFailed, TimedOut, log_path, run
 from scripts.steps import Outcome, Step, run_steps, show_failures
+from scripts.temporary import own_temporary_folder
 from scripts.terminal import say, styled
-from scripts.toolchains import maven
+from scripts.toolchains import maven, python
 
 _SECONDS = 120
 """How long a pipeline may take. Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended;
@@ -106,7 +107,7 @@ def compare(pipelines: Sequence[Pipeline]) -> bool:
 def demo() -> bool:
     """Runs the whole demo; gives whether it went as it should."""
     say("Setting up (logs in build/logs)")
-    outcomes = run_steps([*STEPS, *BUILDS])
+    outcomes = run_steps([*steps(python.install_for_demo), *BUILDS])
     if show_failures(outcomes):
         return False
     forget_answers()
@@ -120,7 +121,8 @@ def main() -> int:
     end_with_cleanup_on_sigterm()
     start = time.monotonic()
     try:
-        well = demo()
+        with own_temporary_folder():
+            well = demo()
     except CommandFailed as exc:
         say(styled(str(exc), "red"))
         well = False

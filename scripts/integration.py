@@ -12,6 +12,7 @@ from scripts.members import MODELS, train
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.shell import CommandFailed
 from scripts.steps import Missing
+from scripts.temporary import own_temporary_folder
 from scripts.terminal import say, styled
 from scripts.toolchains import go, java, maven
 
@@ -54,7 +55,8 @@ def main() -> int:
         java.require()
         maven.package()
         train()
-        failed = run_suites()
+        with own_temporary_folder():
+            failed = run_suites()
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))
         return 1

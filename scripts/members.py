@@ -10,7 +10,7 @@ from scripts.toolchains import python
 MODELS = DIGITS / "models"
 HELDOUT = DEMO / "heldout.jsonl"
 _TRAIN = DIGITS / "train.py"
-_TRAINED = Made(MODELS / ".made", (HELDOUT,), lambda: [_TRAIN, python.LOCK])
+_TRAINED = Made(MODELS / ".made", (HELDOUT,), lambda: [_TRAIN, python.DEMO_LOCK])
 
 
 def train() -> str:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 from scripts.layout import LOGS, relative
 from scripts.steps import Step, run_steps, show_failures
 from scripts.terminal import say
 from scripts.toolchains import go, java, python
 
-STEPS = (
-    Step("uv", "making .venv", python.make_venv),
-    Step("python", "installing the locked packages", python.install_packages, after=("uv",)),
-    Step("go", "looking for Go", go.install, after=("uv",)),
-    Step("prism", "building Beam's local runner", go.build_prism, after=("go",)),
-    Step("java", "looking for a JDK and Maven", java.install),
-)
+
+def steps(install_packages: Callable[[], str]) -> tuple[Step, ...]:
+    """Gives the steps that set a machine up, with one of the two sets of Python's packages."""
+    return (
+        Step("uv", "making .venv", python.make_venv),
+        Step("python", "installing the locked packages", install_packages, after=("uv",)),
+        Step("go", "looking for Go", go.install, after=("uv",)),
+        Step("prism", "building Beam's local runner", go.build_prism, after=("go",)),
+        Step("java", "looking for a JDK and Maven", java.install),
+    )
 
 
 def main() -> int:
     """Sets up and says what is missing; gives the exit code."""
     start = time.monotonic()
     say(f"Setting up (logs in {relative(LOGS)})")
-    if show_failures(run_steps(STEPS)):
+    if show_failures(run_steps(steps(python.install_all))):
         return 1
     say(f"Ready in {time.monotonic() - start:.0f} s")
     return 0

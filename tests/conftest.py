@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import tempfile
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
+from scripts.temporary import own_temporary_folder
 from tests.support.prism import running_prism
 
 # The same examples on every run: what is red for one person is red for all.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Beam leaves folders behind; pytest looks after its own, and keeps those of tests that failed."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    until_the_end = contextlib.ExitStack()
+    until_the_end.enter_context(own_temporary_folder())
+    config.add_cleanup(until_the_end.close)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,8 @@
-"""The Python environment: ``.venv`` with uv, the locked requirements, and this project, editable."""
+"""The Python environment: ``.venv`` with uv, locked requirements, and this project, editable.
+
+There are two sets of requirements in the same versions: that of the demo, which is small, and that of development
+with every framework, which is gigabytes. The second one holds the first.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,12 @@ from scripts.made import Made
 from scripts.shell import CommandFailed, log_path, output, run
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-LOCK = REQUIREMENTS / "dev.txt"
+DEMO_LOCK = REQUIREMENTS / "demo.txt"
+DEV_LOCK = REQUIREMENTS / "dev.txt"
 UV_LOCK = REQUIREMENTS / "uv.txt"
 _UV = Made(VENV / ".uv-made", (UV, PYTHON), lambda: [UV_LOCK])
-_PACKAGES = Made(VENV / ".made", (), lambda: [LOCK, ROOT / "pyproject.toml"])
+_ALL = Made(VENV / ".made", (), lambda: [DEV_LOCK, ROOT / "pyproject.toml"])
+_DEMO = Made(VENV / ".made-demo", (), lambda: [DEMO_LOCK, ROOT / "pyproject.toml"])
 
 
 def make_venv() -> str:
@@ -32,17 +38,32 @@ def make_venv() -> str:
     return f"{output([UV, '--version'])}, {output([PYTHON, '--version'])}"
 
 
-def install_packages() -> str:
-    """Installs the locked requirements and this project, unless that is what is installed."""
-    packages = sum(1 for line in LOCK.read_text(encoding="utf-8").splitlines() if "==" in line.split("#")[0])
-    if _PACKAGES.current():
-        return f"{packages} packages, as locked"
+def install_all() -> str:
+    """Installs what development needs, with every framework, unless that is what is installed."""
+    return f"{packages(DEV_LOCK)} packages, as locked" if _ALL.current() else _install_locked(DEV_LOCK, _ALL)
+
+
+def install_for_demo() -> str:
+    """Installs what the demo needs, unless that, or all that development needs, is what is installed."""
+    for lock, made in ((DEV_LOCK, _ALL), (DEMO_LOCK, _DEMO)):
+        if made.current():
+            return f"{packages(lock)} packages, as locked"
+    return _install_locked(DEMO_LOCK, _DEMO)
+
+
+def packages(lock: Path) -> int:
+    """Counts the packages of a lock."""
+    return sum(1 for line in lock.read_text(encoding="utf-8").splitlines() if "==" in line.split("#")[0])
+
+
+def _install_locked(lock: Path, made: Made) -> str:
     log = log_path("python")
-    _PACKAGES.forget()
-    install(["--require-hashes", "-r", LOCK], log)
+    for either in (_ALL, _DEMO):  # one environment: what installs one set changes the other's versions
+        either.forget()
+    install(["--require-hashes", "-r", lock], log)
     install(["--no-deps", "--no-build-isolation", "--editable", ROOT], log)
-    _PACKAGES.remember()
-    return f"{packages} packages installed"
+    made.remember()
+    return f"{packages(lock)} packages installed"
 
 
 def install(what: list[str | Path], log: Path) -> None:
