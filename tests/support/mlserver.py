@@ -38,16 +38,8 @@ def environment() -> Path:
         _MADE.forget()
         run([UV, "venv", "--clear", "--python", PYTHON, _ENVIRONMENT], log=log)
         uv = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-        install = [
-            UV,
-            "pip",
-            "install",
-            "--python",
-            _ENVIRONMENT / "bin" / "python",
-            "--require-hashes",
-            "-r",
-        ]
-        run([*install, _LOCK], log=log, env=uv)
+        python = _ENVIRONMENT / "bin" / "python"
+        run([UV, "pip", "install", "--python", python, "--require-hashes", "-r", _LOCK], log=log, env=uv)
         _MADE.remember()
     return _ENVIRONMENT
 
