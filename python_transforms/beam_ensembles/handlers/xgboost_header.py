@@ -1,22 +1,28 @@
 """Reads what an XGBoost model takes and gives, from its JSON or UBJSON file, without xgboost and without its
 trees.
 
-XGBoost writes the keys of an object in order, so that the model's parameters and objective stand behind the
-trees, at the end of the file: only that is read.
+XGBoost writes the keys of an object in order, so that the names of the features stand before the trees, at the start
+of the file, and the model's parameters and objective behind them, at its end: only that is read.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from typing import Final
 
-_TAIL: Final = 1 << 20
+_PART: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
 _JSON_NUMBER: Final = r'"%s"\s*:\s*"?(\d{1,9})'
-_JSON_OBJECTIVE: Final = re.compile(rb'"objective"\s*:\s*\{\s*"name"\s*:\s*"([a-z0-9_]+:[a-z0-9_]+)"')
+_OBJECTIVE_NAME: Final = rb"([a-z0-9_]+:[a-z0-9_]+)"
+_JSON_OBJECTIVE: Final = re.compile(  # parameters of a ranking stand before its name
+    rb'"objective"\s*:\s*\{\s*(?:"\w+"\s*:\s*\{[^{}]*\}\s*,\s*)*"name"\s*:\s*"' + _OBJECTIVE_NAME + rb'"'
+)
+_JSON_TEXTS: Final = r'(?<!\\)"%s"\s*:\s*(?=\[)'
 _UBJ_NUMBER: Final = r"%sSL.{8}(\d{1,9})"
-_UBJ_OBJECTIVE: Final = re.compile(rb"objective\{L.{8}nameSL.{8}([a-z0-9_]+:[a-z0-9_]+)", re.DOTALL)
+_UBJ_TEXTS: Final = r"L.{7}\x0d%s\[#L"
+_UBJ_OBJECTIVE: Final = re.compile(rb"objective\{.{0,4000}?L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
 
 
 class HeaderError(ValueError):
@@ -33,12 +39,16 @@ class Header:
             none).
         targets: How many values it predicts at once.
         objective: What it was trained for, such as ``multi:softprob``.
+        names: The features' names; None where it has none.
+        types: The features' types (``float``, ``int``, ``c`` for a category); None where it has none.
     """
 
     features: int
     classes: int
     targets: int
     objective: str
+    names: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
 
 
 def read_header(path: str) -> Header:
@@ -49,19 +59,19 @@ def read_header(path: str) -> Header:
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
-        starts_right = file.read(1) == b"{"
+        head = file.read(_PART)
         file.seek(0, 2)
-        file.seek(max(0, file.tell() - _TAIL))
+        file.seek(max(0, file.tell() - _PART))
         tail = file.read()
     at = tail.rfind(_PARAMS)
-    if not starts_right or at < 0:
+    if head[:1] != b"{" or at < 0:
         raise HeaderError(
             "the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
         )
-    return _header(tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
+    return _header(head, tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
 
 
-def _header(tail: bytes, *, is_json: bool) -> Header:
+def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
     objective = (_JSON_OBJECTIVE if is_json else _UBJ_OBJECTIVE).search(tail)
     features = _number(tail, "num_feature", is_json)
     if objective is None or features is None:
@@ -71,6 +81,8 @@ def _header(tail: bytes, *, is_json: bool) -> Header:
         _number(tail, "num_class", is_json) or 0,
         _number(tail, "num_target", is_json) or 1,
         objective.group(1).decode(),
+        _texts(head, "feature_names", is_json),
+        _texts(head, "feature_types", is_json),
     )
 
 
@@ -78,3 +90,32 @@ def _number(tail: bytes, name: str, is_json: bool) -> int | None:
     pattern = (_JSON_NUMBER if is_json else _UBJ_NUMBER) % name
     found = re.search(pattern.encode(), tail, re.DOTALL)
     return None if found is None else int(found.group(1))
+
+
+def _texts(head: bytes, name: str, is_json: bool) -> tuple[str, ...] | None:
+    """Reads a list of texts; None where there is none, or where it is not all in what was read."""
+    found = re.search(((_JSON_TEXTS if is_json else _UBJ_TEXTS) % name).encode(), head, re.DOTALL)
+    if found is None:
+        return None
+    try:
+        texts = _json_texts(head[found.end() :]) if is_json else _ubj_texts(head, found.end())
+    except (ValueError, IndexError):
+        return None
+    return tuple(texts) or None
+
+
+def _json_texts(data: bytes) -> list[str]:
+    found, _ = json.JSONDecoder().raw_decode(data.decode(errors="ignore"))
+    return [str(text) for text in found]
+
+
+def _ubj_texts(data: bytes, at: int) -> list[str]:
+    """Reads ``#L<count>`` times ``SL<length><text>``; whole numbers have 8 bytes, the first the highest."""
+    texts, count, at = [], int.from_bytes(data[at : at + 8]), at + 8
+    for _ in range(count):
+        length, start = int.from_bytes(data[at + 2 : at + 10]), at + 10
+        if data[at : at + 2] != b"SL" or start + length > len(data):
+            raise ValueError("the list goes on behind what was read")
+        texts.append(data[start : start + length].decode())
+        at = start + length
+    return texts

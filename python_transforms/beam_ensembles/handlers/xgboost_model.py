@@ -16,12 +16,23 @@ from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values, list_argument, matrix, numeric_width
+from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
+from beam_ensembles.handlers.features import Features, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.xgboost_features import (
+    MARGIN,
+    WHOLE,
+    Batch,
+    categories_of,
+    check_features,
+    disagreements,
+    reader,
+    uncategorised,
+)
 from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
-from beam_ensembles.types import FLOAT, INT64, NUMPY_DTYPES, Array, Type
+from beam_ensembles.types import FLOAT, INT64, Array, Type
 
 CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
 MODEL_CLASSES: Final = ("Booster", *CLASSIFIERS, "XGBRegressor", "XGBRFRegressor", "XGBRanker")
@@ -58,7 +69,6 @@ class XgboostKind:
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
-        _check_one_argument(node)
         _check_method(node)
         check_ports(node, [_method(node)])
         header = None
@@ -71,7 +81,7 @@ class XgboostKind:
         return _against_header(node, header)
 
     def load(self, node: CheckedNode) -> Member:
-        """Loads the model and compares its number of features with the node."""
+        """Loads the model and compares its features with the node."""
         beam = member.handlers_of(node, "xgboost_inference", "xgboost")
         model_class = getattr(beam.xgboost, str(node.spec.options.get("model_class", "Booster")))
         call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
@@ -79,15 +89,21 @@ class XgboostKind:
             node,
             lambda place: beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node)),
         )
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        features, categories = _features(node, booster)
         if isinstance(model, beam.xgboost.Booster):
-            call.matrix, call.in_place = beam.xgboost.DMatrix, not _is_linear(model)
-        _check_features(node, model)
+            call.is_linear = _is_linear(booster)
+            call.matrix = functools.partial(_matrix, beam.xgboost.DMatrix, booster)
+        elif features.names is not None:
+            call.defaults = {
+                "validate_features": False
+            }  # they are in their order; numpy's arrays have no names
         member.check_call(node, getattr(model, call.method))
         return member.BeamMember(
             handler,
             model,
             member.inference_args(node),
-            read=lambda columns: matrix(columns, node.spec.columns),
+            read=reader(node, features, categories, beam.pandas),
             write=functools.partial(_columns, node),
             per_row=member.is_per_row(node),
         )
@@ -95,33 +111,47 @@ class XgboostKind:
 
 @dataclasses.dataclass(slots=True)
 class _Call:
-    """Beam's ``inference_fn``: the batch is one matrix, the answer one item.
+    """Beam's ``inference_fn``: the batch is one item, the answer another.
 
     Attributes:
         result: Beam's class of a prediction.
         method: What is called on the model.
-        matrix: Makes XGBoost's matrix of a numpy one, as Beam's own function does for every row; None for a
-            model that takes numpy's.
-        in_place: Whether a booster can read numpy's matrix in place, which is faster and gives the same.
+        matrix: Makes XGBoost's own matrix of a batch, as Beam's function does for every row; None for a model that
+            makes it itself.
+        is_linear: Whether it is a booster that cannot read numpy's matrix in place, which is faster and gives the same.
+        defaults: Arguments of the call where the node has none.
     """
 
     result: Any
     method: str
-    matrix: Callable[[Values], Any] | None = None
-    in_place: bool = False
+    matrix: Callable[[Batch], Any] | None = None
+    is_linear: bool = False
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
-    def __call__(
-        self, batch: list[Values], model: Any, inference_args: Mapping[str, Any] | None
-    ) -> list[Any]:
-        rows = batch[0]
+    def __call__(self, batch: list[Batch], model: Any, inference_args: Mapping[str, Any] | None) -> list[Any]:
+        (one,) = batch
+        args = {**self.defaults, **(inference_args or {})}
         if self.matrix is None:
-            answer = getattr(model, self.method)(rows, **(inference_args or {}))
-        elif inference_args or not self.in_place:
-            answer = model.predict(self.matrix(rows), **(inference_args or {}))
+            margin = {} if one.margin is None else {MARGIN: one.margin}
+            answer = getattr(model, self.method)(one.rows, **margin, **args)
+        elif args or self.is_linear or not isinstance(one.rows, np.ndarray):
+            answer = model.predict(self.matrix(one), **args)
         else:
-            _refuse_infinite(rows)
-            answer = model.inplace_predict(rows)
-        return [self.result(rows, answer)]
+            _refuse_infinite(one.rows)
+            answer = model.inplace_predict(one.rows, base_margin=one.margin)
+        return [self.result(one.rows, answer)]
+
+
+def _matrix(make: Callable[..., Any], booster: Any, batch: Batch) -> Any:
+    if not isinstance(batch.rows, np.ndarray):
+        return make(batch.rows, base_margin=batch.margin, enable_categorical=True)
+    return make(
+        batch.rows,
+        base_margin=batch.margin,
+        feature_names=booster.feature_names,
+        feature_types=booster.feature_types,
+        enable_categorical=True,
+    )
 
 
 def _refuse_infinite(rows: Values) -> None:
@@ -147,13 +177,6 @@ def _model_class(node: NodeView) -> str:
     return str(node.option("model_class", "Booster"))
 
 
-def _check_one_argument(node: NodeView) -> None:
-    inputs = node.spec.inputs
-    if inputs is not None and inputs.ports is not None:
-        text = f"an XGBoost model takes one argument; list its columns: [{', '.join(inputs.columns)}]"
-        node.problem("unknown_port", inputs.path(0), text)
-
-
 def _check_method(node: NodeView) -> None:
     if _method(node) == "predict_proba" and _model_class(node) not in CLASSIFIERS:
         text = (
@@ -165,13 +188,7 @@ def _check_method(node: NodeView) -> None:
 
 def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type | None]:
     """Compares a node with the model's header, where there is one, and settles its types."""
-    argument = list_argument(node)
-    if argument is not None and argument.element not in NUMPY_DTYPES:
-        text = f"an XGBoost model takes numbers, the node gives {argument.element}"
-        node.problem("type_mismatch", argument.place, text)
-    elif argument is not None and header is not None and argument.width != header.features:
-        text = f"the model takes {header.features} features, the columns of the node hold {argument.width}"
-        node.problem("signature_mismatch", argument.place, text)
+    check_features(node, header)
     if header is None:
         return settle(node, "signature_mismatch", {})
     if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
@@ -191,14 +208,22 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
         return Array(INT64, (header.targets,)) if header.targets > 1 else INT64
     if header.objective == "multi:softprob":
         return Array(FLOAT, (header.classes,))
-    if header.objective == "reg:quantileerror":  # one value a quantile, and the header does not count them
+    if header.objective in (
+        "reg:quantileerror",
+        "reg:expectileerror",
+    ):  # one a quantile; the header does not count
         return None
     return Array(FLOAT, (header.targets,)) if header.targets > 1 else FLOAT
 
 
-def _check_features(node: CheckedNode, model: Any) -> None:
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
-    width, wanted = numeric_width(node.inputs, node.spec.columns), booster.num_features()
-    if width != wanted:
-        text = f"the model takes {wanted} features, the columns of the node hold {width}"
-        raise InvalidEnsemble([Problem(node.spec.path("inputs"), "signature_mismatch", text)])
+def _features(node: CheckedNode, booster: Any) -> tuple[Features, dict[str, Any]]:
+    """Compares a loaded model's features with the node; gives them, and the categories that the model keeps."""
+    names, categories = booster.feature_names, categories_of(booster)
+    features, _ = match(node, names, (MARGIN,), WHOLE)
+    found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
+    found = found or list(uncategorised(node, features, categories))
+    if found:
+        raise InvalidEnsemble(
+            Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
+        )
+    return features, categories

@@ -138,7 +138,7 @@ def test_every_kind_of_number_gives_what_xgboosts_matrix_gives(xgboost_models: P
         (TEN, node("diabetes.json", model_class="XGBClassifier"), ("signature_mismatch", "model_class")),
         (TEN, node("quantiles.json"), ("missing_type", "outputs.y")),
         ({"x": "string"}, node("iris.json"), ("type_mismatch", "inputs")),
-        (FOUR, node("iris.json", inputs={"data": "x"}), ("unknown_port", "inputs.data")),
+        (FOUR, node("iris.json", inputs={"dat": "x"}), ("type_mismatch", "inputs.dat")),
         (FOUR, node("iris.json", config={"model_state": "x"}), ("unsupported_option", "config.model_state")),
         (FOUR, node("irs.json"), ("missing_file", "uri")),
     ],
