@@ -57,7 +57,7 @@ def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
     for index, value in enumerate(values):
         one = _try([value], type_)
         if one is None:
-            faults[index] = _fault(value, type_, name)
+            faults[index] = fault(value, type_, name)
         else:
             good.append(one)
     return Converted(np.concatenate(good) if good else _empty(type_), faults)
@@ -129,7 +129,8 @@ def _holds(items: Any, element: Type) -> bool:
     return len(items) == 0 or _try(items, element.required()) is not None
 
 
-def _fault(value: Any, type_: Type, name: str) -> NodeError:
+def fault(value: Any, type_: Type, name: str) -> NodeError:
+    """Says why a value is not as declared: ``null_value``, ``wrong_length`` or ``wrong_value``."""
     if value is None:
         reason = "what reads it takes no nulls" if type_.nullable else f"the ensemble declares it as {type_}"
         return NodeError("null_value", f"input '{name}' is null, and {reason}")

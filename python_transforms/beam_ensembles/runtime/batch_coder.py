@@ -13,6 +13,7 @@ from apache_beam.coders import typecoders
 from apache_beam.coders.coders import Coder
 
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.runtime.arrow_scoring import ArrowResult
 from beam_ensembles.runtime.scoring import BatchResult
 
 _ROW_BYTES: Final = 64
@@ -50,7 +51,22 @@ class BatchCoder(Coder):
         return hash(BatchCoder)
 
 
+class ArrowResultCoder(BatchCoder):
+    """Likewise for results in Arrow's memory, whose size is known."""
+
+    def estimate_size(self, value: Any) -> int:
+        """Gives the size, in bytes."""
+        return len(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrowResultCoder)
+
+    def __hash__(self) -> int:
+        return hash(ArrowResultCoder)
+
+
 def register_batch_types() -> None:
     """Lets Beam find the coder of batches and results."""
     for type_ in (RowBatch, BatchResult):
         typecoders.registry.register_coder(type_, BatchCoder)
+    typecoders.registry.register_coder(ArrowResult, ArrowResultCoder)

@@ -16,8 +16,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue, create
 
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.errors import RowFailed
-from beam_ensembles.runtime.scoring import BatchResult
+from beam_ensembles.runtime.scoring import BatchResult, bundle_error
 
 DEFAULT_BATCH_SIZE = 1_024
 """Rows a batch, at most; the last batch of a bundle is smaller."""
@@ -111,8 +110,7 @@ class Unbatch(beam.DoFn):
         if not result.failed:
             return _timed(result.ok, result.micros, result.windows)
         if self._errors is None:
-            failure = result.failed[0][0]
-            raise RowFailed(self._ensemble, failure.node, failure.error.code, failure.error.message)
+            raise bundle_error(self._ensemble, result.failed[0][0])
         failed = _timed([row for _, row in result.failed], result.failed_micros, result.windows)
         tagged = (beam.pvalue.TaggedOutput(self._errors, row) for row in failed)
         return itertools.chain(_timed(result.ok, result.micros, result.windows), tagged)

@@ -7,15 +7,15 @@ import gc
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
-from beam_ensembles.columns.convert import to_column, to_values
+from beam_ensembles.columns.convert import Converted, to_column, to_values
 from beam_ensembles.columns.rows import RowForm
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import NodeError, RowFailed
 from beam_ensembles.graph.kinds import CheckedNode, Kinds, Member
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_nodes
@@ -80,28 +80,45 @@ class LoadedStage:
     def score(self, elements: Sequence[Any]) -> ScoredColumns:
         """Scores elements of the PCollection; rows that fail are told apart, nothing is raised for them."""
         code = self._code
-        batch = read_columns(code, elements)
-        run_nodes(code.nodes, self._members, self._meters, batch)
+        batch = read_columns(
+            code,
+            len(elements),
+            lambda field, type_: to_column(code.form.values(elements, field), type_, field),
+        )
+        self.run(batch)
         alive = len(batch) > 0
         row = code.form.row
         added = tuple(
             to_values(batch.columns[name], type_, row) if alive else [] for name, type_ in code.outputs
         )
-        return ScoredColumns(
-            batch.rows, added, tuple(sorted(batch.failures, key=lambda failure: failure.index))
-        )
+        return ScoredColumns(batch.rows, added, in_order(batch.failures))
+
+    def run(self, batch: ColumnBatch) -> None:
+        """Runs the nodes over the input columns: theirs are added, rows that fail leave with their reasons."""
+        run_nodes(self._code.nodes, self._members, self._meters, batch)
 
 
-def read_columns(code: StageCode, elements: Sequence[Any]) -> ColumnBatch:
-    """Reads the stage's input columns; a row that is not as declared leaves the batch with its reason."""
+def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
+    """Gives failures in the order of their rows."""
+    return tuple(sorted(failures, key=lambda failure: failure.index))
+
+
+def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], Converted]) -> ColumnBatch:
+    """Reads the stage's input columns; a row that is not as declared leaves the batch with its reason.
+
+    Args:
+        code: What the stage does.
+        rows: How many rows there are.
+        read_field: Gives a field of the rows as a column of a type.
+    """
     faults: dict[int, NodeError] = {}
     read = {}
     for column, field, type_ in code.inputs:
-        converted = to_column(code.form.values(elements, field), type_, field)
+        converted = read_field(field, type_)
         read[column] = converted
         for at, error in converted.faults.items():
             faults.setdefault(at, error)
-    batch = ColumnBatch(np.arange(len(elements)), {})
+    batch = ColumnBatch(np.arange(rows), {})
     batch.drop("", faults)
     for column, converted in read.items():
         batch.columns[column] = _without(converted.values, converted.faults, faults)
@@ -132,6 +149,11 @@ def result_of(code: StageCode, batch: RowBatch, scored: ScoredColumns) -> BatchR
     failed = [(failure, _error_row(code, batch, failure)) for failure in scored.failures]
     failed_micros = None if batch.micros is None else [batch.micros[failure.index] for failure, _ in failed]
     return BatchResult(ok, micros, tuple(failed), failed_micros, batch.windows)
+
+
+def bundle_error(ensemble: str, failure: RowFailure) -> RowFailed:
+    """Gives what fails the bundle where a row failed and there is no error output."""
+    return RowFailed(ensemble, failure.node, failure.error.code, failure.error.message)
 
 
 def _error_row(code: StageCode, batch: RowBatch, failure: RowFailure) -> Any:

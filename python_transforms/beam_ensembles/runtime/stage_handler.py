@@ -9,17 +9,20 @@ from typing import Any
 import apache_beam
 
 import beam_ensembles
+from beam_ensembles.columns.arrow_batch import ArrowReader
+from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime.arrow_scoring import ArrowResult, score_arrow
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.scoring import BatchResult, LoadedStage, StageCode, result_of
 
 base = beam_compat.import_base()
 
 
-class StageModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
-    """Runs a stage: one ``RowBatch`` in, one ``BatchResult`` out. Rows that fail are in the result, never raised.
+class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
+    """What RunInference asks of a stage, whatever its batches are. Rows that fail are in the result, never raised.
 
     Args:
         code: What the stage does.
@@ -33,12 +36,6 @@ class StageModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         """Loads every member of the stage, once a worker process."""
         return LoadedStage(self._code, KINDS)
 
-    def run_inference(
-        self, batch: RowBatch, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
-    ) -> Iterable[BatchResult]:
-        """Scores one batch."""
-        return [result_of(self._code, batch, model.score(batch.elements))]
-
     def should_skip_batching(self) -> bool:
         """Batches are made before: Beam's own batching loses the event time of rows."""
         return True
@@ -51,7 +48,7 @@ class StageModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         """The stage writes the metrics of each node itself."""
         return True
 
-    def get_num_bytes(self, batch: RowBatch) -> int:
+    def get_num_bytes(self, batch: Any) -> int:
         """Beam would pickle the batch to count it; the nodes count the bytes of their columns."""
         return 0
 
@@ -59,8 +56,49 @@ class StageModelHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         """The ensemble's name; nodes add theirs."""
         return self._code.ensemble
 
+    def _args(self) -> tuple[Any, ...]:
+        """What the handler is made with again on the workers."""
+        return (self._code,)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (_versions(), self._code)
+        return _restore, (_versions(), self._code.ensemble, type(self), self._args())
+
+
+class StageModelHandler(_StageHandler):
+    """Runs a stage: one ``RowBatch`` in, one ``BatchResult`` out.
+
+    Args:
+        code: What the stage does.
+    """
+
+    def run_inference(
+        self, batch: RowBatch, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+    ) -> Iterable[BatchResult]:
+        """Scores one batch."""
+        return [result_of(self._code, batch, model.score(batch.elements))]
+
+
+class ArrowStageHandler(_StageHandler):
+    """Runs a stage: an element that is an Arrow record batch of rows in, one ``ArrowResult`` out.
+
+    Args:
+        code: What the stage does.
+        rows: What the record batches of both sides hold.
+    """
+
+    def __init__(self, code: StageCode, rows: ArrowRows) -> None:
+        super().__init__(code)
+        self._rows = rows
+        self._reader = ArrowReader(rows)
+
+    def run_inference(
+        self, batch: bytes, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+    ) -> Iterable[ArrowResult]:
+        """Scores one batch."""
+        return [score_arrow(self._code, self._reader.read(batch), model)]
+
+    def _args(self) -> tuple[Any, ...]:
+        return (self._code, self._rows)
 
 
 def _versions() -> dict[str, str]:
@@ -72,13 +110,15 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _restore(versions: Mapping[str, str], code: StageCode) -> StageModelHandler:
+def _restore(
+    versions: Mapping[str, str], ensemble: str, handler: type[_StageHandler], args: tuple[Any, ...]
+) -> _StageHandler:
     """Rebuilds the handler on a worker, and refuses where the worker's versions are not those of the sender."""
     here = _versions()
     for name, version in versions.items():
         if here.get(name) != version:
             raise EnsembleError(
-                f"ensemble '{code.ensemble}' was expanded with {name} {version}, but this worker has "
+                f"ensemble '{ensemble}' was expanded with {name} {version}, but this worker has "
                 f"{name} {here.get(name)}: the service and its workers must have the same versions"
             )
-    return StageModelHandler(code)
+    return handler(*args)

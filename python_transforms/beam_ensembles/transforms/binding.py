@@ -9,6 +9,7 @@ from typing import Any, Final
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
+from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import describe, type_of
@@ -76,6 +77,24 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
         except InvalidEnsemble as error:
             raise InvalidEnsemble(error.problems, ensemble=graph.spec.name) from error
     return Binding(inputs, outputs)
+
+
+def arrow_rows(rows: InputRows, graph: EnsembleGraph, binding: Binding) -> ArrowRows:
+    """Gives what the Arrow record batches of both sides hold.
+
+    Args:
+        rows: The rows in the incoming ones.
+        graph: The ensemble.
+        binding: The ensemble bound to these rows.
+    """
+    form = binding.outputs.form
+    if not isinstance(form, TupleRows):
+        raise TypeError(f"rows that cross are tuples, not {type(form).__name__}")
+    fields = tuple((name, type_of(found)) for name, found in rows.fields.items())
+    output = dict(zip(form.positions, form.output, strict=True))
+    names = (output.get(len(fields) + at, "") for at in range(len(graph.outputs)))
+    added = tuple((name, type_) for name, (_, type_) in zip(names, graph.outputs, strict=True))
+    return ArrowRows(fields, added, form.positions)
 
 
 def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:

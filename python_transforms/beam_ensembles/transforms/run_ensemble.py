@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.portability.api import schema_pb2
 
 from beam_ensembles.graph import plan
 from beam_ensembles.graph.files import Files
@@ -15,8 +16,9 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.loading import checked, graph_of_file
 from beam_ensembles.transforms.binding import CallOptions
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
+from beam_ensembles.transforms.output_schema import parse_schema
 from beam_ensembles.transforms.sources import read_uri
-from beam_ensembles.transforms.stages import run_plan
+from beam_ensembles.transforms.stages import run_plan, run_plan_on_arrow
 
 ERRORS = "errors"
 """Usual tag of the error output."""
@@ -91,6 +93,9 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
     def __init__(self, config: RunEnsembleConfig, files: Files) -> None:
         super().__init__()
         self._errors = config.error_output
+        self._schema: schema_pb2.Schema | None = None
+        if config.is_arrow:
+            self._schema = parse_schema(config.input_schema or b"", "input_schema")
         self._graph = _graph_of(config, files)
         self._call = CallOptions(
             columns=config.columns or {},
@@ -103,7 +108,10 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
 
     def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         """Gives the outputs by tag."""
-        return run_plan(pcoll, self._graph, plan(self._graph), self._call, self._errors)
+        graph, call, errors = self._graph, self._call, self._errors
+        if self._schema is None:
+            return run_plan(pcoll, graph, plan(graph), call, errors)
+        return run_plan_on_arrow(pcoll, self._schema, graph, plan(graph), call, errors)
 
 
 def _graph_of(config: RunEnsembleConfig, files: Files) -> EnsembleGraph:

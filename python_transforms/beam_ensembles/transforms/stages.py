@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.portability.api import schema_pb2
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime.arrow_scoring import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
 from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.scoring import BatchResult, StageCode
-from beam_ensembles.runtime.stage_handler import StageModelHandler
-from beam_ensembles.transforms.binding import Binding, CallOptions, bind
+from beam_ensembles.runtime.stage_handler import ArrowStageHandler, StageModelHandler
+from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, bind
 from beam_ensembles.transforms.config import OUTPUT
-from beam_ensembles.transforms.row_forms import input_rows
+from beam_ensembles.transforms.row_forms import InputRows, input_rows
 
 base = beam_compat.import_base()
 
@@ -47,6 +50,42 @@ def run_plan(
     return outputs
 
 
+def run_plan_on_arrow(
+    pcoll: beam.PCollection[bytes],
+    schema: schema_pb2.Schema,
+    graph: EnsembleGraph,
+    plan: Plan,
+    call: CallOptions,
+    errors: str | None,
+) -> dict[str, beam.PCollection[bytes]]:
+    """Applies an ensemble to a PCollection of Arrow record batches: ``run_plan`` otherwise.
+
+    Args:
+        pcoll: Elements are Arrow IPC streams of one record batch.
+        schema: The schema of the rows in them.
+        graph: The checked ensemble.
+        plan: Its stages.
+        call: What the caller says beside the ensemble.
+        errors: Tag of the error output, or None: a bad row fails its bundle.
+
+    Returns:
+        The outputs by tag; their elements are Arrow IPC streams as well.
+
+    Raises:
+        InvalidEnsemble: The rows are not what the ensemble reads.
+    """
+    rows = InputRows(schema, RowType(schema))
+    binding = bind(graph, rows, call)
+    (stage,) = plan.stages
+    outputs: dict[str, beam.PCollection[bytes]]
+    outputs = pcoll | f"Stage({stage.name})" >> _RunArrowStage(graph, stage, binding, rows, errors)
+    return outputs
+
+
+def _code(graph: EnsembleGraph, stage: Stage, binding: Binding) -> StageCode:
+    return StageCode(graph.spec.name, stage.nodes, binding.inputs, graph.outputs, binding.outputs.form)
+
+
 class _RunStage(beam.PTransform[Any, Any]):
     """One stage: a composite, so that resource hints cover all its parts."""
 
@@ -55,18 +94,43 @@ class _RunStage(beam.PTransform[Any, Any]):
         self._graph, self._stage, self._binding, self._errors = graph, stage, binding, errors
 
     def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
-        name, outputs = self._graph.spec.name, self._binding.outputs
-        code = StageCode(name, self._stage.nodes, self._binding.inputs, self._graph.outputs, outputs.form)
+        outputs = self._binding.outputs
+        code = _code(self._graph, self._stage, self._binding)
         in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
         batch = BatchGlobally() if in_global_window else BatchPerWindow()
         register_batch_types()
         batches = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
         results = batches | "RunInference" >> base.RunInference(StageModelHandler(code))
         results.element_type = BatchResult
-        unbatch = beam.ParDo(Unbatch(name, self._errors))
-        if self._errors is None:
-            return {OUTPUT: results | "Unbatch" >> unbatch.with_output_types(outputs.hint)}
-        both = results | "Unbatch" >> unbatch.with_outputs(self._errors, main=OUTPUT)
-        both[OUTPUT].element_type = outputs.hint
-        both[self._errors].element_type = outputs.errors_hint
-        return {OUTPUT: both[OUTPUT], self._errors: both[self._errors]}
+        unbatch = Unbatch(code.ensemble, self._errors)
+        return _emit(results, "Unbatch", unbatch, self._errors, (outputs.hint, outputs.errors_hint))
+
+
+class _RunArrowStage(beam.PTransform[Any, Any]):
+    """One stage over record batches, which are as large as the caller made them."""
+
+    def __init__(
+        self, graph: EnsembleGraph, stage: Stage, binding: Binding, rows: InputRows, errors: str | None
+    ) -> None:
+        super().__init__()
+        self._code, self._errors = _code(graph, stage, binding), errors
+        self._rows = arrow_rows(rows, graph, binding)
+
+    def expand(self, pcoll: beam.PCollection[bytes]) -> dict[str, beam.PCollection[bytes]]:
+        register_batch_types()
+        results = pcoll | "RunInference" >> base.RunInference(ArrowStageHandler(self._code, self._rows))
+        results.element_type = ArrowResult
+        return _emit(
+            results, "Emit", EmitArrow(self._code.ensemble, self._errors), self._errors, (bytes, bytes)
+        )
+
+
+def _emit(
+    results: beam.PCollection[Any], label: str, emit: beam.DoFn, errors: str | None, hints: tuple[Any, Any]
+) -> dict[str, beam.PCollection[Any]]:
+    """Parts scored rows from failed ones."""
+    if errors is None:
+        return {OUTPUT: results | label >> beam.ParDo(emit).with_output_types(hints[0])}
+    both = results | label >> beam.ParDo(emit).with_outputs(errors, main=OUTPUT)
+    both[OUTPUT].element_type, both[errors].element_type = hints
+    return {OUTPUT: both[OUTPUT], errors: both[errors]}

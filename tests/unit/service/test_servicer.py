@@ -163,3 +163,26 @@ def test_windows_of_the_input_are_those_of_the_output(servicer: EnsembleExpansio
     collection = answer.components.pcollections[answer.transform.outputs["output"]]
     made = answer.components.windowing_strategies[collection.windowing_strategy_id]
     assert made.window_fn == windowing.window_fn
+
+
+@BOTH
+def test_rows_in_arrow_batches_are_bytes_on_both_sides(
+    build: Build, servicer: EnsembleExpansionServicer
+) -> None:
+    config = {
+        "spec": MEAN_OF_TWO,
+        "error_handling": {"output": "errors"},
+        "encoding": "arrow",
+        "input_schema": ROWS.SerializeToString(),
+        "output_schema": schema("go-scored", m="double", name="string").SerializeToString(),
+    }
+    request = build(config, ROWS)
+    (collection, *_) = request.components.pcollections.values()
+    request.components.coders[collection.coder_id].CopyFrom(
+        beam_runner_api_pb2.Coder(spec={"urn": "beam:coder:bytes:v1"})
+    )
+    answer = servicer.Expand(request)
+    assert not answer.error
+    for tag in ("output", "errors"):
+        made = answer.components.pcollections[answer.transform.outputs[tag]]
+        assert answer.components.coders[made.coder_id].spec.urn == "beam:coder:bytes:v1"

@@ -1,0 +1,80 @@
+"""What Arrow record batches of rows hold on both sides of an ensemble: fields, order, layouts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pyarrow as pa
+
+from beam_ensembles.columns.arrow_types import EVENT_TIME, arrow_field, is_layout_of, with_plain_lists
+from beam_ensembles.columns.rows import ERROR_FIELDS
+from beam_ensembles.errors import EnsembleError, listed
+from beam_ensembles.types import STRING, Type
+
+
+@dataclasses.dataclass(frozen=True)
+class ArrowRows:
+    """The rows of both sides.
+
+    Attributes:
+        fields: Names and types of the incoming rows' fields; None for a type that the language has no word for.
+        added: Names and types of the added columns.
+        positions: For each field of the output where it is: below ``len(fields)`` a field of the input, from there on
+            an added column.
+    """
+
+    fields: tuple[tuple[str, Type | None], ...]
+    added: tuple[tuple[str, Type], ...]
+    positions: tuple[int, ...]
+
+    def schemas(self, incoming: pa.Schema) -> Schemas:
+        """Settles the schemas of both outputs for one schema of incoming record batches.
+
+        Raises:
+            EnsembleError: They are of another layout; one sentence that names the first column that is.
+        """
+        self._check(incoming)
+        count = len(self.fields)
+        plain = pa.schema([field.with_type(with_plain_lists(field.type)) for field in incoming])
+        fields = [*list(plain)[:count], *(arrow_field(name, type_) for name, type_ in self.added)]
+        element = pa.field(ERROR_FIELDS[0], pa.struct(fields[:count]), nullable=False)
+        return Schemas(
+            incoming,
+            None if plain.equals(incoming) else plain,
+            pa.schema([*(fields[at] for at in self.positions), plain.field(count)]),
+            pa.schema(
+                [element, *(arrow_field(name, STRING) for name in ERROR_FIELDS[1:]), plain.field(count)]
+            ),
+        )
+
+    def _check(self, incoming: pa.Schema) -> None:
+        wanted = [*(name for name, _ in self.fields), EVENT_TIME]
+        if incoming.names != wanted:
+            text = f"the incoming Arrow batches have the columns {listed(incoming.names, 30)}"
+            raise EnsembleError(f"{text}, but the caller announced {listed(wanted, 30)}, in this order")
+        for field, (name, type_) in zip(incoming, self.fields, strict=False):
+            if type_ is not None and not is_layout_of(field.type, type_):
+                text = (
+                    f"the incoming Arrow batches have '{name}' as {field.type}, which is no layout of {type_}"
+                )
+                raise EnsembleError(text)
+        if incoming.field(EVENT_TIME).type != pa.int64():
+            found = incoming.field(EVENT_TIME).type
+            raise EnsembleError(f"'{EVENT_TIME}' of the incoming Arrow batches is {found}, not int64")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Schemas:
+    """Schemas that go together.
+
+    Attributes:
+        incoming: That of the incoming record batches.
+        plain: The same with plain lists only; None where it has no others.
+        output: That of the main output.
+        errors: That of the error output.
+    """
+
+    incoming: pa.Schema
+    plain: pa.Schema | None
+    output: pa.Schema
+    errors: pa.Schema

@@ -1,0 +1,85 @@
+"""The type language <-> the Arrow types with which rows cross between languages.
+
+``string`` is utf8, ``bytes`` binary, a list or a tensor a flat list (row-major), a map a map, a row a struct, and a
+``timestamp`` whole microseconds since the epoch. A list may come in any of Arrow's three plain forms and goes out as
+the first of them, with 32-bit offsets. Nothing is compressed or put into dictionaries.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
+
+EVENT_TIME: Final = "__event_time"
+"""The column after the fields: each row's event time, whole microseconds since the epoch."""
+
+_SCALARS: Final = {
+    "string": pa.string(),
+    "bytes": pa.binary(),
+    "timestamp": pa.int64(),
+    **{name: pa.from_numpy_dtype(dtype) for name, dtype in NUMPY_DTYPES.items()},
+}
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    """Gives the Arrow type of a column's values.
+
+    Raises:
+        TypeError: It is none of the type language's own types.
+    """
+    if isinstance(type_, Scalar):
+        return _SCALARS[type_.name]
+    if isinstance(type_, Array):
+        return pa.list_(arrow_field("item", type_.element))
+    if isinstance(type_, Map):
+        return pa.map_(arrow_type(type_.key), arrow_field("value", type_.value))
+    if isinstance(type_, Row):
+        return pa.struct([arrow_field(name, field) for name, field in type_.fields])
+    raise TypeError(f"no Arrow type for {type_}")
+
+
+def arrow_field(name: str, type_: Type) -> pa.Field:
+    """Gives the Arrow field of a column."""
+    return pa.field(name, arrow_type(type_), nullable=type_.nullable)
+
+
+def is_layout_of(found: pa.DataType, type_: Type) -> bool:
+    """Says whether an incoming Arrow column is one of the layouts that a type may have."""
+    if isinstance(type_, Scalar):
+        return bool(found == _SCALARS[type_.name])
+    if isinstance(type_, Array):
+        return is_list(found) and is_layout_of(found.value_type, type_.element)
+    if isinstance(type_, Map):
+        if not pa.types.is_map(found):
+            return False
+        return is_layout_of(found.key_type, type_.key) and is_layout_of(found.item_type, type_.value)
+    if not isinstance(type_, Row) or not pa.types.is_struct(found):
+        return False
+    fields = list(found)
+    return [field.name for field in fields] == [name for name, _ in type_.fields] and all(
+        is_layout_of(field.type, of) for field, (_, of) in zip(fields, type_.fields, strict=True)
+    )
+
+
+def is_list(found: pa.DataType) -> bool:
+    """Says whether an Arrow type is one of the three plain lists."""
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(kind(found) for kind in kinds)
+
+
+def with_plain_lists(found: pa.DataType) -> pa.DataType:
+    """Gives a type in which every list is a plain one; the type itself where they all are."""
+    if is_list(found):
+        return pa.list_(_plain(found.value_field))
+    if pa.types.is_map(found):
+        return pa.map_(with_plain_lists(found.key_type), _plain(found.item_field))
+    if pa.types.is_struct(found):
+        return pa.struct([_plain(field) for field in found])
+    return found
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(with_plain_lists(field.type))

@@ -1,0 +1,83 @@
+"""Scores one Arrow record batch of rows without ever making a row: columns, nodes, record batches of both outputs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from beam_ensembles.columns.arrow_batch import ArrowBatch
+from beam_ensembles.columns.batch import RowFailure
+from beam_ensembles.columns.from_arrow import column_of
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode, bundle_error, in_order, read_columns
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ArrowResult:
+    """The outputs of one record batch.
+
+    Attributes:
+        ok: The element of the main output; None where no row was scored.
+        failed: The element of the error output; None where no row failed.
+        first: The first failure, where there is one.
+    """
+
+    ok: bytes | None
+    failed: bytes | None
+    first: RowFailure | None
+
+    def __len__(self) -> int:
+        """Gives the size in bytes."""
+        return len(self.ok or b"") + len(self.failed or b"")
+
+
+def score_arrow(code: StageCode, batch: ArrowBatch, model: LoadedStage) -> ArrowResult:
+    """Scores a record batch; rows that fail are told apart, nothing is raised for them.
+
+    Args:
+        code: What the stage does.
+        batch: The rows.
+        model: The stage's members.
+    """
+    columns = read_columns(
+        code, len(batch), lambda field, type_: column_of(batch.column(field), type_, field)
+    )
+    model.run(columns)
+    scored = None
+    if len(columns):
+        scored = batch.scored(columns.rows, [columns.columns[name] for name, _ in code.outputs])
+    if not columns.failures:
+        return ArrowResult(scored, None, None)
+    failures = in_order(columns.failures)
+    return ArrowResult(scored, _errors(code, batch, failures), failures[0])
+
+
+def _errors(code: StageCode, batch: ArrowBatch, failures: Sequence[RowFailure]) -> bytes:
+    details = [
+        (code.ensemble, failure.node, failure.error.code, failure.error.message, failure.error.stack)
+        for failure in failures
+    ]
+    return batch.failed([failure.index for failure in failures], details)
+
+
+class EmitArrow(beam.DoFn):
+    """Emits the record batches of both outputs; without an error output a failed row fails the bundle.
+
+    Args:
+        ensemble: Name of the ensemble, for the message.
+        errors: Tag of the error output, or None.
+    """
+
+    def __init__(self, ensemble: str, errors: str | None) -> None:
+        self._ensemble = ensemble
+        self._errors = errors
+
+    def process(self, result: ArrowResult) -> Iterable[Any]:
+        if result.first is None:
+            return () if result.ok is None else (result.ok,)
+        if self._errors is None:
+            raise bundle_error(self._ensemble, result.first)
+        failed = beam.pvalue.TaggedOutput(self._errors, result.failed)
+        return (failed,) if result.ok is None else (result.ok, failed)
