@@ -20,6 +20,10 @@ _ELEMENTS: Final = {
 }  # fmt: skip
 """TensorProto.DataType -> the type's name in an ensemble file."""
 
+TENSORS: Final = "tensors"
+_OPTIONAL_SINCE: Final = 4
+"""The IR version since which an input that has a weight of its name may be given in its place; before, graphs named all
+their weights among their inputs."""
 _EXTERNAL: Final = 1
 Span = tuple[int, int]
 
@@ -37,11 +41,16 @@ class Port:
         element: The type of its values, or None where it is no tensor of a type that an ensemble file knows.
         dims: Its shape with the leading dimension of the rows; a length that is not fixed is None; None
             altogether where the graph does not say.
+        items: None for a tensor; for a sequence what its items are: ``tensors``, or for mappings the type of their
+            keys, with values of type ``element``.
+        is_optional: Whether the graph does without it.
     """
 
     name: str
     element: str | None
     dims: tuple[int | None, ...] | None
+    items: str | None = None
+    is_optional: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,8 +100,13 @@ def _signature(data: mmap.mmap) -> Signature:
             outputs.append(_port(data, (start, end)))
     if not outputs:
         raise ModelFormatError("the file is no ONNX model (its graph gives nothing)")
-    # Before IR version 4 a graph named its own weights among its inputs.
-    return Signature(tuple(port for port in inputs if port.name not in constants), tuple(outputs))
+    overridable = _number(data, (0, len(data)), 1) >= _OPTIONAL_SINCE
+    given = [
+        dataclasses.replace(port, is_optional=True) if port.name in constants else port
+        for port in inputs
+        if overridable or port.name not in constants
+    ]
+    return Signature(tuple(given), tuple(outputs))
 
 
 def _constant(data: mmap.mmap, span: Span) -> str:
@@ -107,20 +121,45 @@ def _constant(data: mmap.mmap, span: Span) -> str:
 
 
 def _port(data: mmap.mmap, span: Span) -> Port:
-    """Reads a ValueInfoProto: name 1, type 2; TypeProto.tensor_type 1."""
+    """Reads a ValueInfoProto: name 1, type 2."""
     name = _text(data, span, 1)
-    tensor = next((found for type_ in _spans(data, span, 2) for found in _spans(data, type_, 1)), None)
+    type_ = next(_spans(data, span, 2), None)
+    return Port(name, None, None) if type_ is None else _of_type(data, type_, name)
+
+
+def _of_type(data: mmap.mmap, type_: Span, name: str) -> Port:
+    """Reads a TypeProto: tensor_type 1, sequence_type 4, map_type 5, optional_type 9; the last two hold a type in 1."""
+    optional = next((found for kind in _spans(data, type_, 9) for found in _spans(data, kind, 1)), None)
+    if optional is not None:
+        return dataclasses.replace(_of_type(data, optional, name), is_optional=True)
+    sequence = next((found for kind in _spans(data, type_, 4) for found in _spans(data, kind, 1)), None)
+    if sequence is not None:
+        return _of_items(data, sequence, name)
+    tensor = next(_spans(data, type_, 1), None)
     if tensor is None:
         return Port(name, None, None)
-    element = next((value for number, value, end in fields(data, *tensor) if number == 1 and end < 0), 0)
     shape = next(_spans(data, tensor, 2), None)
     dims = None if shape is None else tuple(_dim(data, dim) for dim in _spans(data, shape, 1))
-    return Port(name, _ELEMENTS.get(element), dims)
+    return Port(name, _ELEMENTS.get(_number(data, tensor, 1)), dims)
+
+
+def _of_items(data: mmap.mmap, item: Span, name: str) -> Port:
+    """Reads the type of a sequence's items: a tensor, or a map (key_type 1, value_type 2) to tensors."""
+    mapping = next(_spans(data, item, 5), None)
+    if mapping is None:
+        of_item = _of_type(data, item, name)
+        return Port(name, None if of_item.items else of_item.element, None, TENSORS)
+    key, value = _ELEMENTS.get(_number(data, mapping, 1)), next(_spans(data, mapping, 2), None)
+    return Port(name, None if value is None else _of_type(data, value, name).element, None, key)
+
+
+def _number(data: mmap.mmap, span: Span, wanted: int) -> int:
+    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
 
 
 def _dim(data: mmap.mmap, span: Span) -> int | None:
     """Reads a Dimension: dim_value 1; a dim_param is a length that is not fixed."""
-    value = next((value for number, value, end in fields(data, *span) if number == 1 and end < 0), 0)
+    value = _number(data, span, 1)
     return value if 0 < value < 1 << 62 else None
 
 

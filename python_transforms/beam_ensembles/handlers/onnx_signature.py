@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.answers import check_ports, holds, settle
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.arguments import Argument, can_cast, list_argument, named_arguments, shape_text
-from beam_ensembles.handlers.onnx_graph import Port, Signature
-from beam_ensembles.types import Array, Scalar, Type, row_shape
+from beam_ensembles.handlers.onnx_graph import TENSORS, Port, Signature
+from beam_ensembles.types import Array, Map, Row, Scalar, Type, row_shape
 
 
-def check_signature(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Feeding:
+    """How a framework is given its arguments, as far as frameworks differ.
+
+    Attributes:
+        can_cast: Whether a column's values can be given for an input's.
+        list_argument: Checks a list of columns as one argument.
+    """
+
+    can_cast: Callable[[str, str], bool] = can_cast
+    list_argument: Callable[[NodeView], Argument | None] = list_argument
+
+
+_USUAL: Final = Feeding()
+
+
+def check_signature(
+    node: NodeView, signature: Signature | None, feeding: Feeding = _USUAL
+) -> Mapping[str, Type | None]:
     """Checks a node's inputs and outputs and settles its types.
 
     Args:
         node: The node.
         signature: What the graph takes and gives; None where it is not known.
+        feeding: How the framework is given its arguments.
 
     Returns:
         The type of each output column; None where it is not known.
     """
-    _check_inputs(node, signature)
+    check_inputs(node, signature, feeding)
     return settle(node, "signature_mismatch", _outputs(node, signature))
 
 
-def _check_inputs(node: NodeView, signature: Signature | None) -> None:
+def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding = _USUAL) -> None:
+    """Compares a node's inputs with those of the graph, where they are known."""
     inputs = node.spec.inputs
     if inputs is None:
         return
     if inputs.ports is None:
-        argument = list_argument(node)
+        argument = feeding.list_argument(node)
         if signature is not None:
-            _check_list(node, signature, argument)
+            _check_list(node, signature, argument, feeding)
         return
     arguments = named_arguments(node)
     if signature is None:
@@ -46,41 +68,49 @@ def _check_inputs(node: NodeView, signature: Signature | None) -> None:
             )
             node.problem("unknown_port", inputs.path(index), text)
         elif name in arguments:
-            _check_argument(node, given[name], arguments[name])
-    extra = node.option("inference_args") or {}
-    missing = [name for name in given if name not in inputs.ports and name not in extra]
+            _check_argument(node, given[name], arguments[name], feeding)
+    missing = [port.name for port in asked_for(node, signature) if port.name not in inputs.ports]
     if missing:
         node.problem("signature_mismatch", "inputs", f"the model needs its inputs {listed(missing)} too")
 
 
-def _check_list(node: NodeView, signature: Signature, argument: Argument | None) -> None:
+def asked_for(node: NodeView, signature: Signature) -> list[Port]:
+    """Gives the inputs of a graph that its columns must give: what is neither optional nor among ``inference_args``."""
     extra = node.option("inference_args") or {}
-    ports = [port for port in signature.inputs if port.name not in extra]
+    return [port for port in signature.inputs if port.name not in extra and not port.is_optional]
+
+
+def _check_list(node: NodeView, signature: Signature, argument: Argument | None, feeding: Feeding) -> None:
+    ports = asked_for(node, signature)
     if len(ports) != 1:
         names = [port.name for port in ports]
         example = ", ".join(f"{name}: column" for name in names[:3])
         text = f"the model takes {len(names)} inputs ({listed(names)}): name them, {{{example}}}"
         node.problem("signature_mismatch", "inputs", text)
     elif argument is not None:
-        _check_argument(node, ports[0], argument)
+        _check_argument(node, ports[0], argument, feeding)
 
 
-def _check_argument(node: NodeView, port: Port, argument: Argument) -> None:
-    wanted = (
-        f"{port.element or 'values that are no tensor'} {'' if port.dims is None else shape_text(port.dims)}"
-    )
-    if port.dims is not None and port.dims[:1] not in ((None,), ()):
-        text = (
-            f"the model's '{port.name}' takes exactly {port.dims[0]} rows at a time; export it for any number"
-        )
-        node.problem("signature_mismatch", argument.place, text)
-    elif port.element is None or not can_cast(argument.element, port.element):
+def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Feeding) -> None:
+    element = port.element if port.items is None else None
+    wanted = f"{element or 'values that are no tensor'} {'' if port.dims is None else shape_text(port.dims)}"
+    if port.dims and port.dims[0] is not None and not (port.dims[0] == 1 and _is_called_alone(node)):
+        alone = "; with 'batch: {max: 1}' it gets them one by one" if port.dims[0] == 1 else ""
+        text = f"the model's '{port.name}' takes exactly {port.dims[0]} rows at a time{alone}"
+        node.problem("signature_mismatch", argument.place, f"{text}; best export it for any number")
+    elif element is None or not feeding.can_cast(argument.element, element):
         hint = _cast_hint(argument.element, port.element)
         text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
         node.problem("signature_mismatch", argument.place, text)
     elif not _fits(argument, port):
         text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}"
         node.problem("signature_mismatch", argument.place, text)
+
+
+def _is_called_alone(node: NodeView) -> bool:
+    """Says whether each call gets one row."""
+    limits = ((node.option("batch") or {}).get("max"), (node.option("config") or {}).get("max_batch_size"))
+    return 1 in limits or bool(node.option("per_row"))
 
 
 def _cast_hint(found: str, wanted: str | None) -> str:
@@ -106,17 +136,17 @@ def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | No
     declared = {output.column: output.type for output in node.spec.outputs}
     for column, name in columns.items():
         if ports[name].element is None or ports[name].dims == ():
-            text = (
-                f"the model's '{name}' is no tensor with a row each (skl2onnx: options={{'zipmap': False}})"
-            )
+            text = f"the model's '{name}' is no tensor, and no sequence, with an item each row"
             node.problem("signature_mismatch", f"outputs.{column}", text)
-    return {column: _type(ports[name], declared[column]) for column, name in columns.items()}
+    return {column: port_type(ports[name], declared[column]) for column, name in columns.items()}
 
 
-def _type(port: Port, declared: Type | None) -> Type | None:
+def port_type(port: Port, declared: Type | None) -> Type | None:
     """Gives the type of one row of an output; what the graph leaves open is as declared."""
-    if port.element is None or port.dims == ():
+    if port.element is None or port.dims == () or port.items == TENSORS:
         return None
+    if port.items is not None:
+        return _map_type(port.items, port.element, declared)
     shape = _shape(port.dims, declared)
     if shape is None:
         return Array(Scalar(port.element)) if isinstance(declared, Array) and declared.shape is None else None
@@ -124,6 +154,18 @@ def _type(port: Port, declared: Type | None) -> Type | None:
         is_one = shape in ((), (1,)) and not isinstance(declared, Array)
         return Scalar("string") if is_one else Array(Scalar("string"))
     return Array(Scalar(port.element), shape) if shape else Scalar(port.element)
+
+
+def _map_type(key: str, value: str, declared: Type | None) -> Type | None:
+    """Gives the type of a mapping; its values, in the order of the keys, may be declared as a tensor or a list."""
+    if isinstance(declared, Array):
+        return Array(Scalar(value), declared.shape)
+    if isinstance(declared, Row) and key == "string":
+        return None
+    is_same = isinstance(declared, Map) and declared.key == Scalar(key)
+    if is_same and isinstance(declared, Map) and holds(declared.value, Scalar(value)):
+        return declared
+    return Map(Scalar(key), Scalar(value))
 
 
 def _shape(dims: Sequence[int | None] | None, declared: Type | None) -> tuple[int, ...] | None:

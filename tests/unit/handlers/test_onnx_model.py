@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, read_signature
-from beam_ensembles.handlers.onnx_model import SESSION_OPTIONS
+from beam_ensembles.handlers.onnx_session import SESSION_OPTIONS
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.models import iris, write_graph
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -97,8 +97,13 @@ def test_skl2onnx_models_give_labels_and_probabilities(tmp_path: Path) -> None:
     np.testing.assert_allclose(answer["p"], model.predict_proba(data.x), atol=1e-6)
     zipped = to_onnx(model, data.x[:1].astype(np.float32), target_opset=17)
     (tmp_path / "iris.onnx").write_bytes(zipped.SerializeToString())
-    maps = node("iris.onnx", outputs={"p": {"from": "output_probability", "type": "array<float>[3]"}})
-    assert problems_of(tmp_path, four, maps) == [("signature_mismatch", "outputs.p")]
+    maps = {"from": "output_probability"}
+    lists = node("iris.onnx", outputs={"m": maps, "p": maps | {"type": "array<float>[3]"}})
+    assert types_of(tmp_path, four, lists) == {"m": "map<string,float>", "p": "array<float>[3]"}
+    answer = load_node(tmp_path, four, lists)({"x": data.x})
+    np.testing.assert_allclose(answer["p"], model.predict_proba(data.x), atol=1e-6)
+    assert [list(one) for one in answer["m"]] == [["a", "b", "c"]] * len(data.x)
+    np.testing.assert_array_equal([list(one.values()) for one in answer["m"]], answer["p"])
 
 
 @pytest.mark.parametrize(
@@ -117,6 +122,18 @@ def test_skl2onnx_models_give_labels_and_probabilities(tmp_path: Path) -> None:
         (AB, node("sum.onnx", inputs={"a": "a"}, outputs={"total": None}), ("signature_mismatch", "inputs")),
         (AB, node("sum.onnx", inputs={"a": "a", "b": "b"}), ("unknown_port", "outputs.y")),
         (PAIR, node("fixed.onnx"), ("signature_mismatch", "inputs")),
+        (PAIR, node("double.onnx", inference_args={"Z": 1}), ("unknown_port", "inference_args.Z")),
+        (PAIR, node("double.onnx", device="tpu"), ("bad_value", "device")),
+        (
+            PAIR,
+            node("double.onnx", device="cpu", config={"providers": ["CPUExecutionProvider"]}),
+            ("bad_value", "device"),
+        ),
+        (
+            PAIR,
+            node("double.onnx", config={"session_options": {"execution_mode": "fast"}}),
+            ("bad_value", "config.session_options"),
+        ),
         (PAIR, node("open.onnx"), ("missing_type", "outputs.y")),
         (PAIR, node("doubel.onnx"), ("missing_file", "uri")),
         (PAIR, node("double.onnx", config={"providers": "CPU"}), ("bad_value", "config.providers")),
@@ -155,7 +172,7 @@ def test_options_of_the_session_are_set(onnx_models: Path, monkeypatch: pytest.M
     assert set(SESSION_OPTIONS) <= set(dir(onnxruntime.SessionOptions()))
 
 
-def test_weights_are_no_inputs(tmp_path: Path) -> None:
+def test_weights_may_be_given_but_need_not(tmp_path: Path) -> None:
     path = write_graph(
         tmp_path / "old.onnx",
         [("Add", ["X", "bias"], ["Y"], {})],
@@ -164,11 +181,19 @@ def test_weights_are_no_inputs(tmp_path: Path) -> None:
         [numpy_helper.from_array(np.ones(2, np.float32), "bias")],
     )
     signature = read_signature(str(path))
-    assert signature.inputs == (Port("X", "float", (None, 2)),)
+    assert signature.inputs == (
+        Port("X", "float", (None, 2)),
+        Port("bias", "float", (2,), is_optional=True),
+    )
     assert signature.outputs == (Port("Y", "float", (None, 2)),)
-    assert load_node(tmp_path, PAIR, node("old.onnx"))({"x": np.array([[1.0, 2.0]])})["y"].tolist() == [
-        [2, 3]
-    ]
+    one = {"x": np.array([[1.0, 2.0]])}
+    assert load_node(tmp_path, PAIR, node("old.onnx"))(one)["y"].tolist() == [[2, 3]]
+    other = node("old.onnx", inference_args={"bias": [10, 20]})
+    assert load_node(tmp_path, PAIR, other)(one)["y"].tolist() == [[11, 22]]
+    model = onnx.load(path)
+    model.ir_version = 3
+    onnx.save(model, path)
+    assert read_signature(str(path)).inputs == (Port("X", "float", (None, 2)),)
 
 
 def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
