@@ -16,8 +16,8 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.open_inference.address import CHANNEL_OPTIONS, Address, credentials, headers
 from beam_ensembles.handlers.open_inference.failures import CallError, failure
-from beam_ensembles.handlers.open_inference.settings import THROTTLING
 from beam_ensembles.handlers.open_inference.tensors import Given, values_of
+from beam_ensembles.handlers.remote_config import THROTTLING
 
 base = beam_compat.import_base()
 

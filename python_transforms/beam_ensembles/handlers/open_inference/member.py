@@ -20,6 +20,7 @@ from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
 from beam_ensembles.handlers.open_inference.settings import retries_of, seconds_of
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
+from beam_ensembles.handlers.per_thread import PerThread
 from beam_ensembles.handlers.results import to_columns
 
 FIRST_WAIT: Final = 0.25
@@ -50,19 +51,18 @@ def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
 
 
 class _Callers:
-    """A handler of Beam's for each thread, all with one channel; calls are made again while the failure may pass.
-
-    As Beam has it, a thread throttles by what it sees itself: to a throttle that is shared, calls that other threads
-    are still waiting for look like failures.
-    """
+    """Beam's handlers, all with one channel; calls are made again while the failure may pass."""
 
     def __init__(self, node: CheckedNode, address: Address) -> None:
         self._node, self._address = node, address
-        self._handlers = threading.local()
+        seconds, config = seconds_of(node.spec.options), member.config(node)
+        self._handlers = PerThread(
+            lambda: OpenInferenceModelHandler(address, config, seconds, node.namespace)
+        )
 
     def connect(self) -> Any:
         """Makes the client that all threads share."""
-        handler = self._handler()
+        handler = self._handlers.get()
         handler.set_environment_vars()
         try:
             return handler.load_model()
@@ -75,18 +75,9 @@ class _Callers:
     def run_inference(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:
         """Calls the server, each attempt through Beam's handler; a call that failed for good fails the batch."""
         try:
-            return _again(self._node, self._handler().run_inference)(batch, model, inference_args)
+            return _again(self._node, self._handlers.get().run_inference)(batch, model, inference_args)
         except CallError as error:
             raise unusable(self._address, error) from error
-
-    def _handler(self) -> OpenInferenceModelHandler:
-        if not hasattr(self._handlers, "own"):
-            node = self._node
-            seconds = seconds_of(node.spec.options)
-            config = member.config(node)
-            self._handlers.own = OpenInferenceModelHandler(self._address, config, seconds, node.namespace)
-        handler: OpenInferenceModelHandler = self._handlers.own
-        return handler
 
 
 class _Served:

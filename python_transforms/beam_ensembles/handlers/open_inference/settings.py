@@ -8,27 +8,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
-from beam_ensembles.handlers.config import HONOURED, REFUSED, Accepted, check_config
+from beam_ensembles.handlers.config import Accepted, check_config
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
+from beam_ensembles.handlers.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
 from beam_ensembles.spec.places import below
 
 DEFAULT_SECONDS: Final = 60.0
 DEFAULT_RETRIES: Final = 3
 _MOST_SECONDS: Final = 86_400.0
-THROTTLING: Final = ("throttle_delay_secs", "window_ms", "bucket_ms", "overload_ratio")
-"""The arguments of Beam's ``RemoteModelHandler`` that say when calls are held back."""
-
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie")
 _HEADER: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _PARAMETER: Final = (str, bool, int, float)
-
-
-def _is_above_zero(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and _is_above_zero(value)
 
 
 def _are_headers(value: Any) -> bool:
@@ -48,25 +38,10 @@ _FILE: Final = Accepted(
     "the absolute path of a file in PEM on the workers", lambda value: isinstance(value, str)
 )
 _HONOURED: Final = {
-    "max_batch_size": HONOURED["max_batch_size"],
-    "env_vars": HONOURED["env_vars"],
+    **REMOTE_HONOURED,
     "headers": Accepted("a mapping of names to texts of ASCII, sent with every call", _are_headers),
     "compression": Accepted("gzip or deflate", lambda value: value in ("gzip", "deflate")),
-    "throttle_delay_secs": Accepted("a whole number of seconds above 0", _is_whole),
-    "window_ms": Accepted("a whole number of milliseconds above 0", _is_whole),
-    "bucket_ms": Accepted("a whole number of milliseconds above 0", _is_whole),
-    "overload_ratio": Accepted("a number above 0", _is_above_zero),
     **dict.fromkeys(CERTIFICATES, _FILE),
-}
-_NOTHING_IS_LOADED: Final = "the model is loaded by its server; say there how many copies there are"
-_REFUSED: Final = {
-    **{name: reason for name, reason in REFUSED.items() if name not in ("large_model", "model_copies")},
-    "large_model": _NOTHING_IS_LOADED,
-    "model_copies": _NOTHING_IS_LOADED,
-    "num_retries": "use the node's 'retries'",
-    "retry_filter": "a function cannot be written in a file; only what may pass is tried again",
-    "rate_limiter": "an object cannot be written in a file",
-    "namespace": "metrics are those of the node",
 }
 
 
@@ -77,7 +52,7 @@ def check_settings(node: NodeView, address: Address | None) -> None:
         node: The node.
         address: Its model, or None where its ``uri`` is wrong.
     """
-    check_config(node, _HONOURED, _REFUSED)
+    check_config(node, _HONOURED, REMOTE_REFUSED)
     config = node.option("config") or {}
     for name in config.get("headers") or {} if _are_headers(config.get("headers")) else ():
         if name.lower() in _SECRET_HEADERS:
