@@ -9,9 +9,9 @@ from typing import Final
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.arguments import Argument, list_argument, named_arguments
+from beam_ensembles.handlers.arguments import can_cast, named_arguments
 from beam_ensembles.handlers.onnx_graph import Port, Signature
-from beam_ensembles.handlers.onnx_signature import check_signature
+from beam_ensembles.handlers.onnx_signature import Feeding, check_signature
 from beam_ensembles.handlers.open_inference.metadata import Metadata, Tensor
 from beam_ensembles.types import Array, Type
 
@@ -23,8 +23,16 @@ ELEMENTS: Final = {
 """The protocol's datatype -> the type's name in an ensemble file; BYTES is ``string`` too."""
 
 
-_TEXTS: Final = ("string", "bytes")
 _FRACTIONS: Final = ("float", "double")
+
+
+def _can_send(found: str, wanted: str) -> bool:
+    """Says what may be cast: BYTES is text too, and FP16 is the precision that the model's maker chose."""
+    is_text, is_half = (found, wanted) == ("string", "bytes"), wanted == "float16" and found in _FRACTIONS
+    return is_text or is_half or can_cast(found, wanted)
+
+
+_FEEDING: Final = Feeding(can_cast=_can_send)
 
 
 def check_metadata(node: NodeView, found: Metadata | None) -> Mapping[str, Type | None]:
@@ -38,7 +46,7 @@ def check_metadata(node: NodeView, found: Metadata | None) -> Mapping[str, Type 
         The type of each output column; None where it is not known.
     """
     if found is None:
-        return check_signature(node, None)
+        return check_signature(node, None, _FEEDING)
     foreign = [tensor for tensor in (*found.inputs, *found.outputs) if tensor.datatype not in ELEMENTS]
     for tensor in foreign:
         text = f"the model's '{tensor.name}' holds {tensor.datatype} values (readable: {listed(list(ELEMENTS), 20)})"
@@ -50,36 +58,16 @@ def check_metadata(node: NodeView, found: Metadata | None) -> Mapping[str, Type 
         foreign.append(Tensor("", "", None))
     if foreign:
         return {}
-    return check_signature(node, Signature(_inputs(node, found.inputs), _outputs(node, found.outputs)))
+    signature = Signature(_inputs(node, found.inputs), _outputs(node, found.outputs))
+    return check_signature(node, signature, _FEEDING)
 
 
 def _inputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
     """Gives the model's inputs; where the server does not say them they are as the node has them."""
-    given = _arguments(node)
-    if not tensors:
-        return tuple(Port(name, argument.element, None) for name, argument in given.items())
-    only = given.get("") if len(tensors) == 1 else None
-    return tuple(
-        Port(tensor.name, _taken(tensor.datatype, given.get(tensor.name, only)), tensor.dims)
-        for tensor in tensors
-    )
-
-
-def _arguments(node: NodeView) -> dict[str, Argument]:
-    """Gives the node's arguments by port, that of a list under an empty name; reports nothing."""
+    if tensors:
+        return tuple(Port(tensor.name, ELEMENTS[tensor.datatype], tensor.dims) for tensor in tensors)
     quiet = dataclasses.replace(node, report=lambda _: None)
-    if node.spec.inputs is not None and node.spec.inputs.ports is not None:
-        return named_arguments(quiet)
-    argument = list_argument(quiet)
-    return {} if argument is None else {"": argument}
-
-
-def _taken(datatype: str, argument: Argument | None) -> str:
-    """Gives the element that an input takes: BYTES is text or bytes, FP16 has the precision that the model chose."""
-    given = argument.element if argument is not None else ""
-    if (datatype == "BYTES" and given in _TEXTS) or (datatype == "FP16" and given in _FRACTIONS):
-        return given
-    return ELEMENTS[datatype]
+    return tuple(Port(name, argument.element, None) for name, argument in named_arguments(quiet).items())
 
 
 def _outputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
