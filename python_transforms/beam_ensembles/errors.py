@@ -4,6 +4,7 @@
     ├── InvalidEnsemble      the file, the call or the input schema is wrong: found before anything runs
     └── NodeError            a node failed on one or more rows: found while running
         ├── BatchFailed      a node failed for a reason that is no row's: the batch is not split to find one
+        ├── SomeFailed       a node failed on some rows that it names: the others have their answers
         └── RowFailed        a row failed and the caller took no error output: fails the bundle
 
 A message says what was found, where, what is allowed and what is nearest. It is one line and never holds a traceback.
@@ -14,7 +15,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 _MOST_SHOWN = 100
 _LONGEST_MESSAGE = 2_000
@@ -115,6 +117,23 @@ class BatchFailed(NodeError):
 
     Every row of the batch that has no answer yet fails with it at once: no halves of the batch are tried.
     """
+
+
+class SomeFailed(NodeError):
+    """A node failed on some rows and knows which: they fail, the others keep their answers, and nothing is called again.
+
+    Args:
+        columns: The node's columns of the rows that went well, in order.
+        faults: The error of each other row, by its position in the batch.
+    """
+
+    def __init__(self, columns: Mapping[str, Any], faults: Mapping[int, NodeError]) -> None:
+        super().__init__("model_error", f"{len(faults)} rows failed")
+        self.columns = columns
+        self.faults = faults
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SomeFailed, (self.columns, self.faults)
 
 
 class RowFailed(NodeError):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch
-from beam_ensembles.errors import BatchFailed, NodeError
+from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.metrics import NodeMeter
@@ -50,7 +50,8 @@ def run_split(
     """Calls a member with all rows, and where that fails with halves of them, until the bad rows stand alone.
 
     ``k`` bad rows of ``n`` cost at most about ``2 k log2(n)`` calls more. Where the member says that no row is to blame
-    (``BatchFailed``), the rows that have no answer yet all fail with that, and it is not called again.
+    (``BatchFailed``), the rows that have no answer yet all fail with that, and it is not called again; where it names
+    the bad rows itself (``SomeFailed``), the others have their answers already.
 
     Args:
         member: The loaded node.
@@ -73,6 +74,10 @@ def run_split(
             parts.append(member(part))
         except BatchFailed as error:
             return _joined(parts), faults | dict.fromkeys(range(start, count), error)
+        except SomeFailed as error:
+            faults.update((start + at, fault) for at, fault in error.faults.items())
+            if len(error.faults) < end - start:
+                parts.append(error.columns)
         except Exception as error:
             if end - start == 1:
                 faults[start] = NodeError.of(error)

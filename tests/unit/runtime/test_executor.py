@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.errors import BatchFailed, NodeError
+from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.runtime.executor import run_split
 
@@ -97,6 +98,27 @@ def test_what_was_answered_before_the_batch_failed_is_kept() -> None:
     assert calls == [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3], [0, 1], [0], [1]]
     assert outputs["y"].tolist() == [0]
     assert list(faults) == [1, 2, 3, 4, 5, 6, 7]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12), st.integers(1, 5))
+def test_rows_that_a_member_names_fail_without_another_call(good: list[bool], limit: int) -> None:
+    calls = []
+
+    def member(columns: Columns) -> Columns:
+        calls.append(len(columns["x"]))
+        fine = columns["x"] > 0
+        if fine.all():
+            return {"y": columns["x"] * 2}
+        faults = {at: NodeError("bad", f"row {at}") for at in np.flatnonzero(~fine).tolist()}
+        raise pickle.loads(pickle.dumps(SomeFailed({"y": columns["x"][fine] * 2}, faults)))
+
+    x = np.array([index + 1.0 if fine else -index - 1.0 for index, fine in enumerate(good)])
+    outputs, faults = run_split(member, {"x": x}, len(x), limit)
+    assert sorted(faults) == [index for index, fine in enumerate(good) if not fine]
+    assert {fault.code for fault in faults.values()} <= {"bad"}
+    assert sum(calls) == len(x)
+    if any(good):
+        assert outputs["y"].tolist() == [2.0 * value for value in x if value > 0]
 
 
 def test_an_interrupt_is_nobodys_fault() -> None:
