@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.columns.nested_rows import has_rows, plain, with_dicts, with_rows
 from beam_ensembles.errors import NodeError
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
+from beam_ensembles.types import Array, Row, Scalar, Type, dtype_of, row_shape, width_of
 
 _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
@@ -42,13 +43,16 @@ def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
 
     Args:
         values: One a row: Python values, or numpy scalars and arrays.
-        type_: The declared type; a tensor's values may be flat (row-major) or nested.
+        type_: The declared type; a tensor's values may be flat (row-major) or nested. A row in a value is a ``dict``,
+            a tuple of its fields in order, or an object with its fields by name; in the column it is a ``dict``.
         name: The column's name, for messages.
 
     Returns:
         The array and the rows that are not in it. Numbers have the declared dtype and shape ``[N, ...]``; everything
         else is an array of objects.
     """
+    if has_rows(type_):
+        values = [with_dicts(value, type_) for value in values]
     found = _try(values, type_)
     if found is not None:
         return Converted(found, {})
@@ -119,7 +123,7 @@ def _is_object(value: Any, type_: Type) -> bool:
         return False
     if isinstance(type_, Array):
         return isinstance(value, list | tuple | np.ndarray) and _holds(value, type_.element)
-    return True
+    return not isinstance(type_, Row) or isinstance(value, Mapping)
 
 
 def _holds(items: Any, element: Type) -> bool:
@@ -166,35 +170,14 @@ def to_values(
         type_: Its type.
         row: Makes what the rows hold of such a ``dict``; None leaves it as it is.
     """
-    if row is not None and _has_rows(type_):
-        return [_with_rows(value, type_, row) for value in column]
+    if row is not None and has_rows(type_):
+        return [with_rows(value, type_, row) for value in column]
     if column.dtype != object:
         flat = column if column.ndim <= 2 else column.reshape(len(column), -1)
         return list(flat.tolist())
     if isinstance(type_, Array):
-        return [_plain(value) for value in column]
+        return [plain(value) for value in column]
     return list(column.tolist())
-
-
-def _has_rows(type_: Type) -> bool:
-    if isinstance(type_, Array):
-        return _has_rows(type_.element)
-    return isinstance(type_, Row) or (isinstance(type_, Map) and _has_rows(type_.value))
-
-
-def _with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> Any:
-    if value is None or not _has_rows(type_):
-        return _plain(value)
-    if isinstance(type_, Array):
-        return [_with_rows(item, type_.element, row) for item in value]
-    if isinstance(type_, Map):
-        return {key: _with_rows(item, type_.value, row) for key, item in value.items()}
-    fields = type_.fields if isinstance(type_, Row) else ()
-    return row({name: _with_rows(value[name], of, row) for name, of in fields})
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def reader(name: str) -> Callable[[Any], Any]:

@@ -25,10 +25,11 @@ from apache_beam.portability import common_urns
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import typehints
 
-from beam_ensembles.columns.schemas import MILLIS_INSTANT
+from beam_ensembles.columns.schemas import MICROS_INSTANT, MILLIS_INSTANT
 
-_OWN_ENCODING: Final = (MILLIS_INSTANT, "beam:logical_type:decimal:v1")
-"""Logical types whose bytes are not those of their representation: Beam's own coders read them."""
+_OWN_ENCODING: Final = (MICROS_INSTANT, MILLIS_INSTANT, "beam:logical_type:decimal:v1")
+"""Logical types that Beam's own coders read: points in time, which models take and give, and those whose bytes are not
+those of their representation."""
 
 
 class RowType(typehints.TypeConstraint):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from apache_beam.coders.row_coder import RowCoder
 from apache_beam.portability.api import schema_pb2
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder, RowType, neutral_schema, row_class
 from beam_ensembles.columns.schemas import schema_of
@@ -82,14 +83,9 @@ def test_the_schema_stands_on_the_wire_as_it_was_given() -> None:
     assert PositionalRowCoder(schema).to_type_hint() == RowType(schema)
 
 
-def test_timestamps_and_nested_rows_cross() -> None:
-    schema = _schema(t="timestamp", r="row<x: array<int64>, y: string?>")
-    coder = PositionalRowCoder(schema)
-    nested, instant = (
-        row_class(("x", "y"))._make(([1, 2], None)),
-        row_class(("seconds", "micros"))._make((1, 2)),
-    )
-    assert tuple(coder.decode(coder.encode(row_class(("t", "r"))._make((instant, nested))))) == (
-        (1, 2),
-        ([1, 2], None),
-    )
+@pytest.mark.parametrize("micros", [0, 1, -1, 1_500_000, -(10**12) - 7])
+def test_timestamps_and_nested_rows_cross(micros: int) -> None:
+    coder: Any = PositionalRowCoder(_schema(t="timestamp", r="row<x: array<int64>, y: string?>"))
+    time, nested = Timestamp(micros=micros), row_class(("x", "y"))._make(([1, 2], None))
+    row = row_class(("t", "r"))._make((time, nested))
+    assert tuple(coder.decode(coder.encode(row))) == (time, ([1, 2], None))
