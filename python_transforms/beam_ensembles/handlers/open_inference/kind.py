@@ -52,7 +52,24 @@ OPTIONS: Final = (
 
 
 class OpenInferenceKind:
-    """Calls a model on a server of the Open Inference Protocol v2 through Beam's ``RemoteModelHandler``."""
+    """Calls a model on a server of the Open Inference Protocol v2 through Beam's ``RemoteModelHandler``.
+
+    A list in ``inputs`` is the model's only input, a mapping names each, ``input: column``; ``outputs`` take the
+    model's outputs by name. All rows of a batch are one request, each tensor ``[N, ...]``; values are sent raw.
+
+    ========================  ====================================================================
+    the protocol's datatype   columns
+    ========================  ====================================================================
+    BOOL                      boolean
+    INT8 to INT64             the integer of that size, or a smaller one
+    UINT8 to UINT64           the unsigned integer of that size, or a smaller one
+    FP32, FP64                float or double; FP32 takes integers of up to 16 bits too, FP64 any
+    FP16                      float16, float, double
+    BYTES                     string (UTF-8) or bytes; an output without a type is string
+    ========================  ====================================================================
+
+    What the server's metadata leave open is as declared; without metadata inputs are named, and outputs have types.
+    """
 
     kind = "model"
     name = "open_inference"
