@@ -13,7 +13,8 @@ _PASSING: Final = frozenset(
     (UNAVAILABLE, "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "CANCELLED")
 )
 _REFUSED: Final = frozenset(("NOT_FOUND", "PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED"))
-_TOO_LARGE: Final = "larger than max"
+_TOO_LARGE: Final = ("larger than max", "exceeds maximum size")
+"""What gRPC's servers say, those in Java in other words than the rest."""
 
 
 class CallError(Exception):
@@ -35,7 +36,7 @@ class CallError(Exception):
 
         What is too large for the server has the same status as a server that has too much to do, but will not pass.
         """
-        return self.status in _PASSING and _TOO_LARGE not in self.message
+        return self.status in _PASSING and not any(words in self.message for words in _TOO_LARGE)
 
     @property
     def is_any_calls(self) -> bool:

@@ -31,8 +31,6 @@ from beam_ensembles.handlers.open_inference.settings import (
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.types import Type
 
-_MOST_SECONDS_OF_A_CHECK: Final = 5.0
-
 OPTIONS: Final = (
     Option("uri", "string", f"The model on its server: {FORM}.", required=True),
     dataclasses.replace(TIMEOUT, default=f"{DEFAULT_SECONDS:.0f}"),
@@ -116,9 +114,8 @@ def _address(node: NodeView) -> Address | None:
 
 def _asked(node: NodeView, address: Address) -> Metadata | None:
     """Asks the server; one that does not answer is no mistake of a file that declares all types."""
-    seconds = min(seconds_of(node.spec.options), _MOST_SECONDS_OF_A_CHECK)
     try:
-        return ask(address, node.option("config") or {}, seconds)
+        return ask(address, node.option("config") or {}, seconds_of(node.spec.options))
     except CallError as error:
         failure = unusable(address, error)
         if not error.may_pass:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -85,7 +84,6 @@ class _Served:
 
     def __init__(self, node: CheckedNode, address: Address) -> None:
         self._node, self._address = node, address
-        self._lock = threading.Lock()
         self._metadata: Metadata | None = None
         try:
             self._metadata = self._ask()
@@ -106,10 +104,11 @@ class _Served:
         return to_columns(self._node, answers_of(self._node, answer), rows)
 
     def _known(self) -> Metadata:
-        with self._lock:
-            if self._metadata is None:
-                self._metadata = self._ask_again()
-            return self._metadata
+        """Gives the metadata; threads may ask side by side, so that none waits for what another one waits for."""
+        found = self._metadata
+        if found is None:
+            found = self._metadata = self._ask_again()
+        return found
 
     def _ask_again(self) -> Metadata:
         try:

@@ -14,6 +14,7 @@ from beam_ensembles.handlers.open_inference.failures import UNAVAILABLE, CallErr
 from beam_ensembles.handlers.wire import WireError, fields
 
 _METHOD: Final = "/inference.GRPCInferenceService/ModelMetadata"
+_MOST_SECONDS: Final = 5.0
 _INPUTS: Final = 4
 _OUTPUTS: Final = 5
 
@@ -53,7 +54,7 @@ def ask(address: Address, config: Mapping[str, Any], seconds: float) -> Metadata
     Args:
         address: The model.
         config: The node's ``config``: certificates and headers.
-        seconds: How long to wait at most.
+        seconds: How long one call of the model may take; this one takes five at most.
 
     Returns:
         What the server says; nothing where it does not have that method.
@@ -66,7 +67,8 @@ def ask(address: Address, config: Mapping[str, Any], seconds: float) -> Metadata
     with _channel(address, config) as channel:
         call = channel.unary_unary(_METHOD)
         try:
-            answer = call(_request(address), timeout=seconds, metadata=tuple(headers(config).items()))
+            own = tuple(headers(config).items())
+            answer = call(_request(address), timeout=min(seconds, _MOST_SECONDS), metadata=own)
         except grpc.RpcError as exc:
             if exc.code() is grpc.StatusCode.UNIMPLEMENTED:
                 return Metadata((), ())
