@@ -98,6 +98,7 @@ def _datatable() -> ModuleType:
 @contextlib.contextmanager
 def _without_tensorflow() -> Iterator[None]:
     """Lets ``huggingface_inference`` be imported with PyTorch alone; the stand-ins are names for annotations."""
+    importlib.import_module("transformers")
     importlib.import_module(
         "transformers.pipelines"
     )  # asks for tensorflow itself: before there is a stand-in

@@ -13,7 +13,7 @@ from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
-from beam_ensembles.types import FLOAT, STRING, Array, Type, row_shape
+from beam_ensembles.types import FLOAT, Array, Type, row_shape
 
 _HIDDEN_SIZES: Final = ("hidden_size", "d_model", "dim", "n_embd")
 
@@ -31,7 +31,7 @@ def check_task(node: NodeView, task: Task, config: Mapping[str, Any]) -> Mapping
     _check_samples(node, task)
     check_model(node, task, config)
     ports = check_ports(node, list(task.outputs))
-    found = {column: _type_of(node, task, port, config) for column, port in ports.items()}
+    found = {column: _type_of(task, port, config) for column, port in ports.items()}
     return settle(node, "signature_mismatch", _with_lengths(node, found))
 
 
@@ -154,10 +154,8 @@ def class_names(config: Mapping[str, Any]) -> list[str] | None:
     return [str(names[key]) for key in sorted(names, key=int)]
 
 
-def _type_of(node: NodeView, task: Task, port: str, config: Mapping[str, Any]) -> Type:
+def _type_of(task: Task, port: str, config: Mapping[str, Any]) -> Type:
     found = task.outputs[port].type
-    if port == "text" and task.many and node.option("samples") is not None:
-        return Array(STRING)
     if port == "probabilities" and (names := class_names(config)) is not None:
         return Array(found.element, (len(names),)) if isinstance(found, Array) else found
     if port in ("embedding", "tokens"):

@@ -60,7 +60,7 @@ def describe(
 
 
 def _described(loaded: Loaded, parts: dict[str, Any], args: dict[str, Any]) -> list[str]:
-    return loaded.decode(loaded.model.generate(**loaded.encode(**parts), **args))
+    return loaded.write(loaded.encode(**parts), args)
 
 
 def _own(model: Any, task: str) -> dict[str, Any]:
@@ -80,5 +80,5 @@ def _write(loaded: Loaded, texts: Sequence[str], args: dict[str, Any], size: int
             truncation=options.get("truncation", True),
         )
         encoded.pop("token_type_ids", None)
-        found += loaded.decode(loaded.model.generate(**encoded, **generation))
+        found += loaded.write(encoded, generation)
     return found

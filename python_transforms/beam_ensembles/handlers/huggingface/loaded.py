@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError
+
+MOST_TOKENS: Final = 256
+"""How long a text a model writes that says nothing about it: as long as transformers' own pipelines let it be."""
+
+_LIMITS: Final = frozenset(("max_length", "max_new_tokens", "max_time"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,10 +34,15 @@ class Loaded:
         moved: dict[str, Any] = dict(encoded.to(self.model.device))
         return moved
 
-    def decode(self, ids: Any) -> list[str]:
-        """Gives the texts that a model wrote."""
+    def write(self, encoded: dict[str, Any], args: dict[str, Any]) -> list[str]:
+        """Gives the texts that the model writes; up to ``MOST_TOKENS`` each where neither it nor the node says."""
+        own = self.model.generation_config
+        is_limited = not _LIMITS.isdisjoint(args) or any(getattr(own, name, None) for name in _LIMITS)
+        limit = {} if is_limited else {"max_new_tokens": MOST_TOKENS}
         texts: list[str] = self.tokenizer.batch_decode(
-            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+            self.model.generate(**encoded, **limit, **args),
+            skip_special_tokens=True,
+            clean_up_tokenization_spaces=False,
         )
         return [text.strip() for text in texts]
 

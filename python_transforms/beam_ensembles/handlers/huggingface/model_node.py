@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -95,7 +96,7 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     if call.method == "generate" and node.spec.options.get("samples") is not None:
         args.setdefault("num_return_sequences", node.spec.options["samples"])
     elif call.method != "generate":
-        member.check_call(node, getattr(type(model), call.method))
+        _check_call(node, getattr(type(model), call.method))
     return member.BeamMember(
         handler,
         model,
@@ -104,6 +105,26 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         write=lambda answer, rows: _columns(node, answer, rows),
         per_row=member.is_per_row(node),
     )
+
+
+def _check_call(node: CheckedNode, function: Any) -> None:
+    """Makes sure that what is called names the node's ports, and takes its ``inference_args``.
+
+    Many functions of transformers take any argument, and leave alone what they do not know.
+    """
+    inputs, known = node.spec.inputs, inspect.signature(function).parameters
+    for port in (inputs.ports if inputs is not None else None) or ():
+        if port not in known:
+            allowed = listed([name for name in known if name not in ("self", "args", "kwargs")])
+            text = f"{function.__qualname__} takes no '{port}'{nearest(port, known)} (it takes: {allowed})"
+            raise InvalidEnsemble([Problem(node.spec.path("inputs", port), "unknown_port", text)])
+    try:
+        inspect.signature(function).bind_partial(None, **member.inference_args(node))
+    except TypeError as exc:
+        text = f"{function.__qualname__} does not take these: {exc}"
+        raise InvalidEnsemble(
+            [Problem(node.spec.path("inference_args"), "signature_mismatch", text)]
+        ) from exc
 
 
 def _model_class(node: CheckedNode, transformers: Any) -> Any:

@@ -21,8 +21,7 @@ def answer(
             images=list(images[part]), text=list(questions[part]), padding=True, truncation=True
         )
         if loaded.model.can_generate():
-            written = loaded.decode(loaded.model.generate(**encoded, **options))
-            found += [[(text, None)] for text in written]
+            found += [[(text, None)] for text in loaded.write(encoded, options)]
         else:
             found += _chosen(loaded.model, encoded)
     return {
