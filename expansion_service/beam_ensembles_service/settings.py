@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_CODE"),
         metavar="PATTERN",
         help="let ensembles import these names (my_team.models.*), beside model classes of torch.nn, "
-        "torchvision.models and transformers and Beam's own handlers (may be repeated; "
+        "torchvision.models, keras.applications and transformers and Beam's own handlers (may be repeated; "
         "$BEAM_ENSEMBLES_ALLOW_CODE has more, separated by commas)",
     )
     parser.add_argument(

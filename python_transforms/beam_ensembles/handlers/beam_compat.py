@@ -13,7 +13,7 @@ is missing.
 models are PyTorch's here: stand-ins take the place of both, unless TensorFlow was imported before.
 
 TensorFlow's and triton's copies of LLVM (PyTorch brings triton on Linux) end the process where TensorFlow is imported
-first; the other way round they get along.
+first and triton after it; the other way round they get along.
 
 Every module of this project that needs one of Beam's inference modules gets it here, first.
 """
@@ -26,6 +26,7 @@ import importlib.util
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
@@ -76,8 +77,8 @@ def import_handlers(module: str) -> Any:
         import_base()
         name = f"apache_beam.ml.inference.{module}"
         if module == "tensorflow_inference":
-            with contextlib.suppress(ImportError):
-                importlib.import_module("triton")
+            with _before_tensorflow():
+                return importlib.import_module(name)
         if module == "huggingface_inference":
             with _without_tensorflow():
                 return importlib.import_module(name)
@@ -93,6 +94,17 @@ def _datatable() -> ModuleType:
     )
     stand_in.Frame = type("Frame", (), {})
     return stand_in  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _before_tensorflow() -> Iterator[None]:
+    """Imports triton in time, and keeps tensorflow_hub from warning of how it is imported itself (pkg_resources)."""
+    if "tensorflow" not in sys.modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("triton")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextlib.contextmanager

@@ -9,10 +9,19 @@ from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
 from beam_ensembles.handlers.onnx_model import OnnxKind
 from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
 from beam_ensembles.handlers.sklearn_model import SklearnKind
+from beam_ensembles.handlers.tensorflow_model import TensorflowKind
 from beam_ensembles.handlers.vertex_ai import VertexAIKind
 from beam_ensembles.handlers.xgboost_model import XgboostKind
 
 MODEL_KINDS: Final = kind_table(
-    [SklearnKind(), OnnxKind(), XgboostKind(), OpenInferenceKind(), VertexAIKind(), HuggingFaceKind()]
+    [
+        SklearnKind(),
+        OnnxKind(),
+        XgboostKind(),
+        OpenInferenceKind(),
+        VertexAIKind(),
+        HuggingFaceKind(),
+        TensorflowKind(),
+    ]
 )
 """Each value of a node's ``model`` key."""

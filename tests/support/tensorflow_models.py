@@ -1,0 +1,103 @@
+"""Small TensorFlow models in every form, made once a test session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from beam_ensembles.handlers import beam_compat
+from tests.support.models import diabetes, iris
+
+tf = beam_compat.import_handlers("tensorflow_inference").tf  # in the order that it needs
+keras = tf.keras
+
+
+def make_tensorflow(folder: Path) -> None:
+    """Writes models trained on iris and diabetes, and small ones of other shapes.
+
+    ``iris.keras`` gives the probabilities of three classes, ``iris`` is the same as a SavedModel; ``diabetes.keras``
+    gives a number; ``pair.keras`` takes ``a`` and ``b`` and gives ``p`` and ``q``; ``iris.weights.h5`` are the weights
+    of ``iris_network``; ``double.keras`` works in float64.
+    """
+    keras.utils.set_random_seed(3)
+    flowers, patients = iris(), diabetes()
+    network = iris_network()
+    network.compile("adam", "sparse_categorical_crossentropy")
+    network.fit(flowers.x, flowers.y, epochs=2, verbose=0)
+    network.save(folder / "iris.keras")
+    network.save(folder / "iris.h5")
+    network.save_weights(folder / "iris.weights.h5")
+    network.export(folder / "iris", verbose=False)
+    number = keras.Sequential(
+        [keras.Input((10,)), keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)]
+    )
+    number.compile("adam", "mse")
+    number.fit(patients.x, patients.y, epochs=1, verbose=0)
+    number.save(folder / "diabetes.keras")
+    pair().save(folder / "pair.keras")
+    keras.Sequential([keras.Input((4,), dtype="float64"), keras.layers.Dense(2, dtype="float64")]).save(
+        folder / "double.keras"
+    )
+    twice = keras.Sequential([keras.Input((4,)), keras.layers.Lambda(lambda x: x * 2)])
+    twice.save(folder / "lambda.keras")
+    make_modules(folder)
+
+
+def iris_network(width: int = 8) -> Any:
+    """Makes a network for iris, untrained."""
+    dense = keras.layers.Dense
+    return keras.Sequential(
+        [
+            keras.Input((4,), name="x"),
+            dense(width, activation="relu"),
+            dense(3, activation="softmax", name="proba"),
+        ]
+    )
+
+
+def pair() -> Any:
+    """Makes a model of two inputs and two outputs."""
+    a, b = keras.Input((2,), name="a"), keras.Input((3,), name="b")
+    both = keras.layers.Concatenate()([a, b])
+    outputs = {"p": keras.layers.Dense(1, name="p")(both), "q": keras.layers.Dense(2, name="q")(both)}
+    return keras.Model([a, b], outputs)
+
+
+def make_modules(folder: Path) -> None:
+    """Writes SavedModels that are no Keras models.
+
+    ``arithmetic`` adds and multiplies ``a`` and ``b``, and by its signature ``scaled`` ``x`` and a number ``by``;
+    ``words`` makes texts upper case; ``reader`` reads whatever file a row names; ``plain`` has no signature, and is
+    itself called to add one.
+    """
+    ints, floats, texts = (
+        tf.TensorSpec([None], tf.int64),
+        tf.TensorSpec([None, None], tf.float32),
+        tf.TensorSpec([None], tf.string),
+    )
+    both = _traced(lambda a, b: {"total": a + b, "product": a * b}, ints, ints)
+    scaled = _traced(lambda x, by: {"y": x * by}, floats, tf.TensorSpec([], tf.float32))
+    shout = _traced(lambda text: {"loud": tf.strings.upper(text)}, texts)
+    read = _traced(lambda path: {"content": tf.map_fn(tf.io.read_file, path)}, texts)
+    _save(folder / "arithmetic", serving_default=both, scaled=scaled)
+    _save(folder / "words", serving_default=shout)
+    _save(folder / "reader", serving_default=read)
+    plain = tf.Module()
+    plain.__call__ = _traced(lambda x: x + 1.0, tf.TensorSpec([None, 2], tf.float32))
+    tf.saved_model.save(plain, str(folder / "plain"))
+
+
+def _traced(function: Callable[..., Any], *specs: Any) -> Any:
+    return tf.function(function, input_signature=specs)
+
+
+def _save(folder: Path, **signatures: Any) -> None:
+    module = tf.Module()
+    module.kept = list(signatures.values())
+    tf.saved_model.save(module, str(folder), signatures)
+
+
+def small_mobilenet(**params: Any) -> Any:
+    """Makes a network for pictures."""
+    return keras.applications.mobilenet_v2.MobileNetV2(**params)
