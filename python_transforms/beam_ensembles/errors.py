@@ -120,7 +120,7 @@ class BatchFailed(NodeError):
 
 
 class SomeFailed(NodeError):
-    """A node failed on some rows and knows which: they fail, the others keep their answers, and nothing is called again.
+    """A node failed on some rows and knows which: the others keep their answers, and nothing is called again.
 
     Args:
         columns: The node's columns of the rows that went well, in order.

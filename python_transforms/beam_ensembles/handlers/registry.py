@@ -8,6 +8,7 @@ from beam_ensembles.graph.kinds import kind_table
 from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
 from beam_ensembles.handlers.onnx_model import OnnxKind
 from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
+from beam_ensembles.handlers.python_handler import PythonKind
 from beam_ensembles.handlers.sklearn_model import SklearnKind
 from beam_ensembles.handlers.tensorflow_model import TensorflowKind
 from beam_ensembles.handlers.vertex_ai import VertexAIKind
@@ -22,6 +23,7 @@ MODEL_KINDS: Final = kind_table(
         VertexAIKind(),
         HuggingFaceKind(),
         TensorflowKind(),
+        PythonKind(),
     ]
 )
 """Each value of a node's ``model`` key."""

@@ -1,0 +1,123 @@
+"""Which handlers an ensemble may name without anybody vouching for them, and what it may tell those.
+
+Beam's own handlers of remote and served models are allowed by default. Those of its handlers that load files are not:
+each has a kind of its own here, which knows what its files may do. A handler that the service was told to allow, and
+any handler of somebody who runs a file of his own, may be told anything.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+from collections.abc import Mapping, Set
+from typing import Final
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.files import LIBRARY_CODE, Files
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.spec.places import below
+
+_BEAM: Final = "apache_beam.ml.inference"
+_OF_ALL: Final = frozenset(("large_model", "max_batch_size", "model_copies"))
+_VLLM_SERVER: Final = frozenset(
+    (
+        "disable-log-requests", "dtype", "enable-prefix-caching", "enforce-eager", "gpu-memory-utilization",
+        "kv-cache-dtype", "max-model-len", "max-num-batched-tokens", "max-num-seqs", "pipeline-parallel-size",
+        "quantization", "revision", "seed", "served-model-name", "swap-space", "tensor-parallel-size",
+    )
+)  # fmt: skip
+"""Arguments of vLLM's server that load no code and open no door."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Known:
+    """One of Beam's handlers that is allowed by default.
+
+    Attributes:
+        arguments: What its constructor may be told.
+        functions: Those of its arguments that are functions; only of its own module.
+        server: What its server may be told.
+    """
+
+    arguments: Set[str]
+    functions: Set[str] = frozenset()
+    server: Set[str] = frozenset()
+
+
+_VLLM: Final = Known(frozenset(("model_name", "vllm_server_kwargs")), server=_VLLM_SERVER)
+KNOWN: Final[Mapping[str, Known]] = {
+    f"{_BEAM}.anthropic_inference.AnthropicModelHandler": Known(
+        frozenset(("api_key", "model_name", "output_config", "system")), frozenset(("request_fn",))
+    ),
+    f"{_BEAM}.gemini_inference.GeminiModelHandler": Known(
+        frozenset(("api_key", "location", "model_name", "project", "use_vertex_flex_api")),
+        frozenset(("request_fn",)),
+    ),
+    f"{_BEAM}.vllm_inference.VLLMChatModelHandler": _VLLM,
+    f"{_BEAM}.vllm_inference.VLLMCompletionsModelHandler": _VLLM,
+}
+"""The handlers that are allowed by default."""
+OWN_KINDS: Final = (
+    "huggingface", "onnx", "pytorch", "sklearn", "tensorflow", "tensorrt", "vertex_ai", "xgboost",
+)  # fmt: skip
+"""The kinds of node that stand for the other handlers of Beam, in the module ``<kind>_inference``."""
+
+
+def is_vouched_for(files: Files, name: str) -> bool:
+    """Says whether somebody allowed a name, rather than the defaults."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in files.code if pattern not in LIBRARY_CODE)
+
+
+def check_policy(node: NodeView, name: str) -> None:
+    """Reports what a handler that is only allowed by default may not be, or not be told.
+
+    Args:
+        node: The node.
+        name: The handler's dotted name, which may be imported.
+    """
+    if is_vouched_for(node.files, name):
+        return
+    known = KNOWN.get(name)
+    allow = f"allow it when starting the service: --allow-code '{name}'"
+    if known is None:
+        kind = next((kind for kind in OWN_KINDS if name.startswith(f"{_BEAM}.{kind}_inference.")), None)
+        instead = f"write 'model: {kind}' instead, or " if kind else ""
+        text = f"'{name}' is not among the handlers that need no leave (they are: {listed(list(KNOWN))})"
+        near = "" if kind else nearest(name, KNOWN)
+        node.problem("untrusted_code", "handler", f"{text}{near}; {instead}{allow}")
+        return
+    for argument in node.option("config") or {}:
+        if argument not in known.arguments | _OF_ALL:
+            text = f"'{argument}' may be told only to a handler that is vouched for"
+            allowed = listed(sorted(known.arguments | _OF_ALL))
+            node.problem("untrusted_code", below("config", argument), f"{text} (without: {allowed}); {allow}")
+    _check_server(node, known, allow)
+    _check_functions(node, known, name, allow)
+    if node.option("uri") is not None:
+        text = "this handler takes no file; say 'model_name' in 'config'"
+        node.problem("unsupported_option", "uri", text)
+
+
+def _check_server(node: NodeView, known: Known, allow: str) -> None:
+    told = (node.option("config") or {}).get("vllm_server_kwargs")
+    if told is None or "vllm_server_kwargs" not in known.arguments:
+        return
+    place = below("config", "vllm_server_kwargs")
+    if not isinstance(told, Mapping):
+        node.problem("wrong_type", place, "'vllm_server_kwargs' must be a mapping of texts")
+        return
+    for argument in told:
+        if argument not in known.server:
+            text = f"'{argument}' may be told only to a server that is vouched for"
+            allowed = listed(sorted(known.server), 20)
+            node.problem(
+                "untrusted_code", below(place, str(argument)), f"{text} (without: {allowed}); {allow}"
+            )
+
+
+def _check_functions(node: NodeView, known: Known, name: str, allow: str) -> None:
+    module = name.rpartition(".")[0]
+    for argument, function in (node.option("functions") or {}).items():
+        if argument not in known.functions or str(function).rpartition(".")[0] != module:
+            text = f"without leave '{argument}' can only be a function of '{module}'"
+            node.problem("untrusted_code", below("functions", argument), f"{text}; {allow}")
