@@ -22,6 +22,8 @@ from beam_ensembles_service.expansion import expand
 from beam_ensembles_service.policy import check_encoding, check_request
 
 _LOGGER: Final = logging.getLogger(__name__)
+SCHEMA: Final = "io.github.beamensembles:schema:"
+"""Annotations of an expanded transform: with the tag of an output, the schema of the rows in its record batches."""
 _ONLY_WHAT_IS_SAFE: Final = Files()
 
 
@@ -71,6 +73,8 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._workers.environment)
         restore(adapted, response, _expected_schemas(config))
+        for tag, schema in transform.batch_schemas().items():
+            response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response
 
 

@@ -10,13 +10,15 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.graph import plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.loading import checked, graph_of_file
-from beam_ensembles.transforms.binding import CallOptions
+from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema
+from beam_ensembles.transforms.row_forms import InputRows
 from beam_ensembles.transforms.sources import read_uri
 from beam_ensembles.transforms.stages import run_plan, run_plan_on_arrow
 
@@ -112,6 +114,19 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         if self._schema is None:
             return run_plan(pcoll, graph, plan(graph), call, errors)
         return run_plan_on_arrow(pcoll, self._schema, graph, plan(graph), call, errors)
+
+    def batch_schemas(self) -> dict[str, schema_pb2.Schema]:
+        """Gives the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.
+
+        Raises:
+            InvalidEnsemble: The rows are not what the ensemble reads.
+        """
+        if self._schema is None:
+            return {}
+        rows = InputRows(self._schema, RowType(self._schema))
+        outputs = bind(self._graph, rows, self._call).outputs
+        schemas = {OUTPUT: outputs.hint.schema}
+        return schemas if self._errors is None else {**schemas, self._errors: outputs.errors_hint.schema}
 
 
 def _graph_of(config: RunEnsembleConfig, files: Files) -> EnsembleGraph:

@@ -29,6 +29,11 @@ def _output_schema(answer: beam_expansion_api_pb2.ExpansionResponse, tag: str) -
     return schema_pb2.Schema.FromString(answer.components.coders[collection.coder_id].spec.payload)
 
 
+def _annotated(answer: beam_expansion_api_pb2.ExpansionResponse, tag: str) -> schema_pb2.Schema:
+    """Gives the schema that a client reads record batches by where it knows no other."""
+    return schema_pb2.Schema.FromString(answer.transform.annotations["io.github.beamensembles:schema:" + tag])
+
+
 @BOTH
 def test_one_output_keeps_its_tag_and_its_rows(build: Build, servicer: EnsembleExpansionServicer) -> None:
     answer = servicer.Expand(build({"spec": MEAN_OF_TWO}, ROWS))
@@ -179,10 +184,15 @@ def test_rows_in_arrow_batches_are_bytes_on_both_sides(
     request = build(config, ROWS)
     (collection, *_) = request.components.pcollections.values()
     request.components.coders[collection.coder_id].CopyFrom(
-        beam_runner_api_pb2.Coder(spec={"urn": "beam:coder:bytes:v1"})
+        beam_runner_api_pb2.Coder(spec=beam_runner_api_pb2.FunctionSpec(urn="beam:coder:bytes:v1"))
     )
     answer = servicer.Expand(request)
     assert not answer.error
     for tag in ("output", "errors"):
         made = answer.components.pcollections[answer.transform.outputs[tag]]
         assert answer.components.coders[made.coder_id].spec.urn == "beam:coder:bytes:v1"
+    fields = {tag: [field.name for field in _annotated(answer, tag).fields] for tag in ("output", "errors")}
+    assert fields == {
+        "output": ["m", "name"],
+        "errors": ["element", "ensemble", "node", "code", "msg", "stack"],
+    }
