@@ -11,6 +11,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.external_transform_provider import ExternalTransformProvider
 
+from beam_ensembles.columns.schemas import schema_of
+from beam_ensembles.types import parse_type
+from tests.support.arrow_batches import read, record_batch, stream
 from tests.support.expansion_requests import MEAN_OF_TWO
 from tests.support.prism import running_prism
 from tests.support.service import RunningService
@@ -56,6 +59,30 @@ def test_rows_go_in_and_come_out_with_the_answer(provider: Any, options: Pipelin
             | beam.Map(lambda row: (row.name, row.a, row.its_m))
         )
         assert_that(scored, equal_to([("x", 1.0, 2.0), ("y", 2.0, 2.25)]))
+
+
+def test_rows_in_arrow_batches_come_out_in_arrow_batches(provider: Any, options: PipelineOptions) -> None:
+    fields = {"a": "double", "b": "double?", "name": "string"}
+    values = [(1.0, 3.0, "x"), (2.0, None, "y"), (2.0, 2.5, "z")]
+    announced = schema_of((name, parse_type(type_)) for name, type_ in fields.items())
+    config = {"encoding": "arrow", "input_schema": announced.SerializeToString()}
+    with beam.Pipeline(options=options) as pipeline:
+        batches = pipeline | beam.Create([stream(record_batch(fields, values, [1, 2, 3]))])
+        outputs = batches | provider.RunEnsembleV1(
+            spec=MEAN_OF_TWO, error_handling={"output": "errors"}, **config
+        )
+        scored = outputs["output"] | "Scored" >> beam.Map(lambda data: read(data).to_pylist())
+        errors = outputs["errors"] | "Errors" >> beam.Map(
+            lambda data: [
+                (row["element"]["name"], row["code"], row["__event_time"]) for row in read(data).to_pylist()
+            ]
+        )
+        rows = [
+            {"a": 1.0, "b": 3.0, "name": "x", "m": 2.0, "__event_time": 1},
+            {"a": 2.0, "b": 2.5, "name": "z", "m": 2.25, "__event_time": 3},
+        ]
+        assert_that(scored, equal_to([rows]), label="scored")
+        assert_that(errors, equal_to([[("y", "null_value", 2)]]), label="errors")
 
 
 def test_two_ensembles_and_an_unrelated_transform_in_one_pipeline(
