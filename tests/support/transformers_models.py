@@ -203,6 +203,18 @@ def _marian(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
+def _mbart(folder: Path) -> None:
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *(f"\u2581{word}" for word in _VOCABULARY if word.isalpha())]
+    tokenizer = transformers.MBart50Tokenizer(vocab=[(piece, -float(at)) for at, piece in enumerate(pieces)])
+    config = transformers.MBartConfig(
+        vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=64,
+        pad_token_id=1, eos_token_id=2, bos_token_id=0, decoder_start_token_id=2, init_std=0.5,
+    )  # fmt: skip
+    _seeded(lambda: transformers.MBartForConditionalGeneration(config)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
 def _whisper(folder: Path) -> None:
     letters = [*"abcdefghijklmnopqrstuvwxyz .", "<|endoftext|>", "<|startoftranscript|>", "<|notimestamps|>"]
     tokenizer = transformers.WhisperTokenizerFast(
@@ -270,6 +282,7 @@ MAKERS: Final[Mapping[str, Callable[[Path], None]]] = {
     "gpt2": _gpt2,
     "layoutlm": _layoutlm,
     "marian": _marian,
+    "mbart": _mbart,
     "t5": _t5,
     "vilt": _vilt,
     "vit": _vit,

@@ -44,6 +44,14 @@ class HuggingFaceKind:
     kind = "model"
     name = "huggingface"
     summary = "Runs a model of Hugging Face's transformers: by task, or by class on tensors."
+    takes = (
+        "With 'task' its inputs, by name or the one column of its only one; with 'model_class' tensors, by "
+        "the names of the model's arguments."
+    )
+    gives = (
+        "With 'task' what the task gives, by name; with 'model_class' the tensors of the model's answer, "
+        "by name ('sequences' for generate)."
+    )
     extra: str | None = hub.EXTRA
     modules: tuple[str, ...] = ("transformers", "torch", "PIL")
     options: tuple[Option, ...] = (

@@ -1,22 +1,7 @@
-"""Models of transformers, each made when a test first asks for it; the hub is out of reach."""
+"""Models of transformers."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+from tests.support.transformers_fixture import models
 
-import pytest
-
-if TYPE_CHECKING:
-    from tests.support.transformers_models import Models
-
-os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported
-
-
-@pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
-    """Makes tiny models."""
-    pytest.importorskip("transformers")
-    from tests.support.transformers_models import Models
-
-    return Models(tmp_path_factory.mktemp("transformers"))
+__all__ = ["models"]

@@ -206,6 +206,29 @@ def test_texts_are_written_as_the_model_writes_them(
         assert written == tokenizer.decode(ids[0], skip_special_tokens=True).strip()
 
 
+def test_a_model_of_many_languages_is_told_which(models: Models) -> None:
+    import transformers
+
+    folder = models("mbart")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, src_lang="de_DE")
+    writer = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
+    args = {"src_lang": "de_DE", "tgt_lang": "fr_XX", "max_new_tokens": 6}
+    found = run(
+        models, "mbart", "translation", {"text": "string"}, {"text": TEXTS}, ["text"], inference_args=args
+    )
+    for text, written in zip(TEXTS, found["text"], strict=True):
+        start = tokenizer.convert_tokens_to_ids("fr_XX")
+        ids = writer.generate(
+            tokenizer(text, return_tensors="pt").input_ids, forced_bos_token_id=start, max_new_tokens=6
+        )
+        assert written == tokenizer.decode(ids[0], skip_special_tokens=True).strip()
+    with pytest.raises(NodeError, match="no language 'klingon'"):
+        run(
+            models, "mbart", "translation", {"text": "string"}, {"text": TEXTS}, ["text"],
+            inference_args={**args, "tgt_lang": "klingon"},
+        )  # fmt: skip
+
+
 def test_several_texts_a_row_are_put_together(models: Models) -> None:
     args = {"num_beams": 4, "max_new_tokens": 4}
     node = node_of("t5", "summarization", ["text"], ["text"], samples=3, inference_args=args)

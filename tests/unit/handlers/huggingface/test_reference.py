@@ -1,0 +1,36 @@
+"""The table of tasks in the documentation is the one that nodes are checked against, and its examples are right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.handlers.huggingface.reference import rewritten
+from beam_ensembles.runtime.kinds import KINDS
+
+PAGE = Path(__file__).parents[4] / "docs" / "huggingface.md"
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_table_is_up_to_date() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == rewritten(page), "write what 'rewritten' gives for docs/huggingface.md into it"
+
+
+@pytest.mark.parametrize("nodes", EXAMPLES)
+def test_the_examples_are_right(tmp_path: Path, nodes: str) -> None:
+    folder = tmp_path / "models" / "mood"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    indented = "".join(f"  {line}\n" for line in nodes.splitlines())
+    text = f"ensemble: example\ninputs: {{text: string}}\nnodes:\n{indented}"
+    try:
+        graph = check_text(text, KINDS, Files(str(tmp_path)))
+    except InvalidEnsemble as error:
+        pytest.fail(str(error))
+    assert graph.outputs
