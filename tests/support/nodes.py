@@ -11,7 +11,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import CheckedNode, Member
 from beam_ensembles.runtime.kinds import KINDS
 
@@ -25,10 +25,12 @@ def check_node(
         folder: Where its files are.
         inputs: The ensemble's input columns and types.
         node: What stands below ``nodes.node``.
-        trust: Whether the folder's pickles may be loaded, and servers on this machine called.
+        trust: Whether the folder's pickles may be loaded, the tests' code imported, and servers on this machine called.
     """
     text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
-    files = Files(str(folder), (str(folder),) if trust else (), hosts=("localhost",) if trust else ())
+    code = (*LIBRARY_CODE, "tests.*") if trust else LIBRARY_CODE
+    places, hosts = ((str(folder),), ("localhost",)) if trust else ((), ())
+    files = Files(str(folder), places, code=code, hosts=hosts)
     return check_text(text, KINDS, files).nodes[0]
 
 

@@ -9,6 +9,7 @@ from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
 from beam_ensembles.handlers.onnx_model import OnnxKind
 from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
 from beam_ensembles.handlers.python_handler import PythonKind
+from beam_ensembles.handlers.pytorch_model import PytorchKind
 from beam_ensembles.handlers.sklearn_model import SklearnKind
 from beam_ensembles.handlers.tensorflow_model import TensorflowKind
 from beam_ensembles.handlers.vertex_ai import VertexAIKind
@@ -23,7 +24,6 @@ MODEL_KINDS: Final = kind_table(
         VertexAIKind(),
         HuggingFaceKind(),
         TensorflowKind(),
-        PythonKind(),
-    ]
+        PythonKind(), PytorchKind()]
 )
 """Each value of a node's ``model`` key."""

@@ -1,0 +1,109 @@
+"""Where a PyTorch model runs, and what is done when a batch does not fit in the memory there."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from typing import Final
+
+import numpy as np
+
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+
+_LOGGER: Final = logging.getLogger(__name__)
+_ON_CPU: Final = "can't allocate memory"
+"""What PyTorch's allocator says on a CPU, where it raises but a ``RuntimeError``."""
+
+
+def device_of(node: CheckedNode) -> str:
+    """Gives the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
+
+    Raises:
+        InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
+    """
+    import torch
+
+    wanted = node.spec.options.get("device", "auto")
+    has_gpu = torch.cuda.is_available()
+    if wanted == "gpu" and not has_gpu:
+        raise no_gpu(node, "device", "PyTorch finds no CUDA device; say 'device: auto' to do without")
+    return "GPU" if has_gpu and wanted != "cpu" else "CPU"
+
+
+def no_gpu(node: CheckedNode, key: str, reason: str) -> InvalidEnsemble:
+    """Says that this worker has no GPU that a node could use."""
+    return InvalidEnsemble(
+        [Problem(node.spec.path(key), "no_gpu", f"this worker has no usable GPU: {reason}")]
+    )
+
+
+@dataclasses.dataclass(slots=True)
+class WithinMemory:
+    """A member whose batch is halved when the device's memory does not hold it, which is no row's fault.
+
+    What is known to fit is kept in mind: the next batches are given in parts of that size.
+
+    Attributes:
+        member: The member.
+        name: The node's name, for the log.
+        most: The most rows that one call gets; None before any batch was too large.
+    """
+
+    member: Member
+    name: str
+    most: int | None = None
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Runs the member, in parts where need be.
+
+        Raises:
+            NodeError: ``out_of_memory``: one row alone is too large.
+        """
+        rows = len(next(iter(columns.values())))
+        if self.most is None or rows <= self.most:
+            answer = self._try(columns)
+            if answer is not None:
+                return answer
+            if rows == 1:
+                raise NodeError("out_of_memory", "one row alone does not fit in the memory of the device")
+            self.most = (rows + 1) // 2
+            _LOGGER.warning(
+                "node '%s': a batch of %d rows does not fit in memory; it gets at most %d at once from now on "
+                "(say 'batch: {max: %d}')", self.name, rows, self.most, self.most,
+            )  # fmt: skip
+        return self._in_parts(columns, rows, self.most)
+
+    def _try(self, columns: Columns) -> Columns | None:
+        """Runs the member once; None where the memory did not suffice, which is then freed."""
+        try:
+            return self.member(columns)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        release()  # here, where no traceback holds the tensors of the failed call any more
+        return None
+
+    def _in_parts(self, columns: Columns, rows: int, size: int) -> Columns:
+        parts = [
+            self({name: values[start : start + size] for name, values in columns.items()})
+            for start in range(0, rows, size)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Says whether memory ran out, on a GPU or not."""
+    import torch
+
+    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError) and _ON_CPU in str(error)
+    )
+
+
+def release() -> None:
+    """Gives memory back that PyTorch keeps for later tensors."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
