@@ -70,6 +70,10 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in go_examples gofmt -l -w .
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
+.PHONY: docs
+docs: ## Write the reference of what a node can run, docs/handlers.md
+	$(PYTHON) -m scripts.handler_reference
+
 .PHONY: lock
 lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/uv.in -o requirements/uv.txt

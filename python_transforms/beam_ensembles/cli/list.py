@@ -41,6 +41,8 @@ def describe(kind: Kind) -> dict[str, Any]:
         "key": kind.kind,
         "name": kind.name,
         "summary": kind.summary,
+        "takes": kind.takes,
+        "gives": kind.gives,
         "extra": kind.extra,
         "install": f"pip install 'beam-ensembles[{kind.extra}]'" if kind.extra else None,
         "installed": not missing,
@@ -62,7 +64,13 @@ def _lines(kind: Mapping[str, Any]) -> str:
     head = f"{kind['key']}: {kind['name']}"
     state = "" if kind["installed"] else f"  (not installed: {kind['install']})"
     return "\n".join(
-        [f"{head}{state}", f"  {kind['summary']}", *(_option_line(one) for one in kind["options"])]
+        [
+            f"{head}{state}",
+            f"  {kind['summary']}",
+            f"  inputs   {kind['takes']}",
+            f"  outputs  {kind['gives']}",
+            *(_option_line(one) for one in kind["options"]),
+        ]
     )
 
 

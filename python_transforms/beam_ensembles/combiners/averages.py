@@ -19,6 +19,8 @@ class MeanKind:
     """The average of its members, each counting the same or by its weight."""
 
     kind = "combine"
+    takes = "The members: columns of numbers, or of tensors of one shape."
+    gives = "mean: a double, or a tensor of doubles of that shape."
     extra: str | None = None
     modules: tuple[str, ...] = ()
 

@@ -21,6 +21,8 @@ class SoftVoteKind:
     kind = "combine"
     name = "soft_vote"
     summary = "The class with the greatest average probability over its members."
+    takes = "The members: columns of probabilities, one a class, in the same order."
+    gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
     extra: str | None = None
     modules: tuple[str, ...] = ()
     options: tuple[Option, ...] = (

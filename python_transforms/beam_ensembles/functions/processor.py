@@ -41,6 +41,11 @@ class ProcessorKind:
     kind = "apply"
     name = "processor"
     summary = "Makes numbers of texts, images and sounds for a model of transformers, or texts of its ids."
+    takes = (
+        "Texts, images or sounds by port: text, text_pair, images, audio; one column of ids where 'call' "
+        "is batch_decode."
+    )
+    gives = "What the processor gives, by name, such as input_ids; text where 'call' is batch_decode."
     extra: str | None = hub.EXTRA
     modules: tuple[str, ...] = ("transformers", "torch", "PIL")
     options: tuple[Option, ...] = (

@@ -21,6 +21,8 @@ class SoftmaxKind:
     kind = "apply"
     name = "softmax"
     summary = "Turns a row's scores into probabilities that add up to 1."
+    takes = "One column of a row's scores."
+    gives = "probabilities: as many, that add up to 1."
     extra: str | None = None
     modules: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()

@@ -125,6 +125,10 @@ class Kind(Protocol):
     """Its value there, such as ``sklearn``."""
     summary: str
     """One sentence for people."""
+    takes: str
+    """What its ``inputs`` mean, for people."""
+    gives: str
+    """What its ``outputs`` can take, by which name, for people."""
     extra: str | None
     """The extra of the distribution that installs what it needs, or None."""
     modules: tuple[str, ...]

@@ -68,6 +68,8 @@ class OnnxKind:
     kind = "model"
     name = "onnx"
     summary = "Runs an ONNX graph; its own signature gives the types."
+    takes = "A list of columns is the graph's only input; a mapping, {input: column}, names each."
+    gives = "The graph's outputs, by name."
     extra: str | None = "onnx"
     modules: tuple[str, ...] = ("onnx", "onnxruntime")
     options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, *CALLS)

@@ -48,6 +48,14 @@ class PythonKind:
     kind = "model"
     name = "python"
     summary = "Runs any importable ModelHandler: Beam's own (vLLM, Gemini, Anthropic) or yours."
+    takes = (
+        "Each row is an example: the value of the only column, an array [F] of several, or with a mapping, "
+        "{key: column}, a dictionary."
+    )
+    gives = (
+        "What the handler gives for a row: the keys of a dictionary or the fields of an object, by name; "
+        "anything else is the only output."
+    )
     extra: str | None = None
     modules: tuple[str, ...] = ()
     options: tuple[Option, ...] = (

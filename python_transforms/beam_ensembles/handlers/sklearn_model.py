@@ -42,6 +42,11 @@ class SklearnKind:
     kind = "model"
     name = "sklearn"
     summary = "Runs a scikit-learn estimator or pipeline saved with joblib, pickle or skops."
+    takes = (
+        "A list of columns is the features, [N, F]; a model fitted on a DataFrame gets one. A mapping, "
+        "{feature: column}, names them."
+    )
+    gives = "What 'method' gives, an item a row."
     extra: str | None = "sklearn"
     modules: tuple[str, ...] = ("sklearn", "pandas")
     options: tuple[Option, ...] = (

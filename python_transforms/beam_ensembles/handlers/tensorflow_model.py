@@ -58,6 +58,11 @@ class TensorflowKind:
     kind = "model"
     name = "tensorflow"
     summary = "Runs a TensorFlow SavedModel, a Keras model, or one of TensorFlow Hub that is cached."
+    takes = (
+        "A list of columns is the model's only input; a mapping, {input: column}, names each input of the "
+        "signature or of the Keras model."
+    )
+    gives = "The outputs of the signature or of the Keras model, by name."
     extra: str | None = "tensorflow"
     modules: tuple[str, ...] = ("tensorflow", "tensorflow_hub")
     options: tuple[Option, ...] = (

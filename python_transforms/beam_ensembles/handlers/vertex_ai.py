@@ -85,6 +85,11 @@ class VertexAIKind:
     kind = "model"
     name = "vertex_ai"
     summary = "Calls an endpoint of Google's Vertex AI."
+    takes = (
+        "Each row is an instance: a list of columns its values, numbers joined to one list; a mapping, "
+        "{member: column}, an object."
+    )
+    gives = "The members of a prediction that is an object, by name; any other prediction is the only output."
     extra: str | None = "vertex_ai"
     modules: tuple[str, ...] = ("google.cloud.aiplatform", "vertexai")  # of one distribution
     options: tuple[Option, ...] = OPTIONS

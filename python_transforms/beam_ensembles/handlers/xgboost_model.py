@@ -52,6 +52,11 @@ class XgboostKind:
     kind = "model"
     name = "xgboost"
     summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header gives the types."
+    takes = (
+        "A list of columns is the features, [N, F], in the model's order. A mapping, {feature: column}, "
+        "names them."
+    )
+    gives = "What 'method' gives, an item a row."
     extra: str | None = "xgboost"
     modules: tuple[str, ...] = ("xgboost", "pandas", "scipy")
     options: tuple[Option, ...] = (

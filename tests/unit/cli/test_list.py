@@ -31,6 +31,8 @@ def test_people_see_what_is_missing_and_how_to_get_it(
     assert "model: xgboost  (not installed: pip install 'beam-ensembles[xgboost]')" in out
     assert "model: sklearn\n" in out
     assert "one of predict, predict_proba" in out
+    assert "  inputs   A list of columns is the graph's only input" in out
+    assert "  outputs  The graph's outputs, by name." in out
 
 
 def test_nothing_is_imported_to_find_out() -> None:

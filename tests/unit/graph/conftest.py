@@ -25,6 +25,8 @@ class FakeKind:
     name: str
     options: tuple[Option, ...] = ()
     summary: str = "A fake."
+    takes: str = "Anything."
+    gives: str = "What is declared."
     extra: str | None = None
     modules: tuple[str, ...] = ()
     asked: list[NodeView] = dataclasses.field(default_factory=list)

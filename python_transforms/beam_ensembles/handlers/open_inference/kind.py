@@ -72,6 +72,8 @@ class OpenInferenceKind:
     kind = "model"
     name = "open_inference"
     summary = "Calls a model on Triton, KServe or MLServer over gRPC (Open Inference Protocol v2)."
+    takes = "A list of columns is the model's only input; a mapping, {input: column}, names each."
+    gives = "The model's outputs, by name."
     extra: str | None = "open_inference"
     modules: tuple[str, ...] = ("tritonclient",)
     options: tuple[Option, ...] = OPTIONS

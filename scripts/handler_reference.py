@@ -1,0 +1,97 @@
+"""``python -m scripts.handler_reference``: writes docs/handlers.md from the table of kinds that the project runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.runtime.kinds import KINDS
+from scripts.layout import ROOT, relative
+from scripts.terminal import say
+
+PAGE: Final = ROOT / "docs" / "handlers.md"
+_HEAD: Final = """\
+# What a node can run
+
+Made from the project's own table of kinds by `make docs`; `beam-ensembles list` prints the same, and what of it is
+installed. [The ensemble file](ensemble-file.md) says what else stands on a node.
+
+`inputs` is a list of columns or a mapping, `{port: column}`. An entry of `outputs` takes the part of the answer that
+has its name, the one that it names with `from`, or the only one there is.
+"""
+_KEYS: Final = {
+    "model": "Models",
+    "combine": "Combining predictions",
+    "route": "Routing",
+    "apply": "Computing columns",
+}
+_COMMON: Final = 4
+"""An option that is the same for as many kinds is described once."""
+
+
+def reference(kinds: Sequence[Kind]) -> str:
+    """Writes the page.
+
+    Args:
+        kinds: All kinds, in the order in which they are to be listed.
+    """
+    uses = Counter(option for kind in kinds for option in kind.options)
+    common = [option for option, count in uses.items() if count >= _COMMON]
+    parts = [_HEAD]
+    for key, title in _KEYS.items():
+        found = [kind for kind in kinds if kind.kind == key]
+        if found:
+            parts.append(f"## {title}\n\n{_table(found)}\n")
+            parts += [_section(kind, common) for kind in found]
+    parts.append(f"## Keys of many kinds\n\n{_options(common)}\n")
+    return "\n".join(parts)
+
+
+def _table(kinds: Iterable[Kind]) -> str:
+    """Writes what ``inputs`` and ``outputs`` mean for each kind."""
+    head = ["| kind | `inputs` | `outputs` |", "|---|---|---|"]
+    rows = [
+        f"| [`{kind.name}`](#{kind.name}) | {_cell(kind.takes)} | {_cell(kind.gives)} |" for kind in kinds
+    ]
+    return "\n".join([*head, *rows])
+
+
+def _section(kind: Kind, common: Sequence[Option]) -> str:
+    own = [option for option in kind.options if option not in common]
+    shared = [f"`{option.name}`" for option in kind.options if option in common]
+    lines = [f"### `{kind.name}`\n", f"{kind.summary}\n"]
+    if kind.extra is not None:
+        lines.append(f"Workers need `pip install 'beam-ensembles[{kind.extra}]'`.\n")
+    if own:
+        lines.append(f"{_options(own)}\n")
+    if shared:
+        lines.append(f"Of the [keys of many kinds](#keys-of-many-kinds) it takes {', '.join(shared)}.\n")
+    return "\n".join(lines)
+
+
+def _options(options: Iterable[Option]) -> str:
+    return "\n".join(["| key | value | meaning |", "|---|---|---|", *_option_rows(options)])
+
+
+def _option_rows(options: Iterable[Option]) -> Iterator[str]:
+    for option in options:
+        name = f"`{option.name}`, required" if option.required else f"`{option.name}`"
+        notes = [f"One of {', '.join(f'`{choice}`' for choice in option.choices)}."] if option.choices else []
+        notes += [f"Default: {option.default}."] if option.default else []
+        yield f"| {name} | {option.accepts} | {_cell(' '.join([option.description, *notes]))} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Writes the page."""
+    PAGE.write_text(reference(list(KINDS.values())), encoding="utf-8")
+    say(relative(PAGE))
+
+
+if __name__ == "__main__":
+    main()
