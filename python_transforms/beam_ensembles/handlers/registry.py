@@ -23,7 +23,9 @@ MODEL_KINDS: Final = kind_table(
         OpenInferenceKind(),
         VertexAIKind(),
         HuggingFaceKind(),
+        PytorchKind(),
         TensorflowKind(),
-        PythonKind(), PytorchKind()]
+        PythonKind(),
+    ]
 )
 """Each value of a node's ``model`` key."""
