@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import socket
 import subprocess
 import time
 import urllib.request
@@ -19,29 +17,12 @@ import joblib
 from beam_ensembles.handlers.open_inference.address import parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import ask
-from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
-from scripts.made import Made
 from scripts.processes import stop
-from scripts.shell import log_path, run, tail
+from scripts.shell import log_path, tail
+from tests.support.ports import free_ports
+from tests.support.server_environment import server_environment
 
-_ENVIRONMENT = BUILD / "servers" / "mlserver"
-_PROGRAM = _ENVIRONMENT / "bin" / "mlserver"
-_LOCK = REQUIREMENTS / "mlserver.txt"
-_MADE = Made(_ENVIRONMENT / ".made", (_PROGRAM,), lambda: [_LOCK])
 _READY_SECONDS = 90.0
-
-
-def environment() -> Path:
-    """Gives the folder of MLServer's environment; makes it where it is not there, or of other versions."""
-    if not _MADE.current():
-        log = log_path("mlserver-environment")
-        _MADE.forget()
-        run([UV, "venv", "--clear", "--python", PYTHON, _ENVIRONMENT], log=log)
-        uv = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-        python = _ENVIRONMENT / "bin" / "python"
-        run([UV, "pip", "install", "--python", python, "--require-hashes", "-r", _LOCK], log=log, env=uv)
-        _MADE.remember()
-    return _ENVIRONMENT
 
 
 def write_model(folder: Path, name: str, model: Any, **settings: Any) -> None:
@@ -73,7 +54,8 @@ class MLServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._http, self._grpc, self._metrics = _free_ports(3)
+        self._program = server_environment("mlserver") / "bin" / "mlserver"
+        self._http, self._grpc, self._metrics = free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
 
     def uri(self, model: str) -> str:
@@ -88,7 +70,7 @@ class MLServer:
         log = log_path("mlserver")
         with log.open("ab") as out:
             self._process = subprocess.Popen(
-                [_PROGRAM, "start", self._folder],
+                [self._program, "start", self._folder],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
@@ -129,14 +111,6 @@ class MLServer:
         return 0 if found is None else int(float(found[1]))
 
 
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 @contextlib.contextmanager
 def running_mlserver(folder: Path, models: Mapping[str, tuple[Any, Mapping[str, Any]]]) -> Iterator[MLServer]:
     """Runs a server, and ends it.
@@ -145,7 +119,6 @@ def running_mlserver(folder: Path, models: Mapping[str, tuple[Any, Mapping[str, 
         folder: An empty folder.
         models: Each model by name, with its settings.
     """
-    environment()
     for name, (model, settings) in models.items():
         write_model(folder, name, model, **settings)
     server = MLServer(folder)

@@ -1,0 +1,29 @@
+"""Environments of real servers, each of its own: what a server needs is not what this project may have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
+from scripts.made import Made
+from scripts.shell import log_path, run
+
+
+def server_environment(name: str) -> Path:
+    """Gives the folder of an environment; makes it where it is not there, or of other versions.
+
+    Args:
+        name: The name of its lock below ``requirements``.
+    """
+    folder, lock = BUILD / "servers" / name, REQUIREMENTS / f"{name}.txt"
+    python = folder / "bin" / "python"
+    made = Made(folder / ".made", (python,), lambda: [lock])
+    if not made.current():
+        log = log_path(f"{name}-environment")
+        made.forget()
+        run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
+        uv = {**os.environ, "UV_SYSTEM_CERTS": "true"}
+        run([UV, "pip", "install", "--python", python, "--require-hashes", "-r", lock], log=log, env=uv)
+        made.remember()
+    return folder
