@@ -20,6 +20,8 @@ const (
 
 	outputTag = "output"
 	errorsTag = "errors"
+
+	encodingOption = "encoding"
 )
 
 // config is the configuration row of the service's run_ensemble transform.

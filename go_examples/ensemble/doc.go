@@ -58,6 +58,18 @@
 // scored struct; an ensemble that reads it is refused. Unexported fields are
 // lost, as they are wherever Beam encodes a struct.
 //
+// # Encoding
+//
+// Rows travel to the service's transform and back in Arrow record batches of
+// up to 4096 rows or 4 MiB, which is many times faster than one by one in
+// Beam's row coder. That needs the global window and types that are registered;
+// elsewhere rows travel one by one, and the log says so once. To a service
+// older than this they travel with WithEncoding(Rows) only. A batch waits for
+// no more rows than its bundle has.
+//
+// Slices of numbers and bytes in a scored row lie in the memory of its batch:
+// who keeps a few rows for long copies them.
+//
 // # Service
 //
 // The work is done by the expansion service of beam-ensembles: that at

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -31,22 +32,22 @@ func WithEncoding(encoding Encoding) Option {
 // the types. Wanted is empty where the caller leaves it open.
 func chooseEncoding(wanted Encoding, rows beam.PCollection, types ...reflect.Type) (Encoding, error) {
 	switch wanted {
-	case Rows, "":
+	case Rows:
 		return Rows, nil
-	case Arrow:
+	case Arrow, "":
 	default:
 		return "", fmt.Errorf("ensemble: there is no encoding %q; there are %q and %q", wanted, Rows, Arrow)
 	}
-	if kind := rows.WindowingStrategy().Fn.Kind; kind != window.GlobalWindows {
+	if rows.WindowingStrategy().Fn.Kind != window.GlobalWindows {
 		// Beam for Go emits the last batch of a bundle into the global window only.
-		logOnce("ensemble: rows in windows (%s) travel one by one; in the global window they travel in batches", kind)
+		logOnce("ensemble: rows in windows other than the global one travel one by one, not in batches")
 		return Rows, nil
 	}
 	if err := requireRegistered(types...); err != nil {
 		if wanted == Arrow {
 			return "", err
 		}
-		logOnce("ensemble: rows travel one by one, not in batches: %v", err)
+		logOnce("ensemble: rows travel one by one, not in batches: %s", strings.TrimPrefix(err.Error(), "ensemble: "))
 		return Rows, nil
 	}
 	return Arrow, nil

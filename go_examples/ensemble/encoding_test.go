@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 )
 
 func TestEncodingIsArrowWhereThatIsRight(t *testing.T) {
@@ -23,7 +25,7 @@ func TestEncodingIsArrowWhereThatIsRight(t *testing.T) {
 		want   Encoding
 		err    string
 	}{
-		"default":               {points, "", Rows, ""},
+		"default":               {points, "", Arrow, ""},
 		"wanted":                {points, Arrow, Arrow, ""},
 		"rows wanted":           {points, Rows, Rows, ""},
 		"windows":               {windowed, "", Rows, ""},
@@ -43,5 +45,38 @@ func TestEncodingIsArrowWhereThatIsRight(t *testing.T) {
 		case x.encoding != c.want:
 			t.Errorf("%s: chooses %q, not %q", name, x.encoding, c.want)
 		}
+	}
+}
+
+// lines is a log.
+type lines struct{ all []string }
+
+func (l *lines) Log(_ context.Context, _ log.Severity, _ int, line string) {
+	l.all = append(l.all, line)
+}
+
+func TestEncodingSaysOnceWhyItIsRows(t *testing.T) {
+	type unregistered struct{ X float64 }
+	logged.Clear()
+	var said lines
+	log.SetLogger(&said)
+	t.Cleanup(func() { log.SetLogger(&log.Structural{}) })
+	_, s := beam.NewPipelineWithRoot()
+	windowed := beam.WindowInto(s, window.NewFixedWindows(time.Minute), beam.Create(s, point{}))
+	for range 2 {
+		if _, err := chooseEncoding("", windowed); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := chooseEncoding("", beam.Create(s, point{}), reflect.TypeFor[unregistered]()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"ensemble: rows in windows other than the global one travel one by one, not in batches",
+		"ensemble: rows travel one by one, not in batches: the type ensemble.unregistered is not registered; " +
+			"add beam.RegisterType(reflect.TypeFor[ensemble.unregistered]()) to an init function",
+	}
+	if !reflect.DeepEqual(said.all, want) {
+		t.Errorf("logs %q, not %q", said.all, want)
 	}
 }

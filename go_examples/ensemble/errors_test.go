@@ -62,6 +62,13 @@ func TestSourcesSayWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestRefusalOfBatchesNamesTheWayAround(t *testing.T) {
+	text := "  [unknown_option] encoding: there is no option 'encoding'"
+	if got := refusal("localhost:8097", text).Error(); !strings.Contains(got, "use the option WithEncoding(Rows)") {
+		t.Errorf("says %v", got)
+	}
+}
+
 func TestSourcesKnowTheirFolder(t *testing.T) {
 	for file, want := range map[Source]string{
 		FromFile("/models/digits.yaml"):          "/models",

@@ -140,8 +140,12 @@ func refusal(addr, text string) error {
 	known := configFields()
 	for _, problem := range refused.Problems {
 		if problem.Code == "unknown_option" && known[problem.Path] {
+			without := "do without the option"
+			if problem.Path == encodingOption {
+				without = "use the option WithEncoding(Rows)"
+			}
 			refused.text += fmt.Sprintf("\nThe service at %s is older than this client (%s): update it, "+
-				"or do without the option.", addr, Version)
+				"or %s.", addr, Version, without)
 			break
 		}
 	}

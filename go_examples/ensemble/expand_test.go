@@ -85,7 +85,7 @@ func TestTryRunReportsWhatTheServiceAnswers(t *testing.T) {
 			service := &fakeService{answer: c.answer}
 			_, s := beam.NewPipelineWithRoot()
 			_, err := TryRun[verdictOf](s, beam.Create(s, everything{}), FromText("ensemble: x", "/"),
-				WithExpansionAddr(service.start(t)))
+				WithExpansionAddr(service.start(t)), WithEncoding(Rows))
 			var failed *Error
 			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(failed.Problems, c.found) {
 				t.Errorf("says %v with %v, not %q with %v", err, failed.Problems, c.want, c.found)
@@ -142,6 +142,28 @@ func checkSentSchema(t *testing.T, request *jobpb.ExpansionRequest) {
 		return
 	}
 	t.Error("sends no input")
+}
+
+func TestTryRunSendsBatchesAsBytes(t *testing.T) {
+	service := &fakeService{answer: func() (*jobpb.ExpansionResponse, error) {
+		return &jobpb.ExpansionResponse{Error: "no"}, nil
+	}}
+	for name, rows := range map[string]func(s beam.Scope) beam.PCollection{
+		"rows":  func(s beam.Scope) beam.PCollection { return beam.Create(s, point{}) },
+		"keyed": func(s beam.Scope) beam.PCollection { return beam.AddFixedKey(s, beam.Create(s, point{})) },
+	} {
+		_, s := beam.NewPipelineWithRoot()
+		if _, err := TryRun[average](s, rows(s), FromText("ensemble: x", "/"), WithExpansionAddr(service.start(t))); err == nil {
+			t.Fatalf("%s: gives no error", name)
+		}
+		components := service.request.GetComponents()
+		for _, input := range service.request.GetTransform().GetInputs() {
+			coder := components.GetCoders()[components.GetPcollections()[input].GetCoderId()]
+			if urn := coder.GetSpec().GetUrn(); urn != "beam:coder:bytes:v1" {
+				t.Errorf("%s: sends batches in the coder %s", name, urn)
+			}
+		}
+	}
 }
 
 func TestRunPanicsWithTheErrorOfTryRun(t *testing.T) {

@@ -71,6 +71,49 @@ type verdict struct {
 	ID    int      `beam:"id"`
 }
 
+// Remark is embedded, which makes it a row in the row.
+type Remark struct {
+	Text string `beam:"text"`
+}
+
+// part is a row in other rows.
+type part struct {
+	Name  string   `beam:"name"`
+	Sizes []int32  `beam:"sizes"`
+	Next  *Remark  `beam:"next"`
+	Pair  [2]int16 `beam:"pair"`
+}
+
+// kinds are fields of the types that the other rows here do not have.
+type kinds struct {
+	Raw    []byte           `beam:"raw"`
+	Flag   bool             `beam:"flag"`
+	Float  float32          `beam:"float"`
+	Part   part             `beam:"part"`
+	Maybe  *part            `beam:"maybe"`
+	Sure   *bool            `beam:"sure"`
+	Counts map[string]int32 `beam:"counts"`
+	Parts  map[int64]part   `beam:"parts"`
+	Lists  [][]string       `beam:"lists"`
+	Rows   []part           `beam:"rows"`
+	Unsure []*float64       `beam:"unsure"`
+}
+
+// hearing is a row with fields of all types.
+type hearing struct {
+	Remark
+	Chances []float64 `beam:"chances"`
+	Kinds   kinds     `beam:"kinds"`
+	Raw     []byte    `beam:"raw"`
+}
+
+type ruling struct {
+	Label string `beam:"label"`
+	Raw   []byte `beam:"raw"`
+	Remark
+	Kinds kinds `beam:"kinds"`
+}
+
 // winner is what is left of a row of which only the name is kept.
 type winner struct {
 	Name  string `beam:"name"`
@@ -94,6 +137,7 @@ func init() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[game](), reflect.TypeFor[outcome](), reflect.TypeFor[ensemble.Failed[game]](),
 		reflect.TypeFor[turn](), reflect.TypeFor[verdict](), reflect.TypeFor[ensemble.Failed[turn]](),
+		reflect.TypeFor[hearing](), reflect.TypeFor[ruling](), reflect.TypeFor[ensemble.Failed[hearing]](),
 		reflect.TypeFor[winner](), reflect.TypeFor[flower](), reflect.TypeFor[sorted](),
 	} {
 		beam.RegisterType(t)
@@ -119,58 +163,103 @@ var (
 	}
 )
 
+// allKinds has a value in every field.
+var allKinds = kinds{
+	Raw: []byte{0, 255}, Flag: true, Float: 0.1, Part: part{"a", []int32{1, -1}, &Remark{"b"}, [2]int16{1, -1}},
+	Maybe: &part{Sizes: []int32{}}, Sure: new(bool), Counts: map[string]int32{"a": 1, "": -1},
+	Parts: map[int64]part{-1: {Name: "c"}}, Lists: [][]string{{"d"}, {}}, Rows: []part{{}, {Next: &Remark{}}},
+	Unsure: []*float64{nil, &half},
+}
+
 // stamp gives every turn a time of its own.
 func stamp(t turn) (beam.EventTime, turn) { return mtime.Time(int64(t.ID) * 1000), t }
 
-// TestIntegrationScoresRows runs all the calls in one pipeline: starting one
-// takes far longer than running it.
+// TestIntegrationScoresRows runs all the calls in one pipeline an encoding:
+// starting one takes far longer than running it.
 func TestIntegrationScoresRows(t *testing.T) {
+	for _, encoding := range []ensemble.Encoding{ensemble.Rows, ensemble.Arrow} {
+		t.Run(string(encoding), func(t *testing.T) { checkScores(t, ensemble.WithEncoding(encoding)) })
+	}
+}
+
+func checkScores(t *testing.T, encoding ensemble.Option) {
+	t.Helper()
 	plain := []turn{
 		{ID: 1 << 40, Small: -7, Chances: []float64{1, 0, 0}},
 		{ID: -1, Small: math.MaxInt16, Notes: []string{}, Chances: []float64{0, 0, 1}},
 	}
 	note := "from the garden"
+	hearings := []hearing{
+		{Remark{"e"}, []float64{1, 0, 0}, allKinds, []byte{}},
+		{Chances: []float64{0, 1, 0}},
+		{Kinds: allKinds},
+	}
 	flowers := []flower{{[]float64{5.1, 3.5, 1.4, 0.2}, &note}, {[]float64{6.7, 3.0, 5.2, 2.3}, &note}}
+	forget()
 	err := runPipeline(t, func(s beam.Scope) {
 		file := ensemble.FromText(ballots, "")
-		collect(s, "opaque", ensemble.Run[outcome](s, beam.CreateList(s, games[:2]), file))
-		collect(s, "plain", ensemble.Run[verdict](s, beam.CreateList(s, plain), file))
-		good, bad := ensemble.RunWithErrors[outcome](s, beam.AddFixedKey(s, beam.CreateList(s, games)), file)
+		collect(s, "opaque", ensemble.Run[outcome](s, beam.CreateList(s, games[:2]), file, encoding))
+		collect(s, "plain", ensemble.Run[verdict](s, beam.CreateList(s, plain), file, encoding))
+		good, bad := ensemble.RunWithErrors[ruling](s, beam.CreateList(s, hearings), file, encoding)
+		collect(s, "types", good)
+		collect(s, "types failed", bad)
+		good, bad = ensemble.RunWithErrors[outcome](s, beam.AddFixedKey(s, beam.CreateList(s, games)), file, encoding)
 		collect(s, "keyed", good)
 		collect(s, "keyed failed", bad)
-		collect(s, "kept", ensemble.Run[winner](s, beam.CreateList(s, games[:2]), file,
+		collect(s, "kept", ensemble.Run[winner](s, beam.CreateList(s, games[:2]), file, encoding,
 			ensemble.WithPassThrough("name", "at"), ensemble.WithPrefix("the_")))
 		timed := beam.ParDo(s, stamp, beam.CreateList(s, manyTurns()))
-		good, bad = ensemble.RunWithErrors[verdict](s, beam.WindowInto(s, window.NewFixedWindows(time.Minute), timed), file)
+		good, bad = ensemble.RunWithErrors[verdict](s, timed, file, encoding)
 		collect(s, "many", good)
 		collect(s, "many failed", bad)
+		windowed := beam.WindowInto(s, window.NewFixedWindows(time.Minute), timed)
+		good, bad = ensemble.RunWithErrors[verdict](s, windowed, file, encoding)
+		collect(s, "windowed", good)
+		collect(s, "windowed failed", bad)
 		collect(s, "models", ensemble.Run[sorted](s, beam.CreateList(s, flowers),
-			ensemble.FromFile("../../tests/golden/specs/votes.yaml")))
+			ensemble.FromFile("../../tests/golden/specs/votes.yaml"), encoding))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("fields of all types", func(t *testing.T) { checkValues(t, "opaque", outcomes) })
+	t.Run("fields of opaque types", func(t *testing.T) { checkValues(t, "opaque", outcomes) })
 	t.Run("plain rows, nil slices", func(t *testing.T) {
 		checkValues(t, "plain", []any{
 			verdict{ID: 1 << 40, Small: -7, Label: "rock"},
 			verdict{ID: -1, Small: math.MaxInt16, Notes: []string{}, Label: "scissors"},
 		})
 	})
+	t.Run("fields of all types", func(t *testing.T) {
+		checkValues(t, "types", []any{ruling{"rock", []byte{}, Remark{"e"}, allKinds}, ruling{Label: "paper"}})
+		failed := collected("types failed")
+		if len(failed) != 1 || !reflect.DeepEqual(failed[0].value.(ensemble.Failed[hearing]).Element, hearings[2]) {
+			t.Errorf("gives %+v as failed, not %+v", failed, hearings[2])
+		}
+	})
 	t.Run("keys", checkKeyed)
 	t.Run("pass-through and prefix", func(t *testing.T) {
 		checkValues(t, "kept", []any{winner{"first", "paper"}, winner{"second", "scissors"}})
 	})
-	t.Run("event times and windows", checkTimes)
-	t.Run("bad rows", checkBadRows)
+	t.Run("event times", func(t *testing.T) {
+		checkTimes(t, "many", func(int) beam.Window { return window.GlobalWindow{} })
+	})
+	t.Run("windows", func(t *testing.T) {
+		checkTimes(t, "windowed", func(id int) beam.Window {
+			minute := mtime.Time(id / 60 * 60_000)
+			return window.IntervalWindow{Start: minute, End: minute + 60_000}
+		})
+	})
+	t.Run("bad rows", func(t *testing.T) { checkBadRows(t, "many") })
+	t.Run("bad rows in windows", func(t *testing.T) { checkBadRows(t, "windowed") })
 	t.Run("models", checkModels)
 }
 
 // badTurns are those of manyTurns that cannot be scored.
-var badTurns = []int{3, 500, 999}
+var badTurns = []int{3, 500, 8999}
 
+// manyTurns are more than two batches.
 func manyTurns() []turn {
-	turns := make([]turn, 1000)
+	turns := make([]turn, 9000)
 	for i := range turns {
 		turns[i] = turn{ID: i, Chances: []float64{0.1, 0.2, 0.7}}
 	}
@@ -207,8 +296,9 @@ func checkKeyed(t *testing.T) {
 	}
 }
 
-func checkTimes(t *testing.T) {
-	for _, one := range append(slices.Clone(collected("many")), collected("many failed")...) {
+func checkTimes(t *testing.T, name string, windowOf func(id int) beam.Window) {
+	t.Helper()
+	for _, one := range append(slices.Clone(collected(name)), collected(name+" failed")...) {
 		id := 0
 		switch row := one.value.(type) {
 		case verdict:
@@ -217,21 +307,21 @@ func checkTimes(t *testing.T) {
 			id = row.Element.ID
 		}
 		if one.time != mtime.Time(id*1000) {
-			t.Errorf("row %d has the time %v", id, one.time)
+			t.Fatalf("row %d has the time %v", id, one.time)
 		}
-		minute := mtime.Time(id / 60 * 60_000)
-		if want := (window.IntervalWindow{Start: minute, End: minute + 60_000}); one.window != want {
-			t.Errorf("row %d is in the window %v, not %v", id, one.window, want)
+		if want := windowOf(id); one.window != want {
+			t.Fatalf("row %d is in the window %v, not %v", id, one.window, want)
 		}
 	}
 }
 
-func checkBadRows(t *testing.T) {
-	if got, want := len(collected("many")), len(manyTurns())-len(badTurns); got != want {
+func checkBadRows(t *testing.T, name string) {
+	t.Helper()
+	if got, want := len(collected(name)), len(manyTurns())-len(badTurns); got != want {
 		t.Errorf("scores %d rows, not %d", got, want)
 	}
 	var ids []int
-	for _, one := range collected("many failed") {
+	for _, one := range collected(name + " failed") {
 		row := one.value.(ensemble.Failed[turn])
 		ids = append(ids, row.Element.ID)
 		if row.Ensemble != "ballots" || row.Code == "" || row.Msg == "" {

@@ -92,6 +92,13 @@ func collected(name string) []element {
 	return collections.byName[name]
 }
 
+// forget lets go of all elements.
+func forget() {
+	collections.Lock()
+	defer collections.Unlock()
+	clear(collections.byName)
+}
+
 func remember(name string, one element) {
 	collections.Lock()
 	defer collections.Unlock()

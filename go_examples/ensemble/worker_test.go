@@ -48,10 +48,17 @@ func asJSON(row any) string {
 // as clusters do: in a process that only initialises the program, and never
 // sees the pipeline being made.
 func TestIntegrationCarriesRowsInWorkersOfTheirOwn(t *testing.T) {
+	for _, encoding := range []ensemble.Encoding{ensemble.Rows, ensemble.Arrow} {
+		t.Run(string(encoding), func(t *testing.T) { checkOwnWorkers(t, ensemble.WithEncoding(encoding)) })
+	}
+}
+
+func checkOwnWorkers(t *testing.T, encoding ensemble.Option) {
+	t.Helper()
 	scored, failed := filepath.Join(t.TempDir(), "scored"), filepath.Join(t.TempDir(), "failed")
 	err := runPipelineIn(t, "EXTERNAL", startPool(t), func(s beam.Scope) {
 		rows := beam.AddFixedKey(s, beam.CreateList(s, games))
-		good, bad := ensemble.RunWithErrors[outcome](s, rows, ensemble.FromText(ballots, ""))
+		good, bad := ensemble.RunWithErrors[outcome](s, rows, ensemble.FromText(ballots, ""), encoding)
 		textio.Write(s, scored, beam.ParDo(s, showOutcome, good))
 		textio.Write(s, failed, beam.ParDo(s, showFailed, bad))
 	})
