@@ -6,15 +6,17 @@ two only; the others have defaults in ``ModelHandler``.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 
 
-class Known(NamedTuple):
-    """The images that the model knows.
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The images that the model knows. RunInference keeps weak references to models: tuples and slots have none.
 
     Attributes:
         pixels: One image a row, float64 [N, 64].
