@@ -12,6 +12,7 @@ from apache_beam.runners.worker import sdk_worker
 
 from beam_ensembles.columns import row_coder
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers import beam_compat
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PREPARED: Final = "_prepared_by_beam_ensembles"
@@ -25,8 +26,10 @@ def prepare() -> None:
 
     Rows are decoded by position, whatever their types and names. Metric ids start at a random place. A bundle
     that fails because of one of this project's errors says so in that error's one line, without a traceback.
+    Beam's RunInference is imported without torch, before a pickled stage can import it with it.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
+    beam_compat.import_base()
     row_coder.install()
     _start_metric_ids_elsewhere()
     _answer_in_one_line()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from beam_ensembles.columns.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
 from beam_ensembles.runtime import worker
 from tests.support.expansion_requests import schema
+from tests.support.interpreter import run_python
 
 FAILED = RowFailed("digits", "forest", "null_value", "'pixels' is null")
 
@@ -120,6 +122,17 @@ def test_preparing_twice_changes_nothing() -> None:
     execute = sdk_worker.SdkHarness._execute
     worker.prepare()
     assert sdk_worker.SdkHarness._execute is execute
+
+
+def test_a_worker_imports_run_inference_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise AssertionError('torch was imported')\n")
+    code = (
+        "from beam_ensembles.runtime import worker\n"
+        "worker.prepare()\n"
+        "import pickle\n"
+        "print(pickle.loads(b'capache_beam.ml.inference.base\\nRunInference\\n.').__name__)\n"
+    )
+    assert run_python(code, tmp_path) == "RunInference"
 
 
 def test_an_error_whose_chain_is_a_circle_is_searched_once() -> None:
