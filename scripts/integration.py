@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from scripts import servers, toolchains
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
@@ -27,12 +28,25 @@ SUITES = {
 }
 
 
-def run_suites() -> list[str]:
-    """Runs the suites, one after the other; gives the languages whose tests failed."""
+USED = ("--allow-host", "localhost", "--allow-code", "tests.support.*")
+"""What the ensembles of the tests use beside files."""
+
+
+def run_suites(frameworks: Path) -> list[str]:
+    """Runs the suites, one after the other; gives the languages whose tests failed.
+
+    Args:
+        frameworks: An empty folder for the ensemble with a node of every framework.
+    """
     env = toolchains.environment()
     failed = []
-    with servers.service(*TRUSTED) as service, servers.prism() as prism:
+    with (
+        servers.frameworks(frameworks),
+        servers.service(*TRUSTED, frameworks, flags=USED) as service,
+        servers.prism() as prism,
+    ):
         env |= {
+            servers.FRAMEWORKS_VARIABLE: str(frameworks),
             servers.SERVICE_VARIABLE: service,
             servers.PRISM_VARIABLE: prism,
             PYTHON_VARIABLE: str(PYTHON),
@@ -55,8 +69,10 @@ def main() -> int:
         java.require()
         maven.package()
         train()
-        with own_temporary_folder():
-            failed = run_suites()
+        with own_temporary_folder() as folder:
+            frameworks = Path(folder, "frameworks")
+            frameworks.mkdir()
+            failed = run_suites(frameworks)
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))
         return 1

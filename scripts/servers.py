@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.layout import PRISM, PYTHON
@@ -15,23 +15,26 @@ SERVICE_VARIABLE = "BEAM_ENSEMBLES_ADDR"
 """Names the environment variable that tells pipelines and tests where a service is."""
 PRISM_VARIABLE = "BEAM_ENSEMBLES_PRISM"
 """Names the environment variable that tells tests where a Prism is."""
+FRAMEWORKS_VARIABLE = "BEAM_ENSEMBLES_FRAMEWORKS"
+"""Names the environment variable that tells tests where an ensemble with a node of every framework is."""
 IDLE_SHUTDOWN = "30m"
 """Prism cannot watch the process that started it; so it ends some time after its last job."""
 
 
 @contextlib.contextmanager
-def service(*trusted: Path) -> Iterator[str]:
+def service(*trusted: Path, flags: Sequence[str] = ()) -> Iterator[str]:
     """Runs the service, with a worker of its own, on a free port.
 
     Args:
         trusted: Folders whose scikit-learn models may be loaded.
+        flags: Other flags of the service.
 
     Yields:
         Its address, ``host:port``.
     """
     serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", "--serve-loopback-worker"]
     trust = [word for folder in trusted for word in ("--trust", folder)]
-    command: Command = [*serve, "--stop-with-stdin", *trust]
+    command: Command = [*serve, "--stop-with-stdin", *trust, *flags]
     with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service")) as address:
         yield address
 
@@ -47,3 +50,15 @@ def prism() -> Iterator[str]:
     command: Command = [PRISM, *flags, f"--idle_shutdown_timeout={IDLE_SHUTDOWN}"]
     with serving(command, re.compile(r'"endpoint":"(\S+?:\d+)"'), log=log_path("prism-server")) as address:
         yield address
+
+
+@contextlib.contextmanager
+def frameworks(folder: Path) -> Iterator[None]:
+    """Makes an ensemble with a node of every framework, and serves the remote one of its models.
+
+    Args:
+        folder: Where its files go.
+    """
+    command: Command = [PYTHON, "-m", "tests.support.every_framework", folder]
+    with serving(command, re.compile(r"serving (\S+)"), log=log_path("frameworks")):
+        yield

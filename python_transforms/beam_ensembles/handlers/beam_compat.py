@@ -13,7 +13,8 @@ is missing.
 models are PyTorch's here: stand-ins take the place of both, unless TensorFlow was imported before.
 
 TensorFlow's and triton's copies of LLVM (PyTorch brings triton on Linux) end the process where TensorFlow is imported
-first and triton after it; the other way round they get along.
+first and triton after it; the other way round they get along. Only GPUs need triton, whose bindings also fill standard
+error with what they leaked when the process ends: without a GPU PyTorch is told that it is not installed.
 
 Every module of this project that needs one of Beam's inference modules gets it here, first.
 """
@@ -37,6 +38,10 @@ BEAM_VERSION: Final = "2.77"
 _BASE: Final = "apache_beam.ml.inference.base"
 _MODEL_MANAGER: Final = "apache_beam.ml.inference.model_manager"
 _LOCK: Final = threading.RLock()
+_TENSORFLOW_LOG: Final = "TF_CPP_MIN_LOG_LEVEL"
+"""What TensorFlow writes on standard error: 1 warnings and errors, 3 nothing. Without a GPU it calls that an error."""
+_GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""What there is on a machine with a GPU of NVIDIA, of AMD, or under Windows' Linux."""
 _OPENMP_WAITING: Final = "OMP_WAIT_POLICY"
 """OpenMP reads it when a framework is first imported. Its threads otherwise wait for each other by spinning, and on a
 machine with other things to do, as a worker's is, that makes small batches of boosted trees ten times slower."""
@@ -75,9 +80,12 @@ def import_handlers(module: str) -> Any:
     with _LOCK:
         os.environ.setdefault(_OPENMP_WAITING, "passive")
         import_base()
+        has_gpu = any(os.path.exists(device) for device in _GPU_DEVICES)
+        os.environ.setdefault(_TENSORFLOW_LOG, "1" if has_gpu else "3")
+        _settle_triton(has_gpu, before_tensorflow=module == "tensorflow_inference")
         name = f"apache_beam.ml.inference.{module}"
         if module == "tensorflow_inference":
-            with _before_tensorflow():
+            with _quiet_hub():
                 return importlib.import_module(name)
         if module == "huggingface_inference":
             with _without_tensorflow():
@@ -96,12 +104,20 @@ def _datatable() -> ModuleType:
     return stand_in  # type: ignore[no-any-return]
 
 
-@contextlib.contextmanager
-def _before_tensorflow() -> Iterator[None]:
-    """Imports triton in time, and keeps tensorflow_hub from warning of how it is imported itself (pkg_resources)."""
-    if "tensorflow" not in sys.modules:
+def _settle_triton(has_gpu: bool, *, before_tensorflow: bool) -> None:
+    """Hides triton where there is no GPU; where there is one, imports it before TensorFlow is."""
+    if "triton" in sys.modules or "tensorflow" in sys.modules:
+        return
+    if not has_gpu:
+        sys.modules["triton"] = None  # type: ignore[assignment]
+    elif before_tensorflow:
         with contextlib.suppress(ImportError):
             importlib.import_module("triton")
+
+
+@contextlib.contextmanager
+def _quiet_hub() -> Iterator[None]:
+    """Keeps tensorflow_hub from warning of how it is imported itself (pkg_resources)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,5 +1,6 @@
 package io.github.beamensembles;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
@@ -28,5 +29,13 @@ final class Golden {
 
   static JsonNode json(Path file) throws IOException {
     return new ObjectMapper().readTree(file.toFile());
+  }
+
+  static JsonNode parsed(String json) {
+    try {
+      return new ObjectMapper().readTree(json);
+    } catch (JsonProcessingException e) {
+      throw new AssertionError(e);
+    }
   }
 }

@@ -1,0 +1,129 @@
+package ensemble_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
+)
+
+// frameworksVariable names the folder of an ensemble with a node of every
+// framework, and of what each framework itself says of some rows.
+const frameworksVariable = "BEAM_ENSEMBLES_FRAMEWORKS"
+
+// specimen is a row of that ensemble.
+type specimen struct {
+	ID   int64     `beam:"id" json:"id"`
+	X    []float64 `beam:"x" json:"x"`
+	Text string    `beam:"text" json:"text"`
+}
+
+// opinions are the answers of every framework, in the types that each gives.
+type opinions struct {
+	ID              int64     `beam:"id" json:"id"`
+	SklearnLabel    string    `beam:"sklearn_label" json:"sklearn_label"`
+	SklearnProba    []float64 `beam:"sklearn_proba" json:"sklearn_proba"`
+	XgboostProba    []float32 `beam:"xgboost_proba" json:"xgboost_proba"`
+	OnnxLabel       int64     `beam:"onnx_label" json:"onnx_label"`
+	OnnxProba       []float32 `beam:"onnx_proba" json:"onnx_proba"`
+	PytorchLogits   []float32 `beam:"pytorch_logits" json:"pytorch_logits"`
+	TensorflowProba []float32 `beam:"tensorflow_proba" json:"tensorflow_proba"`
+	Mood            string    `beam:"mood" json:"mood"`
+	MoodScore       float64   `beam:"mood_score" json:"mood_score"`
+	PythonLabel     string    `beam:"python_label" json:"python_label"`
+	RemoteProba     []float64 `beam:"remote_proba" json:"remote_proba"`
+}
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[specimen]())
+	beam.RegisterType(reflect.TypeFor[opinions]())
+}
+
+// specimens reads the rows, and by their ids what the frameworks say of them.
+func specimens(t *testing.T, folder string) (rows []specimen, want map[int64]opinions) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "rows.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct {
+		Row      specimen
+		Expected opinions
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	want = map[int64]opinions{}
+	for _, one := range all {
+		rows = append(rows, one.Row)
+		one.Expected.ID = one.Row.ID
+		want[one.Row.ID] = one.Expected
+	}
+	return rows, want
+}
+
+func TestIntegrationRunsEveryFramework(t *testing.T) {
+	needServers(t)
+	folder := os.Getenv(frameworksVariable)
+	if folder == "" {
+		t.Skip(frameworksVariable + " is not set: it comes with make test-integration")
+	}
+	rows, want := specimens(t, folder)
+	for _, encoding := range []string{"rows", "arrow"} {
+		t.Run(encoding, func(t *testing.T) {
+			name := "frameworks " + encoding
+			err := runPipeline(t, func(s beam.Scope) {
+				collect(s, name, ensemble.Run[opinions](s, beam.CreateList(s, rows),
+					ensemble.FromFile(filepath.Join(folder, "every.json"))))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := collected(name)
+			if len(got) != len(rows) {
+				t.Fatalf("gives %d rows, not %d", len(got), len(rows))
+			}
+			for _, one := range got {
+				answer := one.value.(opinions)
+				checkOpinions(t, answer, want[answer.ID])
+			}
+		})
+	}
+}
+
+// checkOpinions compares field by field: numbers to five digits, all else to
+// the letter.
+func checkOpinions(t *testing.T, got, want opinions) {
+	t.Helper()
+	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
+	for i := range a.NumField() {
+		if !alike(a.Field(i), b.Field(i)) {
+			t.Errorf("row %d: %s is %v, not %v", got.ID, a.Type().Field(i).Tag.Get("beam"), a.Field(i), b.Field(i))
+		}
+	}
+}
+
+func alike(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Float32, reflect.Float64:
+		return math.Abs(a.Float()-b.Float()) < 1e-5
+	case reflect.Slice:
+		if a.Len() != b.Len() || a.Len() == 0 {
+			return false
+		}
+		for i := range a.Len() {
+			if !alike(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return a.Equal(b)
+	}
+}
