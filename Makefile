@@ -82,6 +82,7 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/demo.in pyproject.toml --extra sklearn --extra onnx --extra xgboost \
 		--constraints requirements/dev.txt -o requirements/demo.txt
 	$(UV_COMPILE) --upgrade requirements/mlserver.in --constraints requirements/dev.txt -o requirements/mlserver.txt
+	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 
 .PHONY: clean
