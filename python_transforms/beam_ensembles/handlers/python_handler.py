@@ -144,7 +144,13 @@ def _check_code(node: NodeView) -> None:
         node.report(problem)
     handler = node.option("handler")
     if isinstance(handler, str) and not any(problem.path.endswith(".handler") for problem in reported):
-        check_policy(node, handler)
+        wrong = {problem.path for problem in reported}
+        functions = {
+            place: name
+            for place, name in _names(node).items()
+            if place != "handler" and isinstance(name, str) and node.spec.path(place) not in wrong
+        }
+        check_policy(node, handler, functions)
 
 
 def _check_file(node: NodeView) -> None:

@@ -68,16 +68,32 @@ def is_vouched_for(files: Files, name: str) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in files.code if pattern not in LIBRARY_CODE)
 
 
-def check_policy(node: NodeView, name: str) -> None:
-    """Reports what a handler that is only allowed by default may not be, or not be told.
+def check_policy(node: NodeView, name: str, functions: Mapping[str, str]) -> None:
+    """Reports code that is only allowed by default and may not be used here, or not be told what it is told.
 
     Args:
         node: The node.
         name: The handler's dotted name, which may be imported.
+        functions: The dotted names of the node's functions, by their places.
     """
-    if is_vouched_for(node.files, name):
-        return
     known = KNOWN.get(name)
+    for place, function in functions.items():
+        if not is_vouched_for(node.files, function) and not _is_handlers_own(known, name, place, function):
+            text = f"'{function}' runs code that nothing vouches for"
+            own = f" (a handler of Beam may be given functions of its own module, {name.rpartition('.')[0]})"
+            allow = f"allow it when starting the service: --allow-code '{function}'"
+            node.problem("untrusted_code", place, f"{text}{own if known else ''}; {allow}")
+    if not is_vouched_for(node.files, name):
+        _check_unvouched(node, name, known)
+
+
+def _is_handlers_own(known: Known | None, name: str, place: str, function: str) -> bool:
+    """Says whether a function is one of those that a known handler has in its own module to be given."""
+    arguments = () if known is None else (below("functions", argument) for argument in known.functions)
+    return place in arguments and function.rpartition(".")[0] == name.rpartition(".")[0]
+
+
+def _check_unvouched(node: NodeView, name: str, known: Known | None) -> None:
     allow = f"allow it when starting the service: --allow-code '{name}'"
     if known is None:
         kind = next((kind for kind in OWN_KINDS if name.startswith(f"{_BEAM}.{kind}_inference.")), None)
@@ -92,7 +108,6 @@ def check_policy(node: NodeView, name: str) -> None:
             allowed = listed(sorted(known.arguments | _OF_ALL))
             node.problem("untrusted_code", below("config", argument), f"{text} (without: {allowed}); {allow}")
     _check_server(node, known, allow)
-    _check_functions(node, known, name, allow)
     if node.option("uri") is not None:
         text = "this handler takes no file; say 'model_name' in 'config'"
         node.problem("unsupported_option", "uri", text)
@@ -113,11 +128,3 @@ def _check_server(node: NodeView, known: Known, allow: str) -> None:
             node.problem(
                 "untrusted_code", below(place, str(argument)), f"{text} (without: {allowed}); {allow}"
             )
-
-
-def _check_functions(node: NodeView, known: Known, name: str, allow: str) -> None:
-    module = name.rpartition(".")[0]
-    for argument, function in (node.option("functions") or {}).items():
-        if argument not in known.functions or str(function).rpartition(".")[0] != module:
-            text = f"without leave '{argument}' can only be a function of '{module}'"
-            node.problem("untrusted_code", below("functions", argument), f"{text}; {allow}")

@@ -87,16 +87,20 @@ def test_beams_handlers_of_remote_models_need_no_leave(described: dict[str, Any]
             ("untrusted_code", "config.vllm_server_kwargs.trust-remote-code"),
         ),
         (
-            node(VLLM, config={"vllm_server_kwargs": ["trust-remote-code"]}),
-            ("wrong_type", "config.vllm_server_kwargs"),
-        ),
-        (
             node(GEMINI, functions={"request_fn": f"{BEAM}.vllm_inference.start_process"}),
             ("untrusted_code", "functions.request_fn"),
         ),
         (
             node(VLLM, functions={"request_fn": f"{BEAM}.vllm_inference.start_process"}),
             ("untrusted_code", "functions.request_fn"),
+        ),
+        (
+            node(ANTHROPIC, preprocess=[f"{BEAM}.vllm_inference.start_process"]),
+            ("untrusted_code", "preprocess[0]"),
+        ),
+        (
+            node(ANTHROPIC, postprocess=["transformers.dynamic_module_utils.get_class_in_module"]),
+            ("untrusted_code", "postprocess[0]"),
         ),
         (node(VLLM, uri="model"), ("unsupported_option", "uri")),
     ],
@@ -105,9 +109,21 @@ def test_what_is_only_allowed_by_default_may_not_be_told_everything(
     described: dict[str, Any], problem: tuple[str, str]
 ) -> None:
     assert problem in problems(described)
-    assert problem not in problems(described, (*LIBRARY_CODE, f"{BEAM}.*_inference.*", f"{BEAM}.base.*")) or (
-        problem[0] == "wrong_type"
+    assert problem not in problems(
+        described, (*LIBRARY_CODE, f"{BEAM}.*_inference.*", f"{BEAM}.base.*", "transformers.d*")
+    ) or (problem[0] == "wrong_type")
+
+
+def test_a_server_is_told_a_mapping() -> None:
+    described = node(VLLM, config={"vllm_server_kwargs": ["trust-remote-code"]})
+    assert problems(described) == [("wrong_type", "config.vllm_server_kwargs")]
+
+
+def test_a_handler_of_ones_own_gets_no_function_that_nobody_allowed() -> None:
+    described = node(
+        "my_team.Handler", functions={"f": f"{BEAM}.vllm_inference.start_process", "g": "my_team.f"}
     )
+    assert problems(described, (*LIBRARY_CODE, "my_team.*")) == [("untrusted_code", "functions.f")]
 
 
 def test_who_runs_his_own_file_may_tell_a_handler_anything() -> None:
