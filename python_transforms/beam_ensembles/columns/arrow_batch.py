@@ -1,4 +1,4 @@
-"""Arrow record batches in and out: an element of bytes is an Arrow IPC stream of one record batch.
+"""Arrow record batches in and out: from other languages as bytes, from Python pipelines as they are.
 
 What the ensemble does not read stays in Arrow's memory on its way from the input to the outputs.
 """
@@ -6,15 +6,20 @@ What the ensemble does not read stays in Arrow's memory on its way from the inpu
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
+from beam_ensembles.columns.arrow_types import in_wire_layout
 from beam_ensembles.columns.to_arrow import array_of
 from beam_ensembles.errors import EnsembleError
+
+Element: TypeAlias = Any
+"""Many rows: ``bytes`` that hold an Arrow IPC stream of one record batch, or a ``RecordBatch``, or a ``Table``."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,21 +29,24 @@ class ArrowBatch:
     Attributes:
         rows: What the record batches of both sides hold.
         schemas: The schemas that go with this one.
-        batch: The record batch: the fields, then the event times.
+        batch: The record batch: the fields, then the event times where the batch came from another language.
+        pack: Makes an element of a record batch, of the kind that the incoming one was.
     """
 
     rows: ArrowRows
     schemas: Schemas
     batch: pa.RecordBatch
+    pack: Callable[[pa.RecordBatch], Element]
 
     def __len__(self) -> int:
         return int(self.batch.num_rows)
 
     def column(self, field: str) -> pa.Array:
-        """Gives a field of every row."""
-        return self.batch.column(field)
+        """Gives a field of every row, in the layout in which it would cross."""
+        found = self.batch.column(field)
+        return found if self.rows.announced is None else in_wire_layout(found)
 
-    def scored(self, rows: np.ndarray, added: Sequence[np.ndarray]) -> bytes:
+    def scored(self, rows: np.ndarray, added: Sequence[np.ndarray]) -> Element:
         """Makes the main output's element.
 
         Args:
@@ -46,12 +54,15 @@ class ArrowBatch:
             added: The added columns, one leading item a scored row.
         """
         kept = self.batch if len(rows) == len(self) else self.batch.take(pa.array(rows))
-        count = len(self.rows.fields)
+        count, schema = len(self.rows.fields), self.schemas.output
         made = [array_of(column, of) for column, (_, of) in zip(added, self.rows.added, strict=True)]
         arrays = [kept.column(at) if at < count else made[at - count] for at in self.rows.positions]
-        return _stream(self.schemas.output, [*arrays, kept.column(count)])
+        arrays += kept.columns[count:]
+        if self.rows.announced is not None:
+            arrays = [array.cast(of) for array, of in zip(arrays, schema.types, strict=True)]
+        return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
-    def failed(self, rows: Sequence[int], details: Sequence[Sequence[str]]) -> bytes:
+    def failed(self, rows: Sequence[int], details: Sequence[Sequence[str]]) -> Element:
         """Makes the error output's element.
 
         Args:
@@ -63,7 +74,8 @@ class ArrowBatch:
         schema = self.schemas.errors
         element = pa.StructArray.from_arrays(gone.columns[:count], fields=list(schema.field(0).type))
         texts = [pa.array(values, pa.string()) for values in zip(*details, strict=True)]
-        return _stream(schema, [element, *texts, gone.column(count)])
+        arrays = [element, *texts, *gone.columns[count:]]
+        return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 class ArrowReader:
@@ -77,17 +89,32 @@ class ArrowReader:
         self._rows = rows
         self._last: Schemas | None = None
 
-    def read(self, data: bytes) -> ArrowBatch:
+    def read(self, element: Element) -> ArrowBatch:
         """Reads the one record batch of an element.
 
         Raises:
-            EnsembleError: It is no Arrow stream of one record batch with the announced columns.
+            EnsembleError: It is no Arrow stream of one record batch, or not of the announced columns.
         """
-        batch = _read(data)
+        batch, pack = _unpacked(element)
         schemas = self._last
         if schemas is None or not schemas.incoming.equals(batch.schema):
             schemas = self._last = self._rows.schemas(batch.schema)
-        return ArrowBatch(self._rows, schemas, batch if schemas.plain is None else batch.cast(schemas.plain))
+        if schemas.plain is not None:
+            batch = batch.cast(schemas.plain)
+        return ArrowBatch(self._rows, schemas, batch, pack)
+
+
+def _unpacked(element: Element) -> tuple[pa.RecordBatch, Callable[[pa.RecordBatch], Element]]:
+    if isinstance(element, bytes):
+        return _read(element), _stream
+    if isinstance(element, pa.Table):
+        batches = element.combine_chunks().to_batches()
+        if len(batches) > 1:
+            raise EnsembleError("an Arrow table holds more text or lists than one record batch can")
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], element.schema), _table
+    if isinstance(element, pa.RecordBatch):
+        return element, _same
+    raise EnsembleError(f"an element is {type(element).__name__}, which is no Arrow record batch or table")
 
 
 def _read(data: bytes) -> pa.RecordBatch:
@@ -104,9 +131,17 @@ def _read(data: bytes) -> pa.RecordBatch:
     return batches[0]
 
 
-def _stream(schema: pa.Schema, arrays: Sequence[pa.Array]) -> bytes:
+def _stream(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, schema) as stream:
-        stream.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
     written: bytes = sink.getvalue().to_pybytes()
     return written
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch

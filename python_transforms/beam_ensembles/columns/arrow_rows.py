@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Final
 
 import pyarrow as pa
 
-from beam_ensembles.columns.arrow_types import EVENT_TIME, arrow_field, is_layout_of, with_plain_lists
+from beam_ensembles.columns.arrow_types import (
+    EVENT_TIME,
+    MICROSECONDS,
+    arrow_field,
+    is_layout_of,
+    with_plain_lists,
+)
 from beam_ensembles.columns.rows import ERROR_FIELDS
 from beam_ensembles.errors import EnsembleError, listed
 from beam_ensembles.types import STRING, Type
+
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,11 +30,14 @@ class ArrowRows:
         added: Names and types of the added columns.
         positions: For each field of the output where it is: below ``len(fields)`` a field of the input, from there on
             an added column.
+        announced: The schema of the record batches of a Python pipeline, which may have any of Arrow's types and no
+            event times; None where they cross from another language.
     """
 
     fields: tuple[tuple[str, Type | None], ...]
     added: tuple[tuple[str, Type], ...]
     positions: tuple[int, ...]
+    announced: pa.Schema | None = None
 
     def schemas(self, incoming: pa.Schema) -> Schemas:
         """Settles the schemas of both outputs for one schema of incoming record batches.
@@ -33,19 +45,36 @@ class ArrowRows:
         Raises:
             EnsembleError: They are of another layout; one sentence that names the first column that is.
         """
+        if self.announced is not None:
+            self._check_announced(incoming, self.announced)
+            return self._schemas(incoming, incoming, _INSTANT)
         self._check(incoming)
-        count = len(self.fields)
         plain = pa.schema([field.with_type(with_plain_lists(field.type)) for field in incoming])
-        fields = [*list(plain)[:count], *(arrow_field(name, type_) for name, type_ in self.added)]
-        element = pa.field(ERROR_FIELDS[0], pa.struct(fields[:count]), nullable=False)
+        return self._schemas(incoming, plain, MICROSECONDS)
+
+    def _schemas(self, incoming: pa.Schema, plain: pa.Schema, instant: pa.DataType) -> Schemas:
+        count = len(self.fields)
+        kept, times = list(plain)[:count], list(plain)[count:]
+        fields = [*kept, *(arrow_field(name, type_, instant) for name, type_ in self.added)]
+        element = pa.field(ERROR_FIELDS[0], pa.struct(kept), nullable=False)
+        details = [arrow_field(name, STRING) for name in ERROR_FIELDS[1:]]
         return Schemas(
             incoming,
             None if plain.equals(incoming) else plain,
-            pa.schema([*(fields[at] for at in self.positions), plain.field(count)]),
-            pa.schema(
-                [element, *(arrow_field(name, STRING) for name in ERROR_FIELDS[1:]), plain.field(count)]
-            ),
+            pa.schema([*(fields[at] for at in self.positions), *times]),
+            pa.schema([element, *details, *times]),
         )
+
+    def _check_announced(self, incoming: pa.Schema, announced: pa.Schema) -> None:
+        if incoming.equals(announced):
+            return
+        wrong = [
+            f"{field.name}: {field.type}"
+            for field in incoming
+            if field.name not in announced.names or not announced.field(field.name).equals(field)
+        ]
+        text = "a record batch has another schema than with_arrow_schema was given: found "
+        raise EnsembleError(text + (listed(wrong) if wrong else "fewer columns, or another order"))
 
     def _check(self, incoming: pa.Schema) -> None:
         wanted = [*(name for name, _ in self.fields), EVENT_TIME]

@@ -7,6 +7,7 @@ the first of them, with 32-bit offsets. Nothing is compressed or put into dictio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -16,34 +17,41 @@ from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 EVENT_TIME: Final = "__event_time"
 """The column after the fields: each row's event time, whole microseconds since the epoch."""
 
+MICROSECONDS: Final = pa.int64()
+"""A point in time as it crosses."""
+
 _SCALARS: Final = {
     "string": pa.string(),
     "bytes": pa.binary(),
-    "timestamp": pa.int64(),
+    "timestamp": MICROSECONDS,
     **{name: pa.from_numpy_dtype(dtype) for name, dtype in NUMPY_DTYPES.items()},
 }
 
 
-def arrow_type(type_: Type) -> pa.DataType:
+def arrow_type(type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.DataType:
     """Gives the Arrow type of a column's values.
+
+    Args:
+        type_: The column's type.
+        instant: What stands for a ``timestamp``.
 
     Raises:
         TypeError: It is none of the type language's own types.
     """
     if isinstance(type_, Scalar):
-        return _SCALARS[type_.name]
+        return instant if type_.name == "timestamp" else _SCALARS[type_.name]
     if isinstance(type_, Array):
-        return pa.list_(arrow_field("item", type_.element))
+        return pa.list_(arrow_field("item", type_.element, instant))
     if isinstance(type_, Map):
-        return pa.map_(arrow_type(type_.key), arrow_field("value", type_.value))
+        return pa.map_(arrow_type(type_.key, instant), arrow_field("value", type_.value, instant))
     if isinstance(type_, Row):
-        return pa.struct([arrow_field(name, field) for name, field in type_.fields])
+        return pa.struct([arrow_field(name, field, instant) for name, field in type_.fields])
     raise TypeError(f"no Arrow type for {type_}")
 
 
-def arrow_field(name: str, type_: Type) -> pa.Field:
-    """Gives the Arrow field of a column."""
-    return pa.field(name, arrow_type(type_), nullable=type_.nullable)
+def arrow_field(name: str, type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.Field:
+    """Gives the Arrow field of a column; ``instant`` as for ``arrow_type``."""
+    return pa.field(name, arrow_type(type_, instant), nullable=type_.nullable)
 
 
 def is_layout_of(found: pa.DataType, type_: Type) -> bool:
@@ -83,3 +91,45 @@ def with_plain_lists(found: pa.DataType) -> pa.DataType:
 
 def _plain(field: pa.Field) -> pa.Field:
     return field.with_type(with_plain_lists(field.type))
+
+
+def in_wire_layout(array: pa.Array) -> pa.Array:
+    """Gives an array of a Python pipeline in the layout in which it would cross: no dictionaries, no large texts.
+
+    Points in time lose what is below a microsecond.
+    """
+    micros = _changed(array.type, _small)
+    array = array if micros == array.type else array.cast(micros, safe=False)
+    wire = _changed(array.type, _whole)
+    return array if wire == array.type else array.cast(wire)
+
+
+def _changed(found: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Changes the types that hold no others, wherever they stand."""
+    if is_list(found):
+        field = found.value_field
+        inner = field.with_type(_changed(field.type, change))
+        if pa.types.is_fixed_size_list(found):
+            return pa.list_(inner, found.list_size)
+        return pa.large_list(inner) if pa.types.is_large_list(found) else pa.list_(inner)
+    if pa.types.is_map(found):
+        item = found.item_field
+        return pa.map_(_changed(found.key_type, change), item.with_type(_changed(item.type, change)))
+    if pa.types.is_struct(found):
+        return pa.struct([field.with_type(_changed(field.type, change)) for field in found])
+    return change(found)
+
+
+def _small(found: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(found):
+        return _small(found.value_type)
+    if pa.types.is_timestamp(found):
+        return pa.timestamp("us", tz=found.tz)
+    return _SMALL.get(found, found)
+
+
+def _whole(found: pa.DataType) -> pa.DataType:
+    return MICROSECONDS if pa.types.is_timestamp(found) else found
+
+
+_SMALL: Final = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from beam_ensembles.columns.arrow_batch import ArrowBatch
+from beam_ensembles.columns.arrow_batch import ArrowBatch, Element
 from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode, bundle_error, in_order, read_columns
@@ -24,13 +24,17 @@ class ArrowResult:
         first: The first failure, where there is one.
     """
 
-    ok: bytes | None
-    failed: bytes | None
+    ok: Element | None
+    failed: Element | None
     first: RowFailure | None
 
-    def __len__(self) -> int:
-        """Gives the size in bytes."""
-        return len(self.ok or b"") + len(self.failed or b"")
+    def size(self) -> int:
+        """Gives the size of both elements in bytes."""
+        return sum(_size(element) for element in (self.ok, self.failed) if element is not None)
+
+
+def _size(element: Element) -> int:
+    return len(element) if isinstance(element, bytes) else int(element.nbytes)
 
 
 def score_arrow(code: StageCode, batch: ArrowBatch, model: LoadedStage) -> ArrowResult:
@@ -54,7 +58,7 @@ def score_arrow(code: StageCode, batch: ArrowBatch, model: LoadedStage) -> Arrow
     return ArrowResult(scored, _errors(code, batch, failures), failures[0])
 
 
-def _errors(code: StageCode, batch: ArrowBatch, failures: Sequence[RowFailure]) -> bytes:
+def _errors(code: StageCode, batch: ArrowBatch, failures: Sequence[RowFailure]) -> Element:
     details = [
         (code.ensemble, failure.node, failure.error.code, failure.error.message, failure.error.stack)
         for failure in failures

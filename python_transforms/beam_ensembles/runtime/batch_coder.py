@@ -56,7 +56,7 @@ class ArrowResultCoder(BatchCoder):
 
     def estimate_size(self, value: Any) -> int:
         """Gives the size, in bytes."""
-        return len(value)
+        return int(value.size())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ArrowResultCoder)

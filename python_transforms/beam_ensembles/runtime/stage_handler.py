@@ -9,7 +9,7 @@ from typing import Any
 import apache_beam
 
 import beam_ensembles
-from beam_ensembles.columns.arrow_batch import ArrowReader
+from beam_ensembles.columns.arrow_batch import ArrowReader, Element
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.errors import EnsembleError
@@ -79,7 +79,7 @@ class StageModelHandler(_StageHandler):
 
 
 class ArrowStageHandler(_StageHandler):
-    """Runs a stage: an element that is an Arrow record batch of rows in, one ``ArrowResult`` out.
+    """Runs a stage: an element that holds an Arrow record batch of rows in, one ``ArrowResult`` out.
 
     Args:
         code: What the stage does.
@@ -92,7 +92,7 @@ class ArrowStageHandler(_StageHandler):
         self._reader = ArrowReader(rows)
 
     def run_inference(
-        self, batch: bytes, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+        self, batch: Element, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
     ) -> Iterable[ArrowResult]:
         """Scores one batch."""
         return [score_arrow(self._code, self._reader.read(batch), model)]

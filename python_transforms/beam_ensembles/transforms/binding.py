@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import TupleRows
-from beam_ensembles.columns.schemas import describe, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.spec.language import NAME_RULE, is_name
@@ -79,22 +79,25 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     return Binding(inputs, outputs)
 
 
-def arrow_rows(rows: InputRows, graph: EnsembleGraph, binding: Binding) -> ArrowRows:
+def arrow_rows(
+    rows: InputRows, graph: EnsembleGraph, binding: Binding, announced: pa.Schema | None = None
+) -> ArrowRows:
     """Gives what the Arrow record batches of both sides hold.
 
     Args:
         rows: The rows in the incoming ones.
         graph: The ensemble.
         binding: The ensemble bound to these rows.
+        announced: The schema of record batches in a Python pipeline.
     """
     form = binding.outputs.form
     if not isinstance(form, TupleRows):
         raise TypeError(f"rows that cross are tuples, not {type(form).__name__}")
-    fields = tuple((name, type_of(found)) for name, found in rows.fields.items())
+    fields = tuple((name, rows.type_of(name)) for name in rows.fields)
     output = dict(zip(form.positions, form.output, strict=True))
     names = (output.get(len(fields) + at, "") for at in range(len(graph.outputs)))
     added = tuple((name, type_) for name, (_, type_) in zip(names, graph.outputs, strict=True))
-    return ArrowRows(fields, added, form.positions)
+    return ArrowRows(fields, added, form.positions, announced)
 
 
 def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
@@ -127,10 +130,9 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
         fields = _field_names(rows, call)
         text = f"the ensemble reads '{field}', which the incoming rows lack{nearest(field, fields)}"
         return Problem(where, "missing_field", f"{text} (fields: {listed(fields, 30)})")
-    found = rows.fields[field]
-    if _is_any(found) or _feeds(type_of(found), type_):
+    if _is_any(rows.fields[field]) or _feeds(rows.type_of(field), type_):
         return None
-    text = f"the incoming rows have '{field}' as {describe(found)}, and the ensemble declares {type_}"
+    text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
     return Problem(where, "field_type", f"{text}; numbers may only become wider")
 
 

@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import row_type, schemas, typehints
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
-from beam_ensembles.columns.schemas import schema_of
+from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.types import STRING, Array, Map, Row, Type
+from beam_ensembles.tables.arrow import type_of_arrow
+from beam_ensembles.types import STRING, Array, Map, Row, Type, is_portable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +29,51 @@ class InputRows:
         schema: Their schema.
         hint: The element type of the rows themselves (of the value, for pairs).
         key: The element type of the key, for pairs; None for plain rows.
+        types: Type of each field by name where the rows come in Arrow's memory, which has more types than schemas
+            have; None for a type that the language has no word for.
     """
 
     schema: schema_pb2.Schema
     hint: Any
     key: Any = None
+    types: Mapping[str, Type | None] | None = None
 
     @property
     def fields(self) -> dict[str, schema_pb2.FieldType]:
         """Type of each field by name, in order."""
         return {field.name: field.type for field in self.schema.fields}
+
+    def type_of(self, field: str) -> Type | None:
+        """Gives a field's type, or None where the type language has no word for it."""
+        return type_of(self.fields[field]) if self.types is None else self.types[field]
+
+    def describe(self, field: str) -> str:
+        """Names a field's type for a message."""
+        type_ = self.type_of(field)
+        return describe(self.fields[field]) if type_ is None else str(type_)
+
+
+def arrow_input_rows(schema: pa.Schema) -> InputRows:
+    """Gives the rows of a PCollection whose elements are Arrow record batches or tables."""
+    types = {field.name: _type_of_arrow(field) for field in schema}
+    fields = [_placeholder(field, types[field.name]) for field in schema]
+    rows = schema_pb2.Schema(fields=fields)
+    return InputRows(rows, RowType(rows), types=types)
+
+
+def _type_of_arrow(field: pa.Field) -> Type | None:
+    found = type_of_arrow(field.type)
+    return found.optional() if found is not None and field.nullable else found
+
+
+def _placeholder(field: pa.Field, type_: Type | None) -> schema_pb2.Field:
+    """Gives a field that stands for one in Arrow's memory: it never crosses, only its name and type are asked for."""
+    if type_ is not None and is_portable(type_):
+        return schema_pb2.Field(name=field.name, type=field_type(type_))
+    urn = f"arrow:{field.type}"
+    return schema_pb2.Field(
+        name=field.name, type=schema_pb2.FieldType(logical_type=schema_pb2.LogicalType(urn=urn))
+    )
 
 
 def input_rows(hint: Any) -> InputRows:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.portability.api import schema_pb2
+import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage
 from beam_ensembles.handlers import beam_compat
@@ -51,34 +50,37 @@ def run_plan(
 
 
 def run_plan_on_arrow(
-    pcoll: beam.PCollection[bytes],
-    schema: schema_pb2.Schema,
+    pcoll: beam.PCollection[Any],
+    rows: InputRows,
     graph: EnsembleGraph,
     plan: Plan,
     call: CallOptions,
     errors: str | None,
-) -> dict[str, beam.PCollection[bytes]]:
+    announced: pa.Schema | None = None,
+) -> dict[str, beam.PCollection[Any]]:
     """Applies an ensemble to a PCollection of Arrow record batches: ``run_plan`` otherwise.
 
     Args:
-        pcoll: Elements are Arrow IPC streams of one record batch.
-        schema: The schema of the rows in them.
+        pcoll: Elements are Arrow IPC streams of one record batch or, in a Python pipeline, record batches or tables.
+        rows: The rows in them.
         graph: The checked ensemble.
         plan: Its stages.
         call: What the caller says beside the ensemble.
         errors: Tag of the error output, or None: a bad row fails its bundle.
+        announced: The schema of record batches in a Python pipeline.
 
     Returns:
-        The outputs by tag; their elements are Arrow IPC streams as well.
+        The outputs by tag; their elements are what the input's are.
 
     Raises:
         InvalidEnsemble: The rows are not what the ensemble reads.
     """
-    rows = InputRows(schema, RowType(schema))
     binding = bind(graph, rows, call)
     (stage,) = plan.stages
-    outputs: dict[str, beam.PCollection[bytes]]
-    outputs = pcoll | f"Stage({stage.name})" >> _RunArrowStage(graph, stage, binding, rows, errors)
+    code = _code(graph, stage, binding)
+    handler = ArrowStageHandler(code, arrow_rows(rows, graph, binding, announced))
+    outputs: dict[str, beam.PCollection[Any]]
+    outputs = pcoll | f"Stage({stage.name})" >> _RunArrowStage(code.ensemble, handler, errors)
     return outputs
 
 
@@ -109,20 +111,16 @@ class _RunStage(beam.PTransform[Any, Any]):
 class _RunArrowStage(beam.PTransform[Any, Any]):
     """One stage over record batches, which are as large as the caller made them."""
 
-    def __init__(
-        self, graph: EnsembleGraph, stage: Stage, binding: Binding, rows: InputRows, errors: str | None
-    ) -> None:
+    def __init__(self, ensemble: str, handler: ArrowStageHandler, errors: str | None) -> None:
         super().__init__()
-        self._code, self._errors = _code(graph, stage, binding), errors
-        self._rows = arrow_rows(rows, graph, binding)
+        self._ensemble, self._handler, self._errors = ensemble, handler, errors
 
-    def expand(self, pcoll: beam.PCollection[bytes]) -> dict[str, beam.PCollection[bytes]]:
+    def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         register_batch_types()
-        results = pcoll | "RunInference" >> base.RunInference(ArrowStageHandler(self._code, self._rows))
+        results = pcoll | "RunInference" >> base.RunInference(self._handler)
         results.element_type = ArrowResult
-        return _emit(
-            results, "Emit", EmitArrow(self._code.ensemble, self._errors), self._errors, (bytes, bytes)
-        )
+        hint = pcoll.element_type
+        return _emit(results, "Emit", EmitArrow(self._ensemble, self._errors), self._errors, (hint, hint))
 
 
 def _emit(

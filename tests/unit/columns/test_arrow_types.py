@@ -1,0 +1,93 @@
+"""The types with which rows cross, and other layouts of Arrow's made such."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from beam_ensembles.columns.arrow_batch import ArrowReader
+from beam_ensembles.columns.arrow_rows import ArrowRows
+from beam_ensembles.columns.arrow_types import arrow_type, in_wire_layout, is_layout_of
+from beam_ensembles.types import parse_type
+
+NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
+MICROS = int(NOON.timestamp()) * 1_000_000
+NANOS = pa.timestamp("ns", tz="UTC")
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        ("string", "string"),
+        ("bytes?", "binary"),
+        ("boolean", "bool"),
+        ("int32", "int32"),
+        ("float", "float"),
+        ("double", "double"),
+        ("timestamp", "int64"),
+        ("array<double?>", "list<item: double>"),
+        ("array<float>[2,3]", "list<item: float not null>"),
+        ("map<string,int64?>", "map<string, int64>"),
+        ("row<a: string, b: array<bytes?>?>", "struct<a: string not null, b: list<item: binary>>"),
+    ],
+)
+def test_every_type_has_one_layout(type_: str, text: str) -> None:
+    assert str(arrow_type(parse_type(type_))) == text
+    assert is_layout_of(arrow_type(parse_type(type_)), parse_type(type_))
+
+
+@pytest.mark.parametrize(
+    ("found", "type_"),
+    [
+        (pa.int64(), "int32"),
+        (pa.large_string(), "string"),
+        (pa.timestamp("us"), "timestamp"),
+        (pa.string(), "array<string>"),
+        (pa.list_(pa.string()), "map<string,string>"),
+        (pa.struct([("b", pa.string())]), "row<a: string>"),
+        (pa.map_(pa.string(), pa.int32()), "map<string,int64>"),
+    ],
+)
+def test_other_layouts_are_none_of_it(found: pa.DataType, type_: str) -> None:
+    assert not is_layout_of(found, parse_type(type_))
+
+
+@pytest.mark.parametrize(
+    ("array", "type_", "values"),
+    [
+        (pa.array(["a", "b", "a"]).dictionary_encode(), "string", ["a", "b", "a"]),
+        (pa.array(["a", None], pa.large_string()), "string?", ["a", None]),
+        (pa.array([b"a"], pa.large_binary()), "bytes", [b"a"]),
+        (pa.array([NOON, None], pa.timestamp("s", tz="UTC")), "timestamp?", [MICROS, None]),
+        (pa.array([NOON.replace(tzinfo=None)], pa.timestamp("us")), "timestamp", [MICROS]),
+        (pa.array([MICROS * 1_000 + 999], NANOS), "timestamp", [MICROS]),
+        (pa.array([[NOON], []], pa.large_list(NANOS)), "array<timestamp>", [[MICROS], []]),
+        (pa.array([[NOON]], pa.list_(NANOS, 1)), "array<timestamp>", [[MICROS]]),
+        (
+            pa.array([[("k", NOON)]], pa.map_(pa.large_string(), NANOS)),
+            "map<string,timestamp>",
+            [[("k", MICROS)]],
+        ),
+        (pa.array([{"t": NOON}], pa.struct([("t", NANOS)])), "row<t: timestamp>", [{"t": MICROS}]),
+    ],
+)
+def test_arrays_of_python_pipelines_are_read_in_the_layout_that_crosses(
+    array: pa.Array, type_: str, values: list[Any]
+) -> None:
+    made = in_wire_layout(array)
+    assert is_layout_of(made.type, parse_type(type_))
+    assert made.to_pylist() == values
+
+
+def test_points_in_time_are_arrows_own_in_a_python_pipeline_and_microseconds_elsewhere() -> None:
+    added = (("t", parse_type("array<timestamp?>")),)
+    column = np.fromiter([[None], []], dtype=object, count=2)
+    batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
+    rows = ArrowRows((("x", parse_type("int64")),), added, (0, 1), batch.schema)
+    made = ArrowReader(rows).read(batch).scored(np.arange(2), [column])
+    assert made.schema.field("t").type == pa.list_(pa.timestamp("us", tz="UTC"))
+    assert made.to_pydict() == {"x": [1, 2], "t": [[None], []]}
