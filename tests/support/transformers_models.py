@@ -33,6 +33,7 @@ def _small(**more: Any) -> dict[str, Any]:
         "num_attention_heads": 2,
         "intermediate_size": 32,
         "vocab_size": len(_VOCABULARY),
+        "max_position_embeddings": 64,
         "initializer_range": 0.5,
         **more,
     }
@@ -146,7 +147,7 @@ def _clip(folder: Path) -> None:
 
 
 def _blip_config() -> Any:
-    text = _small(max_position_embeddings=64, encoder_hidden_size=16, projection_dim=16)
+    text = _small(encoder_hidden_size=16, projection_dim=16)
     text |= {"bos_token_id": 2, "eos_token_id": 3, "sep_token_id": 3, "pad_token_id": 0, "is_decoder": True}
     eyes = {**_EYES, "projection_dim": 16}
     return transformers.BlipConfig(text_config=text, vision_config=eyes, projection_dim=16)
@@ -167,9 +168,7 @@ def _blip_questions(folder: Path) -> None:
 
 
 def _vilt(folder: Path) -> None:
-    config = transformers.ViltConfig(
-        **{**_EYES, **_small()}, max_position_embeddings=64, **_classes(("yes", "no", "red", "blue"))
-    )
+    config = transformers.ViltConfig(**{**_EYES, **_small()}, **_classes(("yes", "no", "red", "blue")))
     _seeded(lambda: transformers.ViltForQuestionAnswering(config)).save_pretrained(folder)
     images = transformers.ViltImageProcessor(size={"shortest_edge": SIDE}, size_divisor=16)
     transformers.ViltProcessor(images, bert_tokenizer()).save_pretrained(folder)
@@ -249,6 +248,16 @@ def _wav2vec2(folder: Path) -> None:
     transformers.Wav2Vec2Processor(extractor, tokenizer).save_pretrained(folder)
 
 
+def _sounds(folder: Path) -> None:
+    config = transformers.Wav2Vec2Config(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, conv_dim=(16, 16),
+        conv_stride=(20, 16), conv_kernel=(20, 16), num_conv_pos_embeddings=4, num_conv_pos_embedding_groups=2,
+        initializer_range=0.5, classifier_proj_size=8, **_classes(("bark", "meow", "neigh")),
+    )  # fmt: skip
+    _seeded(lambda: transformers.Wav2Vec2ForSequenceClassification(config)).save_pretrained(folder)
+    transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True).save_pretrained(folder)
+
+
 def _layoutlm(folder: Path) -> None:
     config = transformers.LayoutLMConfig(**_small(), max_2d_position_embeddings=1024)
     _seeded(lambda: transformers.LayoutLMForQuestionAnswering(config)).save_pretrained(folder)
@@ -263,6 +272,7 @@ def _gpt2(folder: Path) -> None:
         n_layer=1,
         n_head=2,
         n_positions=64,
+        initializer_range=0.5,
         bos_token_id=1,
         eos_token_id=1,
     )
@@ -283,6 +293,7 @@ MAKERS: Final[Mapping[str, Callable[[Path], None]]] = {
     "layoutlm": _layoutlm,
     "marian": _marian,
     "mbart": _mbart,
+    "sounds": _sounds,
     "t5": _t5,
     "vilt": _vilt,
     "vit": _vit,

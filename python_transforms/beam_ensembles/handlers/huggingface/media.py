@@ -78,15 +78,16 @@ def read_images(values: Iterable[Any], name: str) -> list[Any]:
     Raises:
         NodeError: ``wrong_value`` where one of them is no image.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     images = []
     for value in values:
         try:
             images.append(ImageOps.exif_transpose(_open(Image, value, name)).convert("RGB"))
         except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as exc:
-            text = f"'{name}' holds no image that can be read ({', '.join(IMAGE_FORMATS)}): {exc}"
-            raise NodeError("wrong_value", text) from exc
+            is_other = isinstance(exc, UnidentifiedImageError)
+            reason = f"it is none of {', '.join(IMAGE_FORMATS)}" if is_other else str(exc)
+            raise NodeError("wrong_value", f"'{name}' holds no image that can be read: {reason}") from exc
     return images
 
 

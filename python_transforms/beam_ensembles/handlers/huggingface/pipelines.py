@@ -25,6 +25,8 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
     options = dict(args)
     most = options.pop("top_k", None)
     items: list[Any] = list(inputs.get("text") or inputs.get("image") or ())
+    if "audio" in inputs:
+        items = [samples_of(sound, pipe.feature_extractor.sampling_rate) for sound in inputs["audio"]]
     if "text_pair" in inputs:
         items = [
             {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
@@ -164,9 +166,34 @@ def answer_image_and_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size:
     return {"text": [item["generated_text"] for one in found for item in one]}
 
 
+def continue_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
+    """What a language model writes for a prompt, without the prompt."""
+    prompts: list[Any] = list(inputs["text"])
+    if pipe.tokenizer.chat_template is not None:
+        prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
+    found = pipe(prompts, batch_size=_batch(pipe, size), return_full_text=False, **args)
+    return {"text": [item["generated_text"] for one in found for item in one]}
+
+
 def _chat(image: Any, text: str) -> list[dict[str, Any]]:
     content = [{"type": "image", "image": image}, {"type": "text", "text": text}]
     return [{"role": "user", "content": content}]
+
+
+def check_lengths(pipe: Any, texts: Sequence[str] | None) -> None:
+    """Explains why a model fails on texts that are longer than it reads.
+
+    Raises:
+        NodeError: ``wrong_value`` where one of them is.
+    """
+    tokenizer, config = pipe.tokenizer, pipe.model.config.get_text_config()
+    most = getattr(config, "max_position_embeddings", None)
+    if texts is None or tokenizer is None or most is None:
+        return
+    longest = max(len(ids) for ids in tokenizer(list(texts), verbose=False).input_ids)
+    if longest > most:
+        text = f"a text has {longest} tokens; the model reads {most}: cut it with 'truncation: true' in inference_args"
+        raise NodeError("wrong_value", text)
 
 
 def _batch(pipe: Any, size: int) -> int:

@@ -16,6 +16,7 @@ from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
 from beam_ensembles.handlers.huggingface.loaded import load_parts
+from beam_ensembles.handlers.huggingface.pipelines import check_lengths
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.results import to_columns
 
@@ -39,7 +40,11 @@ class _Call:
     parts: Any = None
 
     def of_pipeline(self, batch: list[Given], _: Any, args: dict[str, Any]) -> list[Any]:
-        return [self.task.run(self.parts, batch[0], args, self.rows)]
+        try:
+            return [self.task.run(self.parts, batch[0], args, self.rows)]
+        except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
+            check_lengths(self.parts, batch[0].get("text"))
+            raise
 
     def of_model(self, batch: list[Given], _: Any, device: str, args: dict[str, Any], uri: str) -> list[Any]:
         import torch

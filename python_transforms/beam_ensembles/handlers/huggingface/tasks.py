@@ -108,6 +108,15 @@ _ANSWER: Final = {
 }
 
 TASKS: Final[Mapping[str, Task]] = {
+    "audio-classification": Task(
+        "Says what is heard.",
+        {"audio": Input(SOUND, "The sound.")},
+        _CLASSES,
+        _CLASSIFYING,
+        pipelines.classify,
+        rows=8,
+        architectures=("ForSequenceClassification", "ForAudioClassification"),
+    ),
     "automatic-speech-recognition": Task(
         "Writes down what is said.",
         {"audio": Input(SOUND, "The sound.")},
@@ -221,6 +230,15 @@ TASKS: Final[Mapping[str, Task]] = {
         (*_CLASSIFYING, *_TRUNCATING),
         pipelines.classify,
         architectures=("ForSequenceClassification",),
+    ),
+    "text-generation": Task(
+        "Goes on writing a text; a model of chats answers it.",
+        {"text": Input(TEXT, "The prompt.")},
+        _WRITTEN,
+        GENERATION,
+        pipelines.continue_text,
+        rows=8,
+        many=True,
     ),
     "token-classification": Task(
         "Finds names of people, places and the like in a text.",

@@ -61,6 +61,10 @@ def embedding(found: Sequence[Sequence[Sequence[float]]]) -> Mapping[str, Any]:
     return {"embedding": np.asarray(found[0], dtype=np.float32).mean(axis=0)}
 
 
+def written(found: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return {"text": found[0]["generated_text"]}
+
+
 def as_list(given: Mapping[str, Any], batch: Sequence[Any], pipe: Any, args: dict[str, Any]) -> Any:
     """Behind ``KeyedModelHandler`` Beam's own function gives the pipeline a tuple, which is taken for one example."""
     return pipe(list(batch), **given, **args)
@@ -72,6 +76,7 @@ def size_of(batch: Sequence[Any]) -> int:
 
 
 LABELS = {"candidate_labels": ["sport", "politics", "a film"]}
+WRITING = {"max_new_tokens": 4, "do_sample": False}
 RANKED = ("label", "score", "labels", "scores")
 SPANS = ("labels", "scores", "words", "starts", "ends")
 CASES: list[tuple[str, str, str, Mapping[str, Any], Sequence[str], Callable[[Any], Mapping[str, Any]]]] = [
@@ -82,6 +87,8 @@ CASES: list[tuple[str, str, str, Mapping[str, Any], Sequence[str], Callable[[Any
     ("image-classification", "vit", "image", {}, RANKED, first),
     ("object-detection", "yolos", "image", {"threshold": 0.1}, ("labels", "scores", "boxes"), things),
     ("zero-shot-image-classification", "clip", "image", LABELS, RANKED, first),
+    ("audio-classification", "sounds", "audio", {}, RANKED, first),
+    ("text-generation", "gpt2", "text", {**WRITING, "return_full_text": False}, ("text",), written),
     ("automatic-speech-recognition", "wav2vec2", "audio", {}, ("text",), dict),
     ("automatic-speech-recognition", "whisper", "audio", {"num_beams": 2}, ("text",), dict),
 ]
@@ -125,7 +132,8 @@ def test_a_task_gives_what_beams_pipeline_handler_gives(
         "device": "cpu",
         "inputs": {port: "x"},
         "outputs": dict.fromkeys(names),
-        "inference_args": {**args, "batch_size": 1},
+        "inference_args": {name: value for name, value in args.items() if name != "return_full_text"}
+        | {"batch_size": 1},
     }
     given = [{"x": value} for value in rows]
     assert_parity(folder.parent, {"x": type_}, node, given, handler, examples(), values=values)

@@ -453,6 +453,27 @@ def test_parts_of_speech_have_times(models: Models) -> None:
     assert all(0 <= chunk["start"] <= chunk["end"] <= 0.5 for chunk in chunks)
 
 
+def test_a_text_that_is_too_long_is_said(models: Models) -> None:
+    types, columns = {"text": "string"}, {"text": objects("film " * 100)}
+    with pytest.raises(
+        NodeError, match="102 tokens; the model reads 64: cut it with 'truncation: true'"
+    ) as caught:
+        run(models, "classifier", "text-classification", types, columns, ["label"])
+    assert caught.value.code == "wrong_value"
+    args = {"truncation": True}
+    assert run(models, "classifier", "text-classification", types, columns, ["label"], inference_args=args)[
+        "label"
+    ][0]
+
+
+def test_a_language_model_writes_on(models: Models) -> None:
+    args = {"max_new_tokens": 4, "num_beams": 3}
+    node = node_of("gpt2", "text-generation", ["text"], ["text"], samples=2, inference_args=args)
+    found = load_node(models("gpt2").parent, {"text_in": "string"}, node)({"text_in": TEXTS})["text"]
+    assert [len(texts) for texts in found] == [2, 2, 2]
+    assert len({text for texts in found for text in texts}) > 2
+
+
 @pytest.mark.parametrize("value", [b"no image", png(pixels(1))[:200], b""])
 def test_what_is_no_image_is_said(models: Models, value: bytes) -> None:
     with pytest.raises(NodeError, match="'image_in' holds no image") as caught:
