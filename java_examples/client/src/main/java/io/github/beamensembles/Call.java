@@ -5,7 +5,6 @@ import org.apache.beam.sdk.coders.KvCoder;
 import org.apache.beam.sdk.coders.RowCoder;
 import org.apache.beam.sdk.schemas.SchemaCoder;
 import org.apache.beam.sdk.transforms.SerializableFunction;
-import org.apache.beam.sdk.util.construction.External;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.PCollectionTuple;
@@ -17,8 +16,6 @@ import org.apache.beam.sdk.values.Row;
  * @param <K> the key; {@link Void} where the collection has none
  */
 final class Call<K> {
-
-  private static final String URN = "beam:expansion:payload:schematransform:v1";
 
   private final PCollection<Row> sent;
   private final Crossing<K> crossing;
@@ -69,13 +66,10 @@ final class Call<K> {
   }
 
   private <T> Answer<K, T> ask(RunEnsemble ensemble, RowType<T> type, boolean withErrors) {
-    Row config = ConfigRow.of(ensemble, crossing, type.schema(), withErrors);
-    String address = ServiceAddress.of(ensemble);
-    External.MultiOutputExpandableTransform<PCollection<Row>> models =
-        External.<PCollection<Row>, Row>of(
-                URN, ConfigRow.toPayload(config), address, ServiceClient.factory())
-            .withMultiOutputs();
-    PCollectionTuple received = sent.apply("Models", models);
+    Encoding encoding =
+        Encoding.of(ensemble.encoding(), sent.getWindowingStrategy(), ArrowMemory.isOpen());
+    Row config = ConfigRow.of(ensemble, crossing, type.schema(), withErrors, encoding);
+    PCollectionTuple received = Models.apply(config, ServiceAddress.of(ensemble), encoding, sent);
     return new Answer<>(received, crossing, type, ensemble.passThrough());
   }
 

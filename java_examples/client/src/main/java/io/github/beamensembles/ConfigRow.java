@@ -40,7 +40,11 @@ final class ConfigRow {
    * @param wanted the fields of the caller's own type; absent where rows are taken as they come
    */
   static Row of(
-      RunEnsemble ensemble, Crossing<?> crossing, Optional<Schema> wanted, boolean withErrors) {
+      RunEnsemble ensemble,
+      Crossing<?> crossing,
+      Optional<Schema> wanted,
+      boolean withErrors,
+      Encoding encoding) {
     Builder config = new Builder();
     ensemble.source().describe(config);
     config.map("parameters", ensemble.parameters()).map("columns", ensemble.columns());
@@ -48,6 +52,9 @@ final class ConfigRow {
     ensemble.passThrough().ifPresent(it -> config.strings("pass_through", crossing.asked(it)));
     if (withErrors) {
       config.row("error_handling", ERROR_HANDLING);
+    }
+    if (encoding == Encoding.ARROW) {
+      config.string("encoding", "arrow").schema("input_schema", crossing.sentSchema());
     }
     wanted.ifPresent(it -> config.schema("output_schema", crossing.asked(it)));
     return config.map("opaque", crossing.opaqueTypes()).string("client", CLIENT).build();

@@ -68,6 +68,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   abstract Optional<List<String>> passThrough();
 
+  abstract Optional<Encoding> encoding();
+
   abstract Builder toBuilder();
 
   @AutoValue.Builder
@@ -83,6 +85,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     abstract Builder prefix(String prefix);
 
     abstract Builder passThrough(List<String> fields);
+
+    abstract Builder encoding(Encoding encoding);
 
     abstract RunEnsemble build();
   }
@@ -141,6 +145,14 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   /** Keeps only these of the rows' own fields; without fields, none. */
   public RunEnsemble withPassThrough(String... fields) {
     return toBuilder().passThrough(List.of(fields)).build();
+  }
+
+  /**
+   * Says how rows cross to the models and back. Where it is not said, {@link Encoding#ARROW} is
+   * taken wherever it can be, and otherwise {@link Encoding#ROWS}.
+   */
+  public RunEnsemble withEncoding(Encoding encoding) {
+    return toBuilder().encoding(encoding).build();
   }
 
   /** Gives the rows that cannot be scored as a second output instead of failing. */

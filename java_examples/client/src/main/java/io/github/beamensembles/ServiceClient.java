@@ -2,6 +2,7 @@ package io.github.beamensembles;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.beam.model.expansion.v1.ExpansionApi.DiscoverSchemaTransformRequest;
 import org.apache.beam.model.expansion.v1.ExpansionApi.DiscoverSchemaTransformResponse;
@@ -29,16 +30,19 @@ final class ServiceClient implements ExpansionServiceClient {
   private static final int ANSWER_SECONDS = 300;
 
   private final String address;
+  private final Consumer<ExpansionResponse> listener;
 
-  ServiceClient(String address) {
+  ServiceClient(String address, Consumer<ExpansionResponse> listener) {
     this.address = address;
+    this.listener = listener;
   }
 
-  static ExpansionServiceClientFactory factory() {
+  /** Gives clients that show each expansion to {@code listener} too. */
+  static ExpansionServiceClientFactory factory(Consumer<ExpansionResponse> listener) {
     return new ExpansionServiceClientFactory() {
       @Override
       public ExpansionServiceClient getExpansionServiceClient(ApiServiceDescriptor endpoint) {
-        return new ServiceClient(endpoint.getUrl());
+        return new ServiceClient(endpoint.getUrl(), listener);
       }
 
       @Override
@@ -54,6 +58,7 @@ final class ServiceClient implements ExpansionServiceClient {
     if (!response.getError().isEmpty()) {
       throw EnsembleException.fromService(response.getError());
     }
+    listener.accept(response);
     return response;
   }
 

@@ -28,5 +28,15 @@
  *
  * <p>Fields of any other type (decimals, dates, {@code short}, enums, logical types) cross
  * untouched, in Java's own encoding; no model can read them.
+ *
+ * <p>Rows travel in {@link io.github.beamensembles.Encoding#ARROW packs} where Java lets Arrow use
+ * memory of its own, which is said when a program and its workers are started:
+ *
+ * <pre>{@code
+ * java --add-opens=java.base/java.nio=ALL-UNNAMED -cp ... your.Program
+ * }</pre>
+ *
+ * <p>Otherwise they travel one by one, which is slower; the log says so. So do rows in windows that
+ * merge. Events keep their times and windows either way.
  */
 package io.github.beamensembles;

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
@@ -101,7 +102,11 @@ public class GoldenPayloadsTest {
     if (call.path("keyed").asBoolean()) {
       PCollection<KV<String, Row>> rows =
           pipeline.apply(Create.empty(KvCoder.of(StringUtf8Coder.of(), RowCoder.of(rowSchema()))));
-      rows.apply(ensemble().as(scored).keyed());
+      if (errors) {
+        rows.apply(ensemble().withErrors().as(scored).keyed());
+      } else {
+        rows.apply(ensemble().as(scored).keyed());
+      }
       return;
     }
     PCollection<Row> rows = pipeline.apply(Create.empty(rowSchema()));
@@ -130,6 +135,10 @@ public class GoldenPayloadsTest {
       ensemble =
           ensemble.withPassThrough(JSON.convertValue(call.get("pass_through"), String[].class));
     }
+    if (call.has("encoding")) {
+      String encoding = call.get("encoding").asText().toUpperCase(Locale.ROOT);
+      ensemble = ensemble.withEncoding(Encoding.valueOf(encoding));
+    }
     return ensemble.withExpansionService(service.address());
   }
 
@@ -150,7 +159,8 @@ public class GoldenPayloadsTest {
       Object value = row.getValue(name);
       switch (name) {
         case "client" -> {}
-        case "output_schema" -> sent.set(name, JSON.valueToTree(shown((byte[]) value)));
+        case "input_schema", "output_schema" ->
+            sent.set(name, JSON.valueToTree(shown((byte[]) value)));
         case "error_handling" ->
             sent.putObject(name).put("output", ((Row) value).getString("output"));
         default -> sent.set(name, JSON.valueToTree(value));

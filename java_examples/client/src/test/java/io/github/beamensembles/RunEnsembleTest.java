@@ -98,10 +98,21 @@ public class RunEnsembleTest {
 
   @Test
   public void onlyWhatIsSetIsSent() throws IOException {
-    apply(pipeline.apply(Create.of(new Item())), ensemble());
+    apply(pipeline.apply(Create.of(new Item())), ensemble().withEncoding(Encoding.ROWS));
 
     assertEquals(
         List.of("spec", "base_uri", "client"), service.config().getSchema().getFieldNames());
+  }
+
+  @Test
+  public void packedRowsAreAnnouncedWithTheirSchema() throws IOException {
+    apply(rows(), ensemble());
+
+    assertEquals("arrow", service.config().getString("encoding"));
+    Schema sent =
+        SchemaTranslation.schemaFromProto(
+            SchemaApi.Schema.parseFrom(service.config().getBytes("input_schema")));
+    assertEquals(List.of("id", "__opaque"), sent.getFieldNames());
   }
 
   @Test
@@ -112,10 +123,12 @@ public class RunEnsembleTest {
             .withColumns(Map.of("x", "id"))
             .withPrefix("e_")
             .withPassThrough("id", "price")
+            .withEncoding(Encoding.ROWS)
             .withExpansionService(service.address());
     apply(rows(), ensemble.withErrors());
 
     Row config = service.config();
+    assertFalse(config.getSchema().hasField("encoding"));
     assertEquals(TEXT, config.getString("spec"));
     assertEquals("/models", config.getString("base_uri"));
     assertEquals(Map.of("p", "1"), config.getMap("parameters"));

@@ -23,7 +23,7 @@ public class ServiceClientTest {
   @Rule public final Timeout soon = Timeout.seconds(20);
 
   private static String failure(int port) {
-    ServiceClient client = new ServiceClient("127.0.0.1:" + port);
+    ServiceClient client = new ServiceClient("127.0.0.1:" + port, response -> {});
     EnsembleException error =
         assertThrows(
             EnsembleException.class, () -> client.expand(ExpansionRequest.getDefaultInstance()));

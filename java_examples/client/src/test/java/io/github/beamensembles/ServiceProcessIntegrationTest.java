@@ -27,7 +27,7 @@ public class ServiceProcessIntegrationTest {
     List<String> command = ServiceCommand.find(System.getenv(), folder.getRoot().toString());
 
     ServiceProcess process = ServiceProcess.start(command, Duration.ofSeconds(60));
-    ServiceClient client = new ServiceClient(process.address());
+    ServiceClient client = new ServiceClient(process.address(), response -> {});
 
     DiscoverSchemaTransformRequest everything = DiscoverSchemaTransformRequest.getDefaultInstance();
     assertEquals(

@@ -1,0 +1,83 @@
+package io.github.beamensembles;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.List;
+import org.apache.arrow.memory.BufferAllocator;
+import org.apache.arrow.vector.BigIntVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.values.Row;
+import org.apache.beam.sdk.values.TimestampedValue;
+
+/** Packs rows of one schema into Arrow IPC streams of one record batch each. */
+final class BatchWriter implements AutoCloseable {
+
+  private final BufferAllocator memory;
+  private final VectorSchemaRoot root;
+  private final ColumnWriter[] columns;
+  private final BigIntVector times;
+
+  /** Writes with memory of its own. */
+  BatchWriter(Schema schema) {
+    this(schema, ArrowMemory.open());
+  }
+
+  /** Writes with memory that it closes. */
+  BatchWriter(Schema schema, BufferAllocator memory) {
+    this.memory = memory;
+    this.root = VectorSchemaRoot.create(ArrowSchema.of(schema), memory);
+    this.columns = ColumnWriter.ofFields(schema, root.getFieldVectors(), "");
+    this.times = (BigIntVector) root.getVector(schema.getFieldCount());
+  }
+
+  /**
+   * Packs rows with their event times. Outside Java's heap nothing is left of them.
+   *
+   * @throws IllegalArgumentException a row has null where its schema has none
+   */
+  byte[] write(List<TimestampedValue<Row>> rows) {
+    try {
+      fill(rows);
+      return stream(rows.size());
+    } finally {
+      root.clear();
+    }
+  }
+
+  private void fill(List<TimestampedValue<Row>> rows) {
+    for (int index = 0; index < rows.size(); index++) {
+      TimestampedValue<Row> row = rows.get(index);
+      times.setSafe(index, 1000 * row.getTimestamp().getMillis());
+    }
+    for (int field = 0; field < columns.length; field++) {
+      ColumnWriter column = columns[field];
+      for (int index = 0; index < rows.size(); index++) {
+        column.write(index, rows.get(index).getValue().getValue(field));
+      }
+    }
+  }
+
+  private byte[] stream(int count) {
+    root.setRowCount(count);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    // Not closed: that would close the columns too.
+    try {
+      ArrowStreamWriter stream = new ArrowStreamWriter(root, null, bytes);
+      stream.start();
+      stream.writeBatch();
+      stream.end();
+    } catch (IOException e) {
+      throw new UncheckedIOException("bytes are always written", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  @Override
+  public void close() {
+    root.close();
+    memory.close();
+  }
+}

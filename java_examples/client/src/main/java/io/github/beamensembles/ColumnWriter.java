@@ -1,0 +1,148 @@
+package io.github.beamensembles;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import org.apache.arrow.vector.BigIntVector;
+import org.apache.arrow.vector.BitVector;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.Float4Vector;
+import org.apache.arrow.vector.Float8Vector;
+import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.VarBinaryVector;
+import org.apache.arrow.vector.VarCharVector;
+import org.apache.arrow.vector.complex.ListVector;
+import org.apache.arrow.vector.complex.MapVector;
+import org.apache.arrow.vector.complex.StructVector;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.values.Row;
+
+/**
+ * Writes the values of one field into a column of {@link ArrowSchema}; chosen once, by the field's
+ * type. Indices rise from batch to batch's end.
+ */
+@FunctionalInterface
+interface ColumnWriter {
+
+  /** Writes a value, which is null only where the field may be. */
+  void write(int index, Object value);
+
+  /**
+   * Gives the writer of a column.
+   *
+   * @param path what the field is called in messages
+   */
+  static ColumnWriter of(FieldType type, FieldVector column, String path) {
+    ColumnWriter values = ofValues(type, column, path);
+    if (type.getNullable()) {
+      return (index, value) -> {
+        if (value == null) {
+          column.setNull(index);
+        } else {
+          values.write(index, value);
+        }
+      };
+    }
+    return (index, value) -> {
+      if (value == null) {
+        throw new IllegalArgumentException(
+            "a row has no '"
+                + path
+                + "', whose type "
+                + PortableTypes.nameOf(type)
+                + " has no null");
+      }
+      values.write(index, value);
+    };
+  }
+
+  private static ColumnWriter ofValues(FieldType type, FieldVector column, String path) {
+    return switch (type.getTypeName()) {
+      case STRING -> {
+        VarCharVector to = (VarCharVector) column;
+        yield (index, value) -> to.setSafe(index, ((String) value).getBytes(UTF_8));
+      }
+      case BYTES -> {
+        VarBinaryVector to = (VarBinaryVector) column;
+        yield (index, value) -> to.setSafe(index, (byte[]) value);
+      }
+      case BOOLEAN -> {
+        BitVector to = (BitVector) column;
+        yield (index, value) -> to.setSafe(index, (Boolean) value ? 1 : 0);
+      }
+      case INT32 -> {
+        IntVector to = (IntVector) column;
+        yield (index, value) -> to.setSafe(index, (Integer) value);
+      }
+      case INT64 -> {
+        BigIntVector to = (BigIntVector) column;
+        yield (index, value) -> to.setSafe(index, (Long) value);
+      }
+      case FLOAT -> {
+        Float4Vector to = (Float4Vector) column;
+        yield (index, value) -> to.setSafe(index, (Float) value);
+      }
+      case DOUBLE -> {
+        Float8Vector to = (Float8Vector) column;
+        yield (index, value) -> to.setSafe(index, (Double) value);
+      }
+      case ARRAY -> ofLists(type.getCollectionElementType(), (ListVector) column, path);
+      case MAP -> ofMaps(type, (MapVector) column, path);
+      case ROW -> ofRows(type.getRowSchema(), (StructVector) column, path);
+      default -> throw new IllegalArgumentException(PortableTypes.nameOf(type) + " cannot cross");
+    };
+  }
+
+  private static ColumnWriter ofLists(FieldType item, ListVector column, String path) {
+    ColumnWriter items = of(item, column.getDataVector(), path + "[]");
+    return (index, value) -> {
+      Collection<?> list = (Collection<?>) value;
+      int at = column.startNewValue(index);
+      for (Object one : list) {
+        items.write(at++, one);
+      }
+      column.endValue(index, list.size());
+    };
+  }
+
+  private static ColumnWriter ofMaps(FieldType type, MapVector column, String path) {
+    StructVector entries = (StructVector) column.getDataVector();
+    List<FieldVector> both = entries.getChildrenFromFields();
+    ColumnWriter keys = of(type.getMapKeyType().withNullable(false), both.get(0), path + ".key");
+    ColumnWriter values = of(type.getMapValueType(), both.get(1), path + ".value");
+    return (index, value) -> {
+      Map<?, ?> map = (Map<?, ?>) value;
+      int at = column.startNewValue(index);
+      for (Map.Entry<?, ?> entry : map.entrySet()) {
+        entries.setIndexDefined(at);
+        keys.write(at, entry.getKey());
+        values.write(at++, entry.getValue());
+      }
+      column.endValue(index, map.size());
+    };
+  }
+
+  private static ColumnWriter ofRows(Schema schema, StructVector column, String path) {
+    ColumnWriter[] fields = ofFields(schema, column.getChildrenFromFields(), path + ".");
+    return (index, value) -> {
+      Row row = (Row) value;
+      column.setIndexDefined(index);
+      for (int field = 0; field < fields.length; field++) {
+        fields[field].write(index, row.getValue(field));
+      }
+    };
+  }
+
+  /** Gives the writers of a schema's fields; there may be more columns. */
+  static ColumnWriter[] ofFields(Schema schema, List<FieldVector> columns, String path) {
+    ColumnWriter[] writers = new ColumnWriter[schema.getFieldCount()];
+    for (int field = 0; field < writers.length; field++) {
+      Schema.Field of = schema.getField(field);
+      writers[field] = of(of.getType(), columns.get(field), path + of.getName());
+    }
+    return writers;
+  }
+}

@@ -1,0 +1,99 @@
+package io.github.beamensembles;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionResponse;
+import org.apache.beam.model.pipeline.v1.SchemaApi;
+import org.apache.beam.sdk.coders.ByteArrayCoder;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.SchemaTranslation;
+import org.apache.beam.sdk.transforms.ParDo;
+import org.apache.beam.sdk.util.construction.External;
+import org.apache.beam.sdk.values.PCollection;
+import org.apache.beam.sdk.values.PCollectionTuple;
+import org.apache.beam.sdk.values.Row;
+import org.apache.beam.sdk.values.TupleTag;
+import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.ByteString;
+import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.InvalidProtocolBufferException;
+
+/** The ensemble as one external transform: rows in, rows out, whatever they cross as. */
+final class Models {
+
+  private static final String URN = "beam:expansion:payload:schematransform:v1";
+
+  /** The answer's annotation with the schema of the rows in an output's batches. */
+  private static final String SCHEMA = "io.github.beamensembles:schema:";
+
+  private final byte[] payload;
+  private final String address;
+  private final Map<String, Schema> schemas = new HashMap<>();
+
+  private Models(byte[] payload, String address) {
+    this.payload = payload;
+    this.address = address;
+  }
+
+  /** Puts the ensemble that {@code config} asks for into the pipeline; gives its outputs. */
+  static PCollectionTuple apply(
+      Row config, String address, Encoding encoding, PCollection<Row> rows) {
+    Models models = new Models(ConfigRow.toPayload(config), address);
+    return switch (encoding) {
+      case ROWS -> rows.apply("Models", models.external());
+      case ARROW -> models.applyToBatches(rows);
+    };
+  }
+
+  private PCollectionTuple applyToBatches(PCollection<Row> rows) {
+    PCollection<byte[]> batches =
+        rows.apply("Pack", ParDo.of(new PackRows(rows.getSchema()))).setCoder(ByteArrayCoder.of());
+    PCollectionTuple received = batches.apply("Models", external());
+    PCollectionTuple unpacked = PCollectionTuple.empty(rows.getPipeline());
+    for (TupleTag<?> tag : received.getAll().keySet()) {
+      unpacked = unpacked.and(new TupleTag<>(tag.getId()), unpack(received, tag.getId()));
+    }
+    return unpacked;
+  }
+
+  private PCollection<Row> unpack(PCollectionTuple received, String output) {
+    String step = output.equals(Answer.ERRORS) ? "UnpackErrors" : "Unpack";
+    Schema schema = schemas.get(output);
+    if (schema == null) {
+      throw new EnsembleException(
+          "the service at "
+              + address
+              + " does not say which rows it gives in batches: use a newer one, or"
+              + " withEncoding(Encoding.ROWS)");
+    }
+    return received
+        .get(new TupleTag<byte[]>(output))
+        .apply(step, ParDo.of(new UnpackRows(schema)))
+        .setRowSchema(schema);
+  }
+
+  private <T> External.MultiOutputExpandableTransform<PCollection<T>> external() {
+    return External.<PCollection<T>, T>of(
+            URN, payload, address, ServiceClient.factory(this::rememberSchemas))
+        .withMultiOutputs();
+  }
+
+  /** Batches are bytes to Beam, so the service says beside them what they hold. */
+  private void rememberSchemas(ExpansionResponse response) {
+    response
+        .getTransform()
+        .getAnnotationsMap()
+        .forEach(
+            (name, value) -> {
+              if (name.startsWith(SCHEMA)) {
+                schemas.put(name.substring(SCHEMA.length()), parsed(value));
+              }
+            });
+  }
+
+  private static Schema parsed(ByteString schema) {
+    try {
+      return SchemaTranslation.schemaFromProto(SchemaApi.Schema.parseFrom(schema));
+    } catch (InvalidProtocolBufferException e) {
+      throw new EnsembleException("the service says which rows it gives in no known way", e);
+    }
+  }
+}
