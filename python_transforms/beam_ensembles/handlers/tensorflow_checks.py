@@ -26,6 +26,7 @@ from beam_ensembles.handlers.tensorflow_formats import (
 from beam_ensembles.handlers.tensorflow_hub_cache import cache_folder, cached, is_handle
 from beam_ensembles.handlers.tensorflow_keras import KerasModel, read_keras
 from beam_ensembles.handlers.tensorflow_saved_model import SavedModel, read_saved_model
+from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Type
 
 _LOAD_FAILED: Final = "load_failed"
@@ -123,7 +124,7 @@ def check_tensors(
     extra = {} if takes_more else node.option("inference_args") or {}
     for name in [name for name in extra if name not in names]:
         text = f"the model has no input '{name}' (its inputs: {listed(names)}){nearest(name, names)}"
-        node.problem("signature_mismatch", f"inference_args.{name}", text)
+        node.problem("signature_mismatch", below("inference_args", name), text)
     return check_signature(node, with_bytes(node, signature))
 
 
