@@ -9,6 +9,7 @@ import sys
 
 from scripts import toolchains
 from scripts.steps import Missing
+from scripts.temporary import own_temporary_folder
 from scripts.toolchains import go, java
 
 _REQUIRED = {"go": go.require, "gofmt": go.require, "java": java.require, "mvn": java.require}
@@ -26,12 +27,13 @@ def main() -> int:
     except Missing as exc:
         print(f"{name}: {exc}", file=sys.stderr)
         return 1
-    env = toolchains.environment()
-    path = shutil.which(name, path=env["PATH"])
-    if path is None:
-        print(f"{name}: not found", file=sys.stderr)
-        return 1
-    return subprocess.run([path, *args.command[1:]], env=env, cwd=args.folder, check=False).returncode
+    with own_temporary_folder():
+        env = toolchains.environment()
+        path = shutil.which(name, path=env["PATH"])
+        if path is None:
+            print(f"{name}: not found", file=sys.stderr)
+            return 1
+        return subprocess.run([path, *args.command[1:]], env=env, cwd=args.folder, check=False).returncode
 
 
 if __name__ == "__main__":

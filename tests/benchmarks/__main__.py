@@ -19,6 +19,7 @@ from rich.console import Console
 from scripts.layout import BUILD, relative
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.steps import Missing
+from scripts.temporary import own_temporary_folder
 from tests.benchmarks import comparisons, go_ways, machine, report, sampling, service_times
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.comparisons import Comparison
@@ -94,7 +95,8 @@ def main() -> int:
     end_with_cleanup_on_sigterm()
     console, start = Console(), time.monotonic()
     console.width = max(console.width, WIDTH)
-    found = list(measure(QUICK if quick else WHOLE, console))
+    with own_temporary_folder():
+        found = list(measure(QUICK if quick else WHOLE, console))
     report.show(found, console)
     report.write_json(found, JSON)
     written = [JSON]
