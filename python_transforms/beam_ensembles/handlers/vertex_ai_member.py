@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
@@ -66,10 +68,11 @@ class VertexMember:
         instances = instances_of(self._node, columns)
         try:
             results = list(self._handlers.get().run_inference(instances, self._endpoint, self._parameters))
-        except NodeError:
-            raise
         except Exception as error:
             raise _failure(error) from error
+        refusal = self._endpoint.taken_error()
+        if refusal is not None:
+            raise _failure(refusal) from refusal
         return to_columns(
             self._node, answers_of(self._node, [one.inference for one in results]), len(instances)
         )
@@ -87,6 +90,9 @@ def _copy(handler: Any, namespace: str) -> Any:
 class Counted:
     """An endpoint that must give as many predictions as it was given instances.
 
+    What it says about a request, such as that a value is wrong, is no failure of the endpoint: it is kept, for
+    ``taken_error``, so that Beam holds back no call for it.
+
     Args:
         endpoint: aiplatform's endpoint.
         seconds: How long a call may take, or None.
@@ -95,18 +101,46 @@ class Counted:
     def __init__(self, endpoint: Any, seconds: float | None) -> None:
         self._endpoint = endpoint
         self._timeout = {} if seconds is None else {"timeout": seconds}
+        self._own = threading.local()
 
     def predict(self, instances: Sequence[Any], parameters: Any = None) -> Any:
         """Calls the deployed model."""
-        found = self._endpoint.predict(instances=instances, parameters=parameters, **self._timeout)
-        _check_count(len(found.predictions), len(instances))
-        return found
+
+        def call() -> Any:
+            found = self._endpoint.predict(instances=instances, parameters=parameters, **self._timeout)
+            _check_count(len(found.predictions), len(instances))
+            return found
+
+        return self._kept(call, SimpleNamespace(predictions=[], deployed_model_id=None))
 
     def invoke(self, request_path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         """Calls a route of the deployed model's own."""
-        found = self._endpoint.invoke(request_path=request_path, body=body, headers=headers, **self._timeout)
-        _check_count(_predictions(found), len(json.loads(body)["instances"]))
-        return found
+
+        def call() -> Any:
+            found = self._endpoint.invoke(
+                request_path=request_path, body=body, headers=headers, **self._timeout
+            )
+            _check_count(_predictions(found), len(json.loads(body)["instances"]))
+            return found
+
+        return self._kept(call, b'{"predictions": []}')
+
+    def taken_error(self) -> Exception | None:
+        """Gives what this thread's last call was refused with, once."""
+        error: Exception | None = self._own.__dict__.pop("error", None)
+        return error
+
+    def _kept(self, call: Callable[[], Any], nothing: Any) -> Any:
+        """Makes a call; where it is refused, keeps why and gives ``nothing``."""
+        from google.api_core import exceptions as api
+
+        try:
+            return call()
+        except api.TooManyRequests:
+            raise
+        except (api.ClientError, NodeError) as error:
+            self._own.error = error
+            return nothing
 
 
 def _predictions(response: Any) -> int:

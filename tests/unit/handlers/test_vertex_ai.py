@@ -187,7 +187,8 @@ def test_an_endpoint_that_is_not_ours_fails_the_batch_at_once(
     assert {error.code for error in faults.values()} == {"server_refused"}
 
 
-def test_a_row_that_the_endpoint_refuses_is_found(endpoint: FakeEndpoint) -> None:
+@pytest.mark.parametrize("config", [{}, {"invoke_route": "/v1/sum"}])
+def test_a_row_that_the_endpoint_refuses_is_found(endpoint: FakeEndpoint, config: dict[str, Any]) -> None:
     def picky(instances: list[Any], parameters: Any) -> list[Any]:
         if any(one[0] < 0 for one in instances):
             raise api.InvalidArgument("a negative number")
@@ -196,7 +197,8 @@ def test_a_row_that_the_endpoint_refuses_is_found(endpoint: FakeEndpoint) -> Non
     endpoint.model = picky
     x = np.ones((100, 2))
     x[42, 0] = -1
-    outputs, faults = run_split(load(PAIR, node()), {"x": x}, 100)
+    hours = {"throttle_delay_secs": 3600} | config  # no call is held back for it
+    outputs, faults = run_split(load(PAIR, node(config=hours)), {"x": x}, 100)
     assert [(at, error.code) for at, error in faults.items()] == [(42, "model_error")]
     assert outputs["y"].tolist() == [2.0] * 99
 
