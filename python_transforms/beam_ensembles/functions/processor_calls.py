@@ -113,7 +113,7 @@ class Encoder:
         if isinstance(found, bytes):
             text = f"'{column}' holds no WAV file of the {self.rate} Hz that the model takes"
             raise NodeError("wrong_value", text)
-        return np.asarray(found, dtype=np.float32)
+        return np.array(found, dtype=np.float32)
 
     def _of_row(self, given: Mapping[str, list[Any]], at: int, wanted: Sequence[str]) -> dict[str, Any]:
         """Processes a row with its list of texts: ids for each of them, one of everything else."""

@@ -106,7 +106,7 @@ def _pixels(value: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def _read_sounds(values: Iterable[Any], _: str) -> list[Any]:
-    return [value if isinstance(value, bytes) else np.asarray(value, dtype=np.float32) for value in values]
+    return [value if isinstance(value, bytes) else np.array(value, dtype=np.float32) for value in values]
 
 
 def _read_values(values: Iterable[Any], _: str) -> list[Any]:

@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
@@ -176,7 +174,7 @@ class _Call:
 
 def _tensor(torch: Any, values: Values, model: Any) -> Any:
     """Puts an array where the model is, fractions in the model's own type."""
-    found = torch.from_numpy(np.ascontiguousarray(values)).to(model.device)
+    found = torch.tensor(values, device=model.device)
     return found.to(model.dtype) if found.is_floating_point() else found
 
 

@@ -487,3 +487,23 @@ def test_pixels_outside_of_their_range_are_refused(models: Models) -> None:
             models, "vit", "image-classification", {"image": "array<int32>[2,2,3]"},
             {"image": np.full((1, 2, 2, 3), 256, np.int32)}, ["label"],
         )  # fmt: skip
+
+
+def test_columns_may_be_read_only(models: Models) -> None:
+    sounds = np.stack([noise(1, 8_000), noise(2, 8_000)])
+    ids = np.array([[2, 5, 7, 3], [2, 8, 9, 3]])
+    for column in (sounds, ids):
+        column.flags.writeable = False
+    run(
+        models,
+        "wav2vec2",
+        "automatic-speech-recognition",
+        {"audio": "array<float>[8000]"},
+        {"audio": sounds},
+        ["text"],
+    )
+    node = {
+        "model": "huggingface", "uri": "classifier", "model_class": "transformers.BertForSequenceClassification",
+        "device": "cpu", "inputs": {"input_ids": "ids"}, "outputs": {"logits": "array<float>[3]"},
+    }  # fmt: skip
+    load_node(models("classifier").parent, {"ids": "array<int64>[4]"}, node)({"ids": ids})
