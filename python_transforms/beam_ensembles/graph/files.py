@@ -21,7 +21,9 @@ ANYTHING: Final = ("*",)
 """Allows every importable name, or every host: for somebody who runs a file of his own."""
 
 LIBRARY_CODE: Final = (
-    "apache_beam.ml.inference.*", "keras.applications.*", "torch.nn.*", "torchvision.models.*", "transformers.*",
+    "apache_beam.ml.inference.anthropic_inference.*", "apache_beam.ml.inference.gemini_inference.*",
+    "apache_beam.ml.inference.vllm_inference.VLLM*ModelHandler", "keras.applications.*", "torch.nn.*",
+    "torchvision.models.*", "transformers.*",
 )  # fmt: skip
 """Importable names that a file may use without being trusted: model classes and handlers of known libraries."""
 

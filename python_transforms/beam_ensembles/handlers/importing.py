@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, nearest
-from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 
 
-def check_import(node: NodeView, key: str, name: str) -> None:
+def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] | None = None) -> None:
     """Reports a name that may not be imported (``untrusted_code``) or is none (``bad_name``).
 
     Args:
         node: The node.
         key: The node's key that holds it.
         name: Dotted name of a class or function.
+        library: Which names of known libraries (patterns) may stand there without leave; None for all of them. Some of
+            their functions run code of files, or start programs.
     """
     try:
         node.files.check_code(name)
     except FileProblem as problem:
         node.problem(problem.code, key, str(problem))
+        return
+    is_known = library is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in library)
+    if not is_known and not is_vouched_for(node.files, name):
+        text = f"'{name}' runs code that nothing vouches for (without leave here: {listed(library or ())})"
+        node.problem(
+            "untrusted_code", key, f"{text}; allow it when starting the service: --allow-code '{name}'"
+        )
+
+
+def is_vouched_for(files: Files, name: str) -> bool:
+    """Says whether somebody allowed a name, rather than the defaults."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in files.code if pattern not in LIBRARY_CODE)
 
 
 def import_name(node: CheckedNode, key: str, name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import inspect
 import logging
@@ -18,7 +17,7 @@ from beam_ensembles.handlers import beam_compat, member
 from beam_ensembles.handlers.arguments import list_argument
 from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
-from beam_ensembles.handlers.importing import check_import, import_name
+from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.model_file import SHA256, check_file, check_trust, verified
 from beam_ensembles.handlers.python_calls import Calls
 from beam_ensembles.handlers.python_policy import check_policy
@@ -132,25 +131,16 @@ def _names(node: NodeView | CheckedNode) -> dict[str, Any]:
 
 
 def _check_code(node: NodeView) -> None:
-    reported: list[Problem] = []
-    for place, name in _names(node).items():
+    names = _names(node)
+    for place, name in names.items():
         if not isinstance(name, str):
             node.problem(
                 "wrong_type", place, f"a function is a text such as 'package.module.name', not {name!r}"
             )
-            continue
-        check_import(dataclasses.replace(node, report=reported.append), place, name)
-    for problem in reported:
-        node.report(problem)
-    handler = node.option("handler")
-    if isinstance(handler, str) and not any(problem.path.endswith(".handler") for problem in reported):
-        wrong = {problem.path for problem in reported}
-        functions = {
-            place: name
-            for place, name in _names(node).items()
-            if place != "handler" and isinstance(name, str) and node.spec.path(place) not in wrong
-        }
-        check_policy(node, handler, functions)
+    texts = {place: name for place, name in names.items() if isinstance(name, str)}
+    handler = texts.pop("handler", None)
+    if handler is not None:
+        check_policy(node, handler, texts)
 
 
 def _check_file(node: NodeView) -> None:

@@ -8,13 +8,12 @@ any handler of somebody who runs a file of his own, may be told anything.
 from __future__ import annotations
 
 import dataclasses
-import fnmatch
 from collections.abc import Mapping, Set
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.importing import check_import, is_vouched_for
 from beam_ensembles.spec.places import below
 
 _BEAM: Final = "apache_beam.ml.inference"
@@ -63,45 +62,44 @@ OWN_KINDS: Final = (
 """The kinds of node that stand for the other handlers of Beam, in the module ``<kind>_inference``."""
 
 
-def is_vouched_for(files: Files, name: str) -> bool:
-    """Says whether somebody allowed a name, rather than the defaults."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in files.code if pattern not in LIBRARY_CODE)
-
-
 def check_policy(node: NodeView, name: str, functions: Mapping[str, str]) -> None:
     """Reports code that is only allowed by default and may not be used here, or not be told what it is told.
 
     Args:
         node: The node.
-        name: The handler's dotted name, which may be imported.
+        name: The handler's dotted name.
         functions: The dotted names of the node's functions, by their places.
     """
     known = KNOWN.get(name)
     for place, function in functions.items():
-        if not is_vouched_for(node.files, function) and not _is_handlers_own(known, name, place, function):
-            text = f"'{function}' runs code that nothing vouches for"
-            own = f" (a handler of Beam may be given functions of its own module, {name.rpartition('.')[0]})"
-            allow = f"allow it when starting the service: --allow-code '{function}'"
-            node.problem("untrusted_code", place, f"{text}{own if known else ''}; {allow}")
-    if not is_vouched_for(node.files, name):
-        _check_unvouched(node, name, known)
+        check_import(node, place, function, library=_own_functions(known, name, place))
+    if known is not None and not is_vouched_for(node.files, name):
+        _check_told(node, name, known)
+    elif known is None and name.startswith(f"{_BEAM}.") and not is_vouched_for(node.files, name):
+        _refuse_beams(node, name)
+    elif known is None:
+        check_import(node, "handler", name, library=())
 
 
-def _is_handlers_own(known: Known | None, name: str, place: str, function: str) -> bool:
-    """Says whether a function is one of those that a known handler has in its own module to be given."""
-    arguments = () if known is None else (below("functions", argument) for argument in known.functions)
-    return place in arguments and function.rpartition(".")[0] == name.rpartition(".")[0]
+def _own_functions(known: Known | None, name: str, place: str) -> list[str]:
+    """Gives the functions that a known handler has in its own module to be given at a place."""
+    places = [] if known is None else [below("functions", argument) for argument in known.functions]
+    return [f"{name.rpartition('.')[0]}.*"] if place in places else []
 
 
-def _check_unvouched(node: NodeView, name: str, known: Known | None) -> None:
+def _refuse_beams(node: NodeView, name: str) -> None:
+    kind = next((kind for kind in OWN_KINDS if name.startswith(f"{_BEAM}.{kind}_inference.")), None)
+    instead = f"; write 'model: {kind}' instead, or" if kind else f"{nearest(name, KNOWN)};"
+    text = f"'{name}' is not among the handlers that need no leave (they are: {listed(list(KNOWN))})"
+    node.problem(
+        "untrusted_code",
+        "handler",
+        f"{text}{instead} allow it when starting the service: --allow-code '{name}'",
+    )
+
+
+def _check_told(node: NodeView, name: str, known: Known) -> None:
     allow = f"allow it when starting the service: --allow-code '{name}'"
-    if known is None:
-        kind = next((kind for kind in OWN_KINDS if name.startswith(f"{_BEAM}.{kind}_inference.")), None)
-        instead = f"write 'model: {kind}' instead, or " if kind else ""
-        text = f"'{name}' is not among the handlers that need no leave (they are: {listed(list(KNOWN))})"
-        near = "" if kind else nearest(name, KNOWN)
-        node.problem("untrusted_code", "handler", f"{text}{near}; {instead}{allow}")
-        return
     for argument in node.option("config") or {}:
         if argument not in known.arguments | _OF_ALL:
             text = f"'{argument}' may be told only to a handler that is vouched for"

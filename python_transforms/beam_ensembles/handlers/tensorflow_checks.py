@@ -55,7 +55,7 @@ def _check_keys(node: NodeView, form: str) -> None:
     """Reports keys that say nothing for a model of this form, and those that it needs."""
     create = node.option(CREATE)
     if isinstance(create, str):
-        check_import(node, CREATE, create)
+        check_import(node, CREATE, create, library=("keras.applications.*",))
     if create is None and node.option("model_params") is not None:
         node.problem(
             "unsupported_option", "model_params", f"they are the arguments of '{CREATE}', which is not there"
