@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,18 @@ class ColumnBatch:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def read_only(self, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """Gives columns as a node may have them.
+
+        A model that writes into what it is given would change what the other nodes read, and what it reads itself when
+        a batch that failed is tried again in halves. Columns from Arrow cannot be written to anyway. Those who mean to
+        look first and copy (scikit-learn's ``copy=False`` does).
+        """
+        found = {name: self.columns[name].view() for name in names}
+        for values in found.values():
+            values.flags.writeable = False
+        return found
 
     def drop(self, node: str, faults: Mapping[int, NodeError]) -> None:
         """Takes rows out: ``faults`` maps positions in the columns to reasons."""

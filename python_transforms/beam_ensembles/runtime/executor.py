@@ -35,7 +35,7 @@ def run_nodes(
 
 
 def _run_node(node: CheckedNode, member: Member, meter: NodeMeter, batch: ColumnBatch) -> None:
-    columns = {name: batch.columns[name] for name in node.inputs}
+    columns = batch.read_only(node.inputs)
     rows = len(batch)
     start = time.perf_counter_ns()
     outputs, faults = run_split(member, columns, rows, batch_limit(node))
