@@ -87,7 +87,7 @@ class VertexAIKind:
     summary = "Calls an endpoint of Google's Vertex AI."
     takes = (
         "Each row is an instance: a list of columns its values, numbers joined to one list; a mapping, "
-        "{member: column}, an object."
+        "{member: column}, an object. Bytes are written {b64: text}."
     )
     gives = "The members of a prediction that is an object, by name; any other prediction is the only output."
     extra: str | None = "vertex_ai"

@@ -72,8 +72,11 @@ class OpenInferenceKind:
     kind = "model"
     name = "open_inference"
     summary = "Calls a model on Triton, KServe or MLServer over gRPC (Open Inference Protocol v2)."
-    takes = "A list of columns is the model's only input; a mapping, {input: column}, names each."
-    gives = "The model's outputs, by name."
+    takes = (
+        "A list of columns is the model's only input; a mapping, {input: column}, names each. Integers may widen; FP16 "
+        "takes float and double too, BYTES string and bytes."
+    )
+    gives = "The model's outputs, by name; BYTES is string unless bytes is declared."
     extra: str | None = "open_inference"
     modules: tuple[str, ...] = ("tritonclient",)
     options: tuple[Option, ...] = OPTIONS
