@@ -53,8 +53,8 @@ class XgboostKind:
     name = "xgboost"
     summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header gives the types."
     takes = (
-        "A list of columns is the features, [N, F], in the model's order. A mapping, {feature: column}, "
-        "names them."
+        "A list of columns is the features, [N, F], by name or in the model's order. A mapping, "
+        "{feature: column}, names them; 'base_margin' and 'data', the whole matrix, may stand beside."
     )
     gives = "What 'method' gives, an item a row."
     extra: str | None = "xgboost"
