@@ -7,16 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.handlers.huggingface.reference import rewritten
 from beam_ensembles.runtime.kinds import KINDS
 from scripts.layout import ROOT, relative
 from scripts.terminal import say
 
 PAGE: Final = ROOT / "docs" / "handlers.md"
+TASKS_PAGE: Final = ROOT / "docs" / "huggingface.md"
 _HEAD: Final = """\
 # What a node can run
 
 Made from the project's own table of kinds by `make docs`; `beam-ensembles list` prints the same, and what of it is
-installed. [The ensemble file](ensemble-file.md) says what else stands on a node.
+installed. [The ensemble file](ensemble-file.md) says what else stands on a node, [Hugging Face models](huggingface.md)
+what each task reads and gives.
 
 `inputs` is a list of columns or a mapping, `{port: column}`. An entry of `outputs` takes the part of the answer that
 has its name, the one that it names with `from`, or the only one there is.
@@ -88,9 +91,10 @@ def _cell(text: str) -> str:
 
 
 def main() -> None:
-    """Writes the page."""
+    """Writes the page, and the table of tasks in that of Hugging Face's models."""
     PAGE.write_text(reference(list(KINDS.values())), encoding="utf-8")
-    say(relative(PAGE))
+    TASKS_PAGE.write_text(rewritten(TASKS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    say(f"{relative(PAGE)}, {relative(TASKS_PAGE)}")
 
 
 if __name__ == "__main__":

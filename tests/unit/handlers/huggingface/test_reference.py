@@ -19,7 +19,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re
 
 def test_the_table_is_up_to_date() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert page == rewritten(page), "write what 'rewritten' gives for docs/huggingface.md into it"
+    assert page == rewritten(page), "make docs"
 
 
 @pytest.mark.parametrize("nodes", EXAMPLES)
