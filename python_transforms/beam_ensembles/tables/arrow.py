@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.types import NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
@@ -57,12 +58,6 @@ def type_of_arrow(found: pa.DataType) -> Type | None:
         return Row(known) if len(known) == len(fields) else None
     name = _NAMES.get(found)
     return Scalar(name) if name else None
-
-
-def is_list(found: pa.DataType) -> bool:
-    """Says whether an Arrow type is one of its lists."""
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(kind(found) for kind in kinds)
 
 
 def json_text_field(name: str) -> pa.Field:

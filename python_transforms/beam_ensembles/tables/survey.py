@@ -14,7 +14,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_ensembles.tables.arrow import arrow_type, is_list, json_text_field
+from beam_ensembles.columns.arrow_types import is_list
+from beam_ensembles.tables.arrow import arrow_type, json_text_field
 from beam_ensembles.types import Type
 
 _EXACT_IN_DOUBLE: Final = 2**53
