@@ -146,6 +146,18 @@ def test_each_row_may_be_a_call_of_its_own(server: FakeServer) -> None:
     assert [len(call) for call in server.calls] == [2, 1]
 
 
+def test_several_answers_a_row_are_put_together() -> None:
+    thrice = Model(
+        lambda given: {"y": np.repeat(given["x"], 3)}, [("x", "FP64", [-1])], [("y", "FP64", [-1])]
+    )
+    with served({"thrice": thrice}) as server:
+        several = node(server.uri("thrice"), samples=3, outputs={"y": "array<double>[3]"})
+        assert loaded({"x": "double"}, several)({"x": np.array([1.0, 2.0])})["y"].tolist() == [
+            [1] * 3,
+            [2] * 3,
+        ]
+
+
 def test_version_headers_and_parameters_reach_the_server(server: FakeServer) -> None:
     config = {"headers": {"X-Tenant": "blue"}, "compression": "gzip", "env_vars": {}}
     args = {"a": "text", "b": True, "c": 3, "d": 0.5}
