@@ -46,6 +46,8 @@ class Features:
             columns as a matrix of objects [N, F].
         """
         if self.names is not None and pandas is not None:
+            if len(self.columns) == 1 and not self.has_text:
+                return pandas.DataFrame(matrix(columns, self.columns), columns=list(self.names))
             return pandas.DataFrame(dict(zip(self.names, self._single(columns), strict=True)))
         if self.has_text and len(self.columns) > 1:
             return np.stack([values.astype(object) for values in self._single(columns)], axis=1)
