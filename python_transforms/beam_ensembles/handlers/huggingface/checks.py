@@ -144,6 +144,10 @@ def check_model(node: NodeView, task: Task, config: Mapping[str, Any]) -> None:
             f"the model is a {made[0]}; the task needs one that is made for it (...{task.architectures[0]})"
         )
         node.problem("signature_mismatch", "task", text)
+    start, names = task.class_start, class_names(config)
+    if start is not None and names is not None and not any(name.lower().startswith(start) for name in names):
+        text = f"the model's classes are {listed(names)}; the task needs one of which a class is '{start}...'"
+        node.problem("signature_mismatch", "task", text)
 
 
 def class_names(config: Mapping[str, Any]) -> list[str] | None:

@@ -59,6 +59,7 @@ class Task:
         rows: How many rows go through the model at once where the node does not say.
         model_class: transformers' class that loads the model; None where its own pipeline does all.
         architectures: How the names of the models end that are made for it; empty where that says nothing.
+        class_start: How the name of one of the model's classes starts; None where they may be any.
         needs: The argument that it cannot be without, unless a port of that name is connected.
         many: Whether ``samples`` asks for several answers a row.
     """
@@ -71,6 +72,7 @@ class Task:
     rows: int = 32
     model_class: str | None = None
     architectures: tuple[str, ...] = ()
+    class_start: str | None = None
     needs: str | None = None
     many: bool = False
 
@@ -286,6 +288,7 @@ TASKS: Final[Mapping[str, Task]] = {
         ("candidate_labels", "hypothesis_template", "multi_label"),
         pipelines.zero_shot,
         architectures=("ForSequenceClassification",),
+        class_start="entail",
         needs="candidate_labels",
     ),
     "zero-shot-image-classification": Task(

@@ -16,6 +16,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.interpreter import run_python
+from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
 if TYPE_CHECKING:
@@ -82,7 +83,10 @@ WRONG: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         {"config": {"load_pipeline_args": {"attn_implementation": "someone/kernel"}}},
         [("bad_value", "config.load_pipeline_args")],
     ),
-    ({"task": "zero-shot-classification"}, [("missing_key", "inference_args.candidate_labels")]),
+    (
+        {"task": "zero-shot-classification"},
+        [("missing_key", "inference_args.candidate_labels"), ("signature_mismatch", "task")],
+    ),
     (
         {"task": "feature-extraction", "outputs": {"embedding": None}, "inference_args": {"pooling": "sum"}},
         [("bad_value", "inference_args.pooling")],
@@ -233,6 +237,20 @@ def test_a_model_that_is_not_in_the_cache_is_named(models: Models) -> None:
     with pytest.raises(InvalidEnsemble, match="cannot load 'hf:somebody/mood'") as caught:
         KINDS[("model", "huggingface")].load(node)
     assert caught.value.problems[0].code == "load_failed"
+
+
+def test_a_model_of_the_hub_comes_from_the_cache(
+    models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import huggingface_hub
+
+    node = hub_node(("huggingface.co",))
+    place = tmp_path / "models--somebody--mood" / "snapshots" / node.spec.options["revision"]
+    shutil.copytree(models("classifier"), place)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    found = KINDS[("model", "huggingface")].load(node)({"text": objects("the film was good .")})
+    folder = load_node(models.root, INPUTS, {**MOOD, "uri": "classifier"})
+    assert found["label"].tolist() == folder({"text": objects("the film was good .")})["label"].tolist()
 
 
 def test_a_pinned_folder_is_the_pinned_one(models: Models, tmp_path: Path) -> None:

@@ -241,6 +241,19 @@ def test_several_texts_a_row_are_put_together(models: Models) -> None:
     assert [texts[0] for texts in several] == one.tolist()
 
 
+@pytest.mark.parametrize("task", ["image-to-text", "image-text-to-text"])
+def test_several_texts_an_image_stay_with_it(models: Models, task: str) -> None:
+    types, columns = (
+        {"image": "bytes", "text": "string"},
+        {"image": IMAGES, "text": objects("a", "a dog", "the")},
+    )
+    args = {"num_beams": 2, "max_new_tokens": 4}
+    several = run(models, "blip", task, types, columns, ["text"], samples=2, inference_args=args)["text"]
+    one = run(models, "blip", task, types, columns, ["text"], inference_args=args)["text"]
+    assert [len(texts) for texts in several] == [2, 2, 2]
+    assert [texts[0] for texts in several] == one.tolist()
+
+
 def test_a_question_is_answered_by_the_best_span(models: Models) -> None:
     import torch
     import transformers
