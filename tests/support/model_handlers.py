@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from apache_beam.ml.inference.base import ModelHandler, PredictionResult
+from apache_beam.ml.inference.base import ModelHandler, PredictionResult, RemoteModelHandler
 
 CALLS: list[list[Any]] = []
 """The examples of each call, in this process."""
@@ -106,6 +106,31 @@ class Hungry(Echo):
 
     def get_resource_hints(self) -> dict[str, Any]:
         return {"accelerator": "type:nvidia-tesla-t4;count:1"}
+
+
+class Remote(RemoteModelHandler[str, PredictionResult, Any]):
+    """Calls a server that is not there, but for texts that it refuses at once.
+
+    Args:
+        knows: Whether it knows what is worth another try.
+    """
+
+    def __init__(self, knows: bool = True) -> None:
+        told: dict[str, Any] = (
+            {"retry_filter": lambda error: isinstance(error, ConnectionError)} if knows else {}
+        )
+        super().__init__("remote", num_retries=0, **told)
+
+    def create_client(self) -> str:
+        return "client"
+
+    def request(self, batch: Sequence[str], model: Any, inference_args: Any = None) -> Any:
+        CALLS.append(list(batch))
+        if "bad" in batch:
+            raise ValueError("bad request")
+        if "down" in batch:
+            raise ConnectionError("nobody answers")
+        return [PredictionResult(example, example) for example in batch]
 
 
 class NoHandler:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.handlers.python_batches import batches
 
 
@@ -30,11 +31,13 @@ class Calls:
         handler: The handler.
         result: Beam's class of a prediction.
         samples: How many predictions there are for an example.
+        is_servers: Whether an exception of a call is the fault of a server, and so of no row.
     """
 
     handler: Any
     result: Any
     samples: int = 1
+    is_servers: Callable[[Exception], bool] = lambda _: False
 
     def run_inference(
         self, batch: Sequence[list[Any]], model: Any, inference_args: dict[str, Any]
@@ -64,13 +67,41 @@ class Calls:
 
     def _predicted(self, examples: list[Any], model: Any, inference_args: dict[str, Any]) -> list[Any]:
         """Makes one call. Handlers change their arguments at times, so that each call gets its own."""
-        found = list(self.handler.run_inference(examples, model, copy.deepcopy(inference_args)))
+        try:
+            found = list(self.handler.run_inference(examples, model, copy.deepcopy(inference_args)))
+        except Exception as error:
+            if self.is_servers(error):
+                raise BatchFailed("server_unreachable", f"{type(error).__name__}: {error}") from error
+            raise
         if len(found) != len(examples) * self.samples:
             wanted = f"{self.samples} each" if self.samples > 1 else "one each"
             text = f"the handler gave {len(found)} predictions for {len(examples)} examples; it must give {wanted}"
             raise NodeError("misaligned", text)
         done = [_through(self.handler.get_postprocess_fns(), one) for one in found]
         return [one.inference if isinstance(one, self.result) else one for one in done]
+
+
+def blame(base: Any, handler: Any) -> Callable[[Exception], bool]:
+    """Gives the function that says whether an exception of a handler's call is the fault of a server.
+
+    That is what Beam's remote handlers try again, and have tried as often as they will; a handler that tries everything
+    again says nothing by it.
+
+    Args:
+        base: Beam's module of handlers.
+        handler: The handler, without functions around it.
+    """
+    if not isinstance(handler, base.RemoteModelHandler):
+        return lambda _: False
+    tries_all = inspect.signature(base.RemoteModelHandler.__init__).parameters["retry_filter"].default
+    is_passing = handler.retry_filter
+
+    def is_servers(error: Exception) -> bool:
+        return isinstance(error, base.RateLimitExceeded) or (
+            is_passing is not tries_all and bool(is_passing(error))
+        )
+
+    return is_servers
 
 
 def _through(functions: Any, value: Any) -> Any:

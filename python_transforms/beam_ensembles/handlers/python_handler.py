@@ -19,7 +19,7 @@ from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls,
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.model_file import SHA256, check_file, check_trust, verified
-from beam_ensembles.handlers.python_calls import Calls
+from beam_ensembles.handlers.python_calls import Calls, blame
 from beam_ensembles.handlers.python_policy import check_policy
 from beam_ensembles.handlers.python_values import columns_of, examples_of
 from beam_ensembles.handlers.sharing import SharedMember
@@ -103,7 +103,8 @@ class PythonKind:
     def load(self, node: CheckedNode) -> Member:
         """Makes the handler and loads its model, in a process of its own where the handler wants it shared."""
         base = beam_compat.import_base()
-        handler = _handler(node, base)
+        inner = _made(node, base)
+        handler = _with_functions(node, inner)
         config = node.spec.options.get("config") or {}
         is_shared = (
             self._is_shared or bool(config.get("large_model")) or config.get("model_copies") is not None
@@ -111,7 +112,7 @@ class PythonKind:
         if handler.share_model_across_processes() and not is_shared:
             return SharedMember(PythonKind(is_shared=True), node, handler.model_copies())
         return member.BeamMember(
-            Calls(handler, base.PredictionResult, node.spec.options.get("samples") or 1),
+            Calls(handler, base.PredictionResult, node.spec.options.get("samples") or 1, blame(base, inner)),
             _load(node, handler),
             member.inference_args(node),
             read=functools.partial(examples_of, node),
@@ -120,7 +121,7 @@ class PythonKind:
         )
 
 
-def _names(node: NodeView | CheckedNode) -> dict[str, Any]:
+def _names(node: NodeView) -> dict[str, Any]:
     """Gives the dotted names that a node holds, by their places."""
     options = node.spec.options
     found = {"handler": options.get("handler")}
@@ -152,17 +153,19 @@ def _check_file(node: NodeView) -> None:
         node.problem("missing_key", "uri", "'sha256' pins the file of 'uri', which is not said")
 
 
-def _handler(node: CheckedNode, base: Any) -> Any:
-    """Makes a node's handler and puts its functions around it.
+def _made(node: CheckedNode, base: Any) -> Any:
+    """Makes a node's handler.
 
     Raises:
         InvalidEnsemble: There is no such handler, or it does not take the node's ``config``.
     """
     options = node.spec.options
     os.environ.update((options.get("config") or {}).get("env_vars") or {})
-    made = {place: import_name(node, place, name) for place, name in _names(node).items()}
-    make = made["handler"]
-    functions = {key: made[below("functions", key)] for key in options.get("functions") or {}}
+    make = import_name(node, "handler", options["handler"])
+    functions = {
+        key: import_name(node, below("functions", key), name)
+        for key, name in (options.get("functions") or {}).items()
+    }
     try:
         handler = make(**_arguments(node, make), **functions)
     except Exception as exc:
@@ -171,10 +174,19 @@ def _handler(node: CheckedNode, base: Any) -> Any:
     if not isinstance(handler, base.ModelHandler):
         text = f"'{options['handler']}' is no ModelHandler of Beam, nor does it make one"
         raise _wrong(node, "handler", "import_failed", text)
-    for at in reversed(range(len(options.get("preprocess") or ()))):
-        handler = handler.with_preprocess_fn(made[below("preprocess", at)])
-    for at in range(len(options.get("postprocess") or ())):
-        handler = handler.with_postprocess_fn(made[below("postprocess", at)])
+    return handler
+
+
+def _with_functions(node: CheckedNode, handler: Any) -> Any:
+    """Puts a node's functions around its handler: the first that an example goes through is the outermost."""
+    before, after = (
+        [import_name(node, below(key, at), name) for at, name in enumerate(node.spec.options.get(key) or ())]
+        for key in ("preprocess", "postprocess")
+    )
+    for function in reversed(before):
+        handler = handler.with_preprocess_fn(function)
+    for function in after:
+        handler = handler.with_postprocess_fn(function)
     _tell_of_hints(node, handler)
     return handler
 

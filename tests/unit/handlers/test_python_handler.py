@@ -141,6 +141,21 @@ def test_an_exception_among_the_predictions_is_the_error_of_its_row_alone(calls:
     assert sorted(faults) == [0, 1]
 
 
+def test_a_server_that_is_not_there_is_no_rows_fault(calls: list[list[Any]]) -> None:
+    member = load(TEXT, node("Remote", preprocess=[f"{HERE}.twice"]))
+    outputs, faults = run_split(member, texts("a", "bad", "c"), 3)
+    assert outputs["text"].tolist() == ["aa", "badbad", "cc"]
+    member = load(TEXT, node("Remote"))
+    outputs, faults = run_split(member, texts("a", "bad", "c"), 3)
+    assert (outputs["text"].tolist(), sorted(faults)) == (["a", "c"], [1])
+    calls.clear()
+    _, faults = run_split(member, texts(*"abcd", "down"), 5)
+    assert {fault.code for fault in faults.values()} == {"server_unreachable"}
+    assert len(calls) == 1
+    _, faults = run_split(load(TEXT, node("Remote", config={"knows": False})), texts("a", "down"), 2)
+    assert [(at, fault.code) for at, fault in faults.items()] == [(1, "model_error")]
+
+
 def test_functions_go_around_the_handler_in_the_order_of_the_file(calls: list[list[Any]]) -> None:
     around: Node = {"preprocess": [f"{HERE}.twice", f"{HERE}.shout"], "postprocess": [f"{HERE}.unwrapped"]}
     member = load(TEXT, node(**around))
