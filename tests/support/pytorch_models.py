@@ -46,6 +46,14 @@ class Patients(nn.Module):
         return {"progress": self.line(x)[:, 0] * scale, "inputs": x, "loss": x.sum()}
 
 
+class Whole(Patients):
+    """The same without the sum of all, which Beam's pairing of rows with answers cannot take."""
+
+    def forward(self, bmi: torch.Tensor, others: torch.Tensor, scale: float = 1.0) -> dict[str, torch.Tensor]:
+        found = super().forward(bmi, others, scale)
+        return {name: found[name] for name in ("progress", "inputs")}
+
+
 def typed(dtype: str) -> Flowers:
     """Makes the model with weights of a dtype."""
     return Flowers().to(getattr(torch, dtype))
@@ -142,18 +150,32 @@ def patients() -> Patients:
     return model.eval()
 
 
-def make_pytorch(folder: Path) -> None:
-    """Writes the models; ``flowers`` in every way."""
-    model = flowers()
+def rounded(model: nn.Module, parts: int | None) -> nn.Module:
+    """Rounds a model's weights to multiples of ``1 / parts``."""
+    if parts is None:
+        return model
+    for weight in model.parameters():
+        weight.data = torch.round(weight.data * parts) / parts
+    return model
+
+
+def make_pytorch(folder: Path, parts: int | None = None) -> None:
+    """Writes the models; ``flowers`` in every way.
+
+    Args:
+        folder: Where.
+        parts: Rounds the weights to multiples of ``1 / parts``; None leaves them as they are.
+    """
+    model = rounded(flowers(), parts)
     torch.save(model.state_dict(), folder / "flowers.pt")
     torch.save(model.state_dict(), folder / "legacy.bin", _use_new_zipfile_serialization=False)
     torch.save(model, folder / "module.pt")
     torch.save({"weights": model.state_dict(), "path": Path("x")}, folder / "checkpoint.pt")
     safetensors.torch.save_file(model.state_dict(), folder / "flowers.safetensors")
     for name, dtype in (("half", torch.float16), ("brain", torch.bfloat16), ("double", torch.float64)):
-        torch.save(flowers(dtype).state_dict(), folder / f"{name}.pt")
+        torch.save(rounded(flowers(), parts).to(dtype).state_dict(), folder / f"{name}.pt")
     torch.save({f"flowers.{name}": value for name, value in model.state_dict().items()}, folder / "shapes.pt")
-    torch.save(patients().state_dict(), folder / "patients.pt")
+    torch.save(rounded(patients(), parts).state_dict(), folder / "patients.pt")
     torch.save({}, folder / "nothing.pt")
     torch.manual_seed(1)
     torch.save(Words().state_dict(), folder / "words.pt")

@@ -1,9 +1,10 @@
-"""Where a PyTorch model runs, and what is done when a batch does not fit in the memory there."""
+"""Where a model runs, and what is done when a batch does not fit in the memory there."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 from typing import Final
 
 import numpy as np
@@ -94,16 +95,17 @@ class WithinMemory:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Says whether memory ran out, on a GPU or not."""
-    import torch
-
-    return isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and _ON_CPU in str(error)
+    torch = sys.modules.get("torch")  # without it, as for TensorRT's engines, no error can be one of its own
+    on_gpu = torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
+    return (
+        on_gpu
+        or isinstance(error, MemoryError)
+        or (isinstance(error, RuntimeError) and _ON_CPU in str(error))
     )
 
 
 def release() -> None:
     """Gives memory back that PyTorch keeps for later tensors."""
-    import torch
-
-    if torch.cuda.is_available():
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

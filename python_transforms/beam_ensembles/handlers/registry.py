@@ -12,6 +12,7 @@ from beam_ensembles.handlers.python_handler import PythonKind
 from beam_ensembles.handlers.pytorch_model import PytorchKind
 from beam_ensembles.handlers.sklearn_model import SklearnKind
 from beam_ensembles.handlers.tensorflow_model import TensorflowKind
+from beam_ensembles.handlers.tensorrt_model import TensorRTKind
 from beam_ensembles.handlers.vertex_ai import VertexAIKind
 from beam_ensembles.handlers.xgboost_model import XgboostKind
 
@@ -24,6 +25,7 @@ MODEL_KINDS: Final = kind_table(
         VertexAIKind(),
         HuggingFaceKind(),
         PytorchKind(),
+        TensorRTKind(),
         TensorflowKind(),
         PythonKind(),
     ]
