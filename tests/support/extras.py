@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scripts.layout import BUILD, PYTHON, ROOT, UV
 from scripts.made import Made
-from scripts.shell import log_path, run
+from scripts.shell import Command, log_path, run
 from scripts.toolchains.python import DEV_LOCK
 
 
@@ -24,11 +24,8 @@ def extra_environment(extra: str) -> Path:
         log = log_path(f"extra-{extra}")
         made.forget()
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
-        project = ["--constraint", DEV_LOCK, "--editable", f"{ROOT}[{extra}]"]
-        run(
-            [UV, "pip", "install", "--python", python, *project],
-            log=log,
-            env={**os.environ, "UV_SYSTEM_CERTS": "true"},
-        )
+        install: Command = [UV, "pip", "install", "--python", python]
+        project: Command = ["--constraint", DEV_LOCK, "--editable", f"{ROOT}[{extra}]"]
+        run([*install, *project], log=log, env={**os.environ, "UV_SYSTEM_CERTS": "true"})
         made.remember()
     return python

@@ -11,7 +11,7 @@ from apache_beam.ml.inference.base import ModelHandler, PredictionResult
 FEATURES: Final = ("sepal length", "sepal width", "petal length", "petal width")
 
 
-class LargestFeature(ModelHandler):  # type: ignore[type-arg, misc]
+class LargestFeature(ModelHandler):  # type: ignore[type-arg]
     """Takes arrays [4] and gives texts."""
 
     def load_model(self) -> Any:

@@ -26,7 +26,9 @@ class HardVoteKind:
     name = "hard_vote"
     summary = "The label that most of its members gave."
     takes = "The members: columns of labels."
-    gives = "label and confidence: the label with the most votes, its share of them; probabilities: all shares."
+    gives = (
+        "label and confidence: the label with the most votes, its share of them; probabilities: all shares."
+    )
     extra: str | None = None
     modules: tuple[str, ...] = ()
     options: tuple[Option, ...] = (
