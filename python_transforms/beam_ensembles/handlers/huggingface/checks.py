@@ -61,11 +61,10 @@ def _check_inputs(node: NodeView, task: Task) -> None:
         )
         return
     ports = input_ports(node.spec, task)
-    for name in names:
-        if name not in ports:
-            node.problem(
-                "signature_mismatch", "inputs", f"the task needs '{name}': {task.inputs[name].description}"
-            )
+    lacking = [name for name in names if name not in ports]
+    if lacking and set(ports) <= set(task.inputs):  # a port that there is none of may be the one that lacks
+        text = f"the task needs '{lacking[0]}': {task.inputs[lacking[0]].description}"
+        node.problem("signature_mismatch", "inputs", text)
     for index, (name, column) in enumerate(ports.items()):
         _check_input(node, task, inputs.path(index), name, column)
     _check_page(node, task, ports)
