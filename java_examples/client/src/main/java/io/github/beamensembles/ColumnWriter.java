@@ -48,15 +48,15 @@ interface ColumnWriter {
     }
     return (index, value) -> {
       if (value == null) {
-        throw new IllegalArgumentException(
-            "a row has no '"
-                + path
-                + "', whose type "
-                + PortableTypes.nameOf(type)
-                + " has no null");
+        throw missing(type, path);
       }
       values.write(index, value);
     };
+  }
+
+  static IllegalArgumentException missing(FieldType type, String path) {
+    return new IllegalArgumentException(
+        "a row has no '" + path + "', whose type " + PortableTypes.nameOf(type) + " has no null");
   }
 
   private static ColumnWriter ofValues(FieldType type, FieldVector column, String path) {
@@ -97,13 +97,10 @@ interface ColumnWriter {
   }
 
   private static ColumnWriter ofLists(FieldType item, ListVector column, String path) {
-    ColumnWriter items = of(item, column.getDataVector(), path + "[]");
+    ListWriter items = ListWriter.of(item, column.getDataVector(), path + "[]");
     return (index, value) -> {
       Collection<?> list = (Collection<?>) value;
-      int at = column.startNewValue(index);
-      for (Object one : list) {
-        items.write(at++, one);
-      }
+      items.write(column.startNewValue(index), list);
       column.endValue(index, list.size());
     };
   }
