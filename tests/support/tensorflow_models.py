@@ -68,8 +68,8 @@ def make_modules(folder: Path) -> None:
     """Writes SavedModels that are no Keras models.
 
     ``arithmetic`` adds and multiplies ``a`` and ``b``, and by its signature ``scaled`` ``x`` and a number ``by``;
-    ``words`` makes texts upper case; ``reader`` reads whatever file a row names; ``plain`` has no signature, and is
-    itself called to add one.
+    ``words`` makes texts upper case, and by its signature ``split`` lists of words; ``reader`` reads whatever file a
+    row names; ``plain`` has no signature, and is itself called to add one.
     """
     ints, floats, texts = (
         tf.TensorSpec([None], tf.int64),
@@ -81,11 +81,12 @@ def make_modules(folder: Path) -> None:
     shout = _traced(lambda text: {"loud": tf.strings.upper(text)}, texts)
     read = _traced(lambda path: {"content": tf.map_fn(tf.io.read_file, path)}, texts)
     _save(folder / "arithmetic", serving_default=both, scaled=scaled)
-    _save(folder / "words", serving_default=shout)
+    split = _traced(lambda text: {"words": tf.strings.split(text)}, texts)
+    _save(folder / "words", serving_default=shout, split=split)
     _save(folder / "reader", serving_default=read)
     plain = tf.Module()
     plain.__call__ = _traced(lambda x: x + 1.0, tf.TensorSpec([None, 2], tf.float32))
-    tf.saved_model.save(plain, str(folder / "plain"))
+    tf.saved_model.save(plain, str(folder / "plain"), {})  # {}: no signature is made up
 
 
 def _traced(function: Callable[..., Any], *specs: Any) -> Any:

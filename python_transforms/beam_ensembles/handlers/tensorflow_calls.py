@@ -12,7 +12,7 @@ from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, cast, join
-from beam_ensembles.handlers.onnx_graph import Port, Signature
+from beam_ensembles.handlers.onnx_graph import TENSORS, Port, Signature
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.tensorflow_saved_model import ELEMENTS
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
@@ -64,7 +64,9 @@ def _ports(specs: Mapping[str, Any]) -> tuple[Port, ...]:
 
 
 def _port(name: str, spec: Any) -> Port:
-    if type(spec).__name__ != "TensorSpec":  # a ragged or a sparse tensor
+    if type(spec).__name__ == "RaggedTensorSpec":
+        return Port(name, ELEMENTS.get(spec.dtype.as_datatype_enum), None, TENSORS)
+    if type(spec).__name__ != "TensorSpec":  # a sparse one
         return Port(name, None, None)
     dims = None if spec.shape.rank is None else tuple(spec.shape.as_list())
     return Port(name, ELEMENTS.get(spec.dtype.as_datatype_enum), dims)

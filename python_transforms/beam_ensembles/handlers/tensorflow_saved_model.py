@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.onnx_graph import TENSORS, ModelFormatError, Port, Signature
 from beam_ensembles.handlers.wire import WireError, fields
 
 FILE: Final = "saved_model.pb"
@@ -29,6 +29,8 @@ ELEMENTS: Final[Mapping[int, str]] = {
 
 _ON_FILES: Final = ("ReadFile", "WriteFile", "PyFunc", "EagerPyFunc", "PyFuncStateless")
 """Operations with which a graph reads and writes any file of the worker, or calls its Python."""
+_RAGGED: Final = 3
+"""TypeSpecProto.TypeSpecClass of a ragged tensor."""
 Span = tuple[int, int]
 
 
@@ -106,12 +108,21 @@ def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
 
 
 def _port(data: mmap.mmap, name: str, info: Span) -> Port:
-    """Reads a TensorInfo: name 1 (a sparse or composite tensor has none), dtype 2, tensor_shape 3."""
+    """Reads a TensorInfo: name 1 (of plain tensors), dtype 2, tensor_shape 3, composite_tensor 5."""
     if next(_spans(data, info, 1), None) is None:
-        return Port(name, None, None)
-    element = next((value for number, value, end in fields(data, *info) if number == 2 and end < 0), 0)
+        composite = next(_spans(data, info, 5), None)
+        return Port(name, None, None) if composite is None else _composite(data, name, composite)
     shape = next(_spans(data, info, 3), None)
-    return Port(name, ELEMENTS.get(element), None if shape is None else _dims(data, shape))
+    element = ELEMENTS.get(_number(data, info, 2))
+    return Port(name, element, None if shape is None else _dims(data, shape))
+
+
+def _composite(data: mmap.mmap, name: str, composite: Span) -> Port:
+    """Reads a CompositeTensor: type_spec 1 (its class 1), components 2; a ragged tensor's first are its values."""
+    spec, values = next(_spans(data, composite, 1), None), next(_spans(data, composite, 2), None)
+    if spec is None or values is None or _number(data, spec, 1) != _RAGGED:
+        return Port(name, None, None)
+    return Port(name, ELEMENTS.get(_number(data, values, 2)), None, TENSORS)
 
 
 def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
@@ -120,9 +131,13 @@ def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
         return None
     found = []
     for dim in _spans(data, shape, 2):
-        size = next((value for number, value, end in fields(data, *dim) if number == 1 and end < 0), 0)
+        size = _number(data, dim, 1)
         found.append(size if 0 < size < 1 << 62 else None)
     return tuple(found)
+
+
+def _number(data: mmap.mmap, span: Span, wanted: int) -> int:
+    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
 
 
 def _spans(data: mmap.mmap, span: Span, wanted: int) -> Iterator[Span]:

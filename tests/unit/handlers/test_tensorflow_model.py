@@ -135,6 +135,14 @@ def test_a_text_may_be_text_or_bytes(models: Path) -> None:
     }
 
 
+def test_a_ragged_answer_is_a_list_a_row(models: Path) -> None:
+    one = node("words", {"words": "array<string>"}, ("text",), signature="split")
+    answer = load_node(models, {"text": "string"}, one)({"text": np.array(["a b", "c", ""], object)})
+    assert answer["words"].tolist() == [["a", "b"], ["c"], []]
+    undeclared = node("words", None, ("text",), signature="split")
+    assert problems_of(models, {"text": "string"}, undeclared) == [("missing_type", "outputs.y")]
+
+
 def test_what_is_no_text_is_an_error_of_its_row(models: Path) -> None:
     member = load_node(models, {"text": "bytes"}, node("words", {"loud": {"type": "string"}}, ("text",)))
     with pytest.raises(NodeError) as caught:
@@ -143,6 +151,9 @@ def test_what_is_no_text_is_an_error_of_its_row(models: Path) -> None:
 
 
 def test_an_object_without_signatures_is_called_itself(models: Path) -> None:
+    from beam_ensembles.handlers.tensorflow_saved_model import read_saved_model
+
+    assert read_saved_model(str(models / "plain")).signatures == {}
     one = node("plain", {"y": "array<float>[2]"})
     x = np.ones((3, 2), np.float32)
     assert load_node(models, {"x": "array<float>[2]"}, one)({"x": x})["y"].tolist() == (x + 1).tolist()
