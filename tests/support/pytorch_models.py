@@ -115,6 +115,18 @@ class Greedy(Flowers):
         return super().forward(x)
 
 
+class Hoarder(Flowers):
+    """Takes as much memory of its device for each row as it is told to."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__()
+        self.row = row
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        taken = torch.empty(len(x) * self.row, dtype=torch.uint8, device=x.device)
+        return super().forward(x) + 0 * len(taken)
+
+
 class Spoiling(nn.Module):
     """Changes what it is given."""
 

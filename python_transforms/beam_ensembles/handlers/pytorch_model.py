@@ -36,6 +36,7 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
 
 _BY_NODE: Final = "'uri' and 'format' of the node say where the model is and how it was saved"
+_LIBRARY: Final = ("torch.nn.*", "torchvision.models.*")
 CONFIG_REFUSED: Final = {
     **REFUSED,
     "state_dict_path": _BY_NODE,
@@ -105,7 +106,7 @@ class PytorchKind:
                 check_trust(node, place)
             _check_class(node, format_)
         if node.option("model_class") is not None:
-            check_import(node, "model_class", node.option("model_class"))
+            check_import(node, "model_class", node.option("model_class"), library=_LIBRARY)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
