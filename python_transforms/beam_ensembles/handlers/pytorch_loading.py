@@ -7,6 +7,7 @@ and run by the same handlers.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import pickle
 import warnings
@@ -85,6 +86,8 @@ def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
             "model_class": model_class(node),
             "model_params": options.get("model_params"),
         }
+    if format_ == SAFETENSORS:
+        _need_safetensors(node)
     if format_ == STATE_DICT:
         arguments["load_model_args"] = {"weights_only": options.get("weights_only", True)}
     handler = make(
@@ -95,6 +98,13 @@ def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
     )
     handler.load_model = functools.partial(_LOADERS[format_], handler, handler.load_model, place, arguments)
     return handler
+
+
+def _need_safetensors(node: CheckedNode) -> None:
+    try:
+        importlib.import_module("safetensors.torch")
+    except ImportError as exc:
+        raise member.not_installed(node, "pytorch", exc) from exc
 
 
 def _format(node: CheckedNode, place: str) -> str:

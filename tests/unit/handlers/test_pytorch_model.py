@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
+from tests.support.interpreter import run_python
 from tests.support.models import diabetes, iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
@@ -429,3 +431,33 @@ def test_other_errors_are_the_members_own() -> None:
 
     with pytest.raises(NodeError, match="no"):
         WithinMemory(fail, "node")({"x": np.zeros(4)})
+
+
+def test_a_worker_without_pytorch_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = check_node(folder, FOUR, node())
+    monkeypatch.delitem(sys.modules, "apache_beam.ml.inference.pytorch_inference", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidEnsemble, match=r"\[not_installed\].*pip install 'beam-ensembles\[pytorch\]'"):
+        KINDS[("model", "pytorch")].load(checked)
+
+
+def test_a_worker_without_safetensors_says_what_to_install(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = check_node(folder, FOUR, node("flowers.safetensors"))
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidEnsemble, match=r"\[not_installed\].*safetensors"):
+        KINDS[("model", "pytorch")].load(checked)
+
+
+def test_nothing_is_imported_before_a_node_is_loaded(folder: Path) -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from tests.support.nodes import check_node\n"
+        "four, outputs = {'x': 'array<double>[4]'}, {'y': 'array<float>[3]'}\n"
+        "for uri in ('flowers.pt2', 'script.pt', 'module.pt'):\n"
+        "    node = {'model': 'pytorch', 'uri': uri, 'inputs': ['x'], 'outputs': outputs}\n"
+        f"    check_node(Path({str(folder)!r}), four, node)\n"
+        "print([name for name in ('torch', 'torchvision', 'safetensors', 'apache_beam') if name in sys.modules])\n"
+    )
+    assert run_python(code) == "[]"

@@ -198,20 +198,3 @@ def transformers_of(node: CheckedNode) -> Any:
         raise not_installed(node, EXTRA, exc) from exc
     transformers.utils.logging.disable_progress_bar()  # nobody sees a worker's progress
     return transformers
-
-
-def device_of(node: CheckedNode) -> str:
-    """Gives the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
-
-    Raises:
-        EnsembleError: The node asks for a GPU and this worker has none.
-    """
-    import torch
-
-    wanted = node.spec.options.get("device", "auto")
-    has_gpu = torch.cuda.is_available()
-    if wanted == "gpu" and not has_gpu:
-        raise EnsembleError(
-            f"{node.spec.path('device')}: this worker has no GPU; say 'device: auto' to do without"
-        )
-    return "GPU" if has_gpu and wanted != "cpu" else "CPU"

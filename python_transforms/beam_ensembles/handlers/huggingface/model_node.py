@@ -16,6 +16,7 @@ from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.padding import padded
 from beam_ensembles.handlers.importing import check_import, import_name
+from beam_ensembles.handlers.pytorch_device import device_of
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type
@@ -141,7 +142,7 @@ def _handler(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, c
         **place.arguments, "use_safetensors": place.needs_safetensors, **settings.pop("load_model_args", {})
     }  # fmt: skip
     common = {"inference_fn": call, "load_model_args": loading, **settings}
-    device = hub.device_of(node)
+    device = device_of(node)
     if node.spec.inputs is not None and node.spec.inputs.ports is None:
         handler = beam.HuggingFaceModelHandlerTensor(place.name, model_class, device, **common)
     else:

@@ -18,6 +18,7 @@ from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.pipelines import check_lengths
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
+from beam_ensembles.handlers.pytorch_device import device_of
 from beam_ensembles.handlers.results import to_columns
 
 Given = Mapping[str, list[Any]]
@@ -100,7 +101,7 @@ def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> An
     return beam.HuggingFacePipelineModelHandler(
         str(node.spec.options["task"]),
         place.name,
-        device=hub.device_of(node),
+        device=device_of(node),
         inference_fn=call.of_pipeline,
         load_pipeline_args=arguments,
         **settings,
@@ -114,7 +115,7 @@ def _model(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, cal
         place.name,
         model_class,
         "pt",
-        hub.device_of(node),
+        device_of(node),
         inference_fn=call.of_model,
         load_model_args={**place.arguments, "use_safetensors": place.needs_safetensors, **loading},
         **settings,

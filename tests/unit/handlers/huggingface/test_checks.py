@@ -336,5 +336,5 @@ def test_a_gpu_that_is_not_there_is_said(models: Models) -> None:
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
     models("classifier")
-    with pytest.raises(EnsembleError, match=r"nodes\.node\.device: this worker has no GPU"):
+    with pytest.raises(EnsembleError, match=r"no_gpu\] nodes\.node\.device: this worker has no usable GPU"):
         load_node(models.root, INPUTS, {**MOOD, "uri": "classifier", "device": "gpu"})
