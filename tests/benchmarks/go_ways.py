@@ -21,10 +21,10 @@ from tests.benchmarks.workload import Workload
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 524_288, HAND_WIRED: 131_072},
-    "digits": {ENSEMBLE: 131_072, HAND_WIRED: 32_768},
+    "light": {ENSEMBLE: 2_097_152, HAND_WIRED: 131_072},
+    "digits": {ENSEMBLE: 524_288, HAND_WIRED: 32_768},
 }
-"""Rows of a long run: two to four seconds of work."""
+"""Rows of a long run: several seconds of work."""
 
 _SECONDS: Final = 300
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
