@@ -24,7 +24,10 @@ def test_a_missing_framework_is_named_with_what_installs_it(
     checked = check_node(onnx_models, PAIR, DOUBLE)
     monkeypatch.delitem(sys.modules, "apache_beam.ml.inference.onnx_inference", raising=False)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(EnsembleError, match=r"nodes\.node needs onnx.*pip install 'beam-ensembles\[onnx\]'"):
+    with pytest.raises(
+        EnsembleError,
+        match=r"\[not_installed\] nodes\.node\.model: this worker lacks onnx.*pip install 'beam-ensembles\[onnx\]'",
+    ):
         KINDS[("model", "onnx")].load(checked)
 
 
