@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port
-from beam_ensembles.handlers.tensorrt_building import modules, profile_of, row_shapes
+from beam_ensembles.handlers.tensorrt_building import build_engine, modules, profile_of, row_shapes
 from beam_ensembles.handlers.tensorrt_engine import Engine, padded, parts_of
 from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -178,6 +178,31 @@ class Handler:
     def run_inference(self, batch: Any, model: Any, given: Any) -> Any:
         return self.call(batch, model, given)
 
+    def load_onnx(self) -> Any:
+        """Gives a network of one input and a builder, as Beam's handler makes them of ``onnx_path``."""
+        assert self.more["onnx_path"].endswith(".onnx")
+        return SimpleNamespace(num_inputs=1, get_input=lambda at: Building.INPUT), Building
+
+
+class Building:
+    """``trt.Builder``, its configuration and its profile: keeps what it is asked for."""
+
+    INPUT = SimpleNamespace(name="x", shape=(-1, -1))
+    profiles: ClassVar[list[Any]] = []
+    plan: ClassVar[bytes | None] = b"plan"
+
+    @classmethod
+    def create_builder_config(cls) -> Any:
+        return SimpleNamespace(add_optimization_profile=lambda profile: None)
+
+    @classmethod
+    def create_optimization_profile(cls) -> Any:
+        return SimpleNamespace(set_shape=lambda *shapes: cls.profiles.append(shapes))
+
+    @classmethod
+    def build_serialized_network(cls, network: Any, config: Any) -> Any:
+        return cls.plan
+
 
 def test_a_node_runs_an_engine(tmp_path: Path, gpu: Cuda) -> None:
     member = load_node(tmp_path, PAIR, node())
@@ -203,6 +228,22 @@ def test_a_batch_that_the_gpus_memory_does_not_hold_is_halved(tmp_path: Path, gp
     gpu.room = 0
     _, faults = run_split(load_node(tmp_path, PAIR, node()), {"x": np.ones((2, 2))}, 2)
     assert {fault.code for fault in faults.values()} == {"out_of_memory"}
+
+
+@pytest.mark.parametrize(
+    ("batch", "most"), [({}, 64), ({"batch": {"max": 5}}, 5), ({"config": {"max_batch_size": 3}}, 3)]
+)
+def test_a_graph_is_built_for_the_nodes_columns_and_batches(
+    onnx_models: Path, gpu: Cuda, monkeypatch: pytest.MonkeyPatch, batch: dict[str, Any], most: int
+) -> None:
+    monkeypatch.setattr(Building, "profiles", [])
+    checked = check_node(onnx_models, PAIR, node("open.onnx", **batch))
+    engine = build_engine(checked, Handler(1, most, inference_fn=None, onnx_path="open.onnx"), None)
+    assert Building.profiles == [("x", (1, 2), (most, 2), (most, 2))]
+    assert engine({"x": np.ones((3, 2))})["y"].tolist() == [[2, 2]] * 3
+    monkeypatch.setattr(Building, "plan", None)
+    with pytest.raises(InvalidEnsemble, match=r"\[load_failed\].*cannot build"):
+        build_engine(checked, Handler(1, most, inference_fn=None, onnx_path="open.onnx"), None)
 
 
 @pytest.mark.parametrize(
