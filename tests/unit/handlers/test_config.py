@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.handlers import beam_compat, onnx_model, sklearn_model, xgboost_model
+from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.config import HONOURED, Accepted, batch_limit
+from beam_ensembles.handlers.onnx.model import CONFIG_HONOURED as ONNX_HONOURED
+from beam_ensembles.handlers.onnx.model import CONFIG_REFUSED as ONNX_REFUSED
+from beam_ensembles.handlers.sklearn.model import CONFIG_REFUSED as SKLEARN_REFUSED
+from beam_ensembles.handlers.xgboost.model import CONFIG_REFUSED as XGBOOST_REFUSED
 from tests.support.nodes import check_node, load_node, problems_of
 
 PAIR = {"x": "array<float>[2]"}
@@ -21,9 +25,9 @@ DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y
 @pytest.mark.parametrize(
     ("module", "handler", "honoured", "refused"),
     [
-        ("sklearn_inference", "SklearnModelHandlerNumpy", HONOURED, sklearn_model.CONFIG_REFUSED),
-        ("onnx_inference", "OnnxModelHandlerNumpy", onnx_model.CONFIG_HONOURED, onnx_model.CONFIG_REFUSED),
-        ("xgboost_inference", "XGBoostModelHandlerNumpy", HONOURED, xgboost_model.CONFIG_REFUSED),
+        ("sklearn_inference", "SklearnModelHandlerNumpy", HONOURED, SKLEARN_REFUSED),
+        ("onnx_inference", "OnnxModelHandlerNumpy", ONNX_HONOURED, ONNX_REFUSED),
+        ("xgboost_inference", "XGBoostModelHandlerNumpy", HONOURED, XGBOOST_REFUSED),
     ],
 )
 def test_the_tables_are_beams_own_arguments(

@@ -17,7 +17,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
-from beam_ensembles.handlers.python_batches import batches
+from beam_ensembles.handlers.python.batches import batches
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS

@@ -14,7 +14,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import ANYTHING, LIBRARY_CODE, Files
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.python_policy import KNOWN, OWN_KINDS
+from beam_ensembles.handlers.python.policy import KNOWN, OWN_KINDS
 from beam_ensembles.runtime.kinds import KINDS
 
 BEAM = "apache_beam.ml.inference"

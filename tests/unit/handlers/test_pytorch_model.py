@@ -411,7 +411,7 @@ def test_a_batch_that_memory_does_not_hold_is_halved_and_no_row_is_bad(
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("most", [0, 1, 3, 100])
 def test_halving_ends_with_the_rows_that_do_not_fit_alone(rows: int, most: int) -> None:
-    from beam_ensembles.handlers.pytorch_device import WithinMemory
+    from beam_ensembles.handlers.pytorch.device import WithinMemory
 
     x = np.arange(rows)
     columns, faults = run_split(WithinMemory(Out(most), "node"), {"x": x}, rows)
@@ -424,7 +424,7 @@ def test_halving_ends_with_the_rows_that_do_not_fit_alone(rows: int, most: int) 
 
 
 def test_other_errors_are_the_members_own() -> None:
-    from beam_ensembles.handlers.pytorch_device import WithinMemory
+    from beam_ensembles.handlers.pytorch.device import WithinMemory
 
     def fail(columns: Any) -> Any:
         raise NodeError("bad_output", "no")

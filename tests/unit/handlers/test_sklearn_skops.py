@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.handlers.skops_header import Header, HeaderError, read_header
+from beam_ensembles.handlers.sklearn.skops_header import Header, HeaderError, read_header
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of

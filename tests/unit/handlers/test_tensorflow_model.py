@@ -151,7 +151,7 @@ def test_what_is_no_text_is_an_error_of_its_row(models: Path) -> None:
 
 
 def test_an_object_without_signatures_is_called_itself(models: Path) -> None:
-    from beam_ensembles.handlers.tensorflow_saved_model import read_saved_model
+    from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
 
     assert read_saved_model(str(models / "plain")).signatures == {}
     one = node("plain", {"y": "array<float>[2]"})
@@ -180,7 +180,7 @@ def test_tensorflow_hub_finds_a_cached_model_at_the_same_place(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from beam_ensembles.handlers import beam_compat
-    from beam_ensembles.handlers.tensorflow_hub_cache import cached
+    from beam_ensembles.handlers.tensorflow.hub_cache import cached
 
     handle = "https://tfhub.dev/somebody/iris/1"
     monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))

@@ -15,9 +15,9 @@ import pytest
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.onnx_graph import ModelFormatError, Port
-from beam_ensembles.handlers.tensorrt_building import build_engine, modules, profile_of, row_shapes
-from beam_ensembles.handlers.tensorrt_engine import Engine, padded, parts_of
+from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port
+from beam_ensembles.handlers.tensorrt.building import build_engine, modules, profile_of, row_shapes
+from beam_ensembles.handlers.tensorrt.engine import Engine, padded, parts_of
 from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 from tests.support.tensorrt_fake import Cuda, FakeEngine, fake_trt

@@ -12,7 +12,7 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.xgboost_header import read_header
+from beam_ensembles.handlers.xgboost.header import read_header
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import parse_type
 from tests.support.nodes import check_node, load_node, problems_of, types_of

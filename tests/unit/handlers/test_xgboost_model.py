@@ -11,7 +11,7 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.xgboost_header import Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import dtype_of, parse_type
 from tests.support.models import cancer, diabetes, iris

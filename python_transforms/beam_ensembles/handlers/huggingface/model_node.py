@@ -16,7 +16,7 @@ from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.padding import padded
 from beam_ensembles.handlers.importing import check_import, import_name
-from beam_ensembles.handlers.pytorch_device import device_of
+from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type

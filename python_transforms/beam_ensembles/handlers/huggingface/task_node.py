@@ -18,7 +18,7 @@ from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.pipelines import check_lengths
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
-from beam_ensembles.handlers.pytorch_device import device_of
+from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.results import to_columns
 
 Given = Mapping[str, list[Any]]

@@ -1,0 +1,1 @@
+"""ONNX: graphs run by onnxruntime; ``model`` is what the registry names."""

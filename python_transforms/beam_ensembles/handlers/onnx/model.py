@@ -1,0 +1,143 @@
+"""ONNX: graphs run by onnxruntime."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.answers import ports_of
+from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    Accepted,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.graph import ModelFormatError, Signature, read_signature
+from beam_ensembles.handlers.onnx.session import (
+    SESSION_CHOICES,
+    SESSION_OPTIONS,
+    check_device,
+    find_libraries,
+    is_session_options,
+    providers,
+    session_options,
+    signature_of,
+)
+from beam_ensembles.handlers.onnx.signature import asked_for, check_signature
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import Type
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
+
+
+CONFIG_HONOURED: Final = {
+    **HONOURED,
+    "providers": Accepted(
+        "a list of onnxruntime's execution providers, the first that works is taken", _is_names
+    ),
+    "provider_options": Accepted(
+        "a list of mappings, one a provider",
+        lambda value: isinstance(value, list) and all(isinstance(one, Mapping) for one in value),
+    ),
+    "session_options": Accepted(
+        f"a mapping of {', '.join(SESSION_OPTIONS)} to numbers, and of "
+        + " and ".join(f"{name} to {', '.join(words)}" for name, words in SESSION_CHOICES.items()),
+        is_session_options,
+    ),
+}
+CONFIG_REFUSED: Final = {**REFUSED, "model_uri": "'uri' of the node says where the model is"}
+
+
+class OnnxKind:
+    """Runs an ONNX graph through Beam's ``OnnxModelHandlerNumpy``."""
+
+    kind = "model"
+    name = "onnx"
+    summary = "Runs an ONNX graph; its own signature gives the types."
+    takes = "A list of columns is the graph's only input; a mapping, {input: column}, names each."
+    gives = "The graph's outputs, by name."
+    extra: str | None = "onnx"
+    modules: tuple[str, ...] = ("onnx", "onnxruntime")
+    options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, *CALLS)
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Compares the node with the graph, which is read where the file is local."""
+        place = check_file(node)
+        check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        path = None if place is None else local_path(place)
+        signature = None
+        if path is not None:
+            try:
+                signature = read_signature(path)
+            except (ModelFormatError, OSError) as exc:
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        _check_device(node)
+        return _check(node, signature)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the graph and compares the node with it once more: the file may have been far away before."""
+        beam = member.handlers_of(node, "onnx_inference", "onnx")
+        arguments = member.config(node)
+        if "session_options" in arguments:
+            arguments["session_options"] = session_options(beam.ort, arguments["session_options"])
+        arguments["providers"] = providers(node, beam.ort)
+        find_libraries(beam.ort, arguments["providers"])
+        handler, session = member.load(
+            node, lambda place: beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
+        )
+        check_device(node, session)
+        signature = signature_of(session)
+        view = _compare(node, signature)
+        by_name = {port.name: port for port in signature.outputs}
+        outputs = {column: by_name[name] for column, name in ports_of(node.spec, list(by_name)).items()}
+        names = list(dict.fromkeys(port.name for port in outputs.values()))
+        feed = feeder(node, signature, next(iter(asked_for(view, signature)), None))
+        return member.BeamMember(
+            handler,
+            session,
+            extra_feeds(node, signature),
+            read=lambda columns: (names, feed(columns)),
+            write=functools.partial(columns_of, node, outputs),
+            per_row=member.is_per_row(node),
+        )
+
+
+def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:
+    """Compares a node with the graph, where it is known."""
+    names = [port.name for port in signature.inputs] if signature is not None else []
+    for name in node.option("inference_args") or {}:
+        if signature is not None and name not in names:
+            text = f"the model has no input '{name}' (its inputs: {listed(names)}){nearest(name, names)}"
+            node.problem("unknown_port", below("inference_args", name), text)
+    return check_signature(node, signature, FEEDING)
+
+
+def _compare(node: CheckedNode, signature: Signature) -> NodeView:
+    problems: list[Problem] = []
+    view = NodeView(node.spec, node.inputs, Files(), problems.append)
+    _check(view, signature)
+    if problems:
+        raise InvalidEnsemble(problems)
+    return view
+
+
+def _check_device(node: NodeView) -> None:
+    if node.option("device") is not None and "providers" in (node.option("config") or {}):
+        text = "'device' and 'config.providers' both say what runs the graph; leave one of them out"
+        node.problem("bad_value", "device", text)

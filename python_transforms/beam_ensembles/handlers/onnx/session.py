@@ -1,0 +1,143 @@
+"""onnxruntime's sessions: their options, what they run on, and what they say of their graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.onnx.graph import TENSORS, Port, Signature
+from beam_ensembles.types import NUMPY_DTYPES
+
+SESSION_OPTIONS: Final = (
+    "enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "inter_op_num_threads", "intra_op_num_threads",
+    "log_severity_level", "use_deterministic_compute",
+)  # fmt: skip
+"""What ``session_options`` may set of onnxruntime's SessionOptions by a number or a truth value."""
+SESSION_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "execution_mode": {
+        "parallel": ("ExecutionMode", "ORT_PARALLEL"),
+        "sequential": ("ExecutionMode", "ORT_SEQUENTIAL"),
+    },
+    "graph_optimization_level": {
+        "all": ("GraphOptimizationLevel", "ORT_ENABLE_ALL"),
+        "basic": ("GraphOptimizationLevel", "ORT_ENABLE_BASIC"),
+        "disable": ("GraphOptimizationLevel", "ORT_DISABLE_ALL"),
+        "extended": ("GraphOptimizationLevel", "ORT_ENABLE_EXTENDED"),
+    },
+}
+"""What it may set by a word: the word, and onnxruntime's enumeration and value."""
+
+_CPU: Final = "CPUExecutionProvider"
+_CUDA: Final = "CUDAExecutionProvider"
+_TENSOR: Final = re.compile(r"tensor\((\w+)\)")
+_MAPS: Final = re.compile(r"seq\(map\((\w+),tensor\((\w+)\)\)\)")
+
+
+def is_session_options(value: Any) -> bool:
+    """Says whether a value is a mapping of session options that may be set."""
+    return isinstance(value, Mapping) and all(
+        setting in SESSION_CHOICES[name]
+        if name in SESSION_CHOICES
+        else name in SESSION_OPTIONS and isinstance(setting, int)
+        for name, setting in value.items()
+    )
+
+
+def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
+    """Makes onnxruntime's options of those of a file.
+
+    Raises:
+        EnsembleError: onnxruntime does not take one.
+    """
+    options = ort.SessionOptions()
+    for name, value in settings.items():
+        enumeration, member = SESSION_CHOICES.get(name, {}).get(str(value), ("", ""))
+        try:
+            setattr(options, name, getattr(getattr(ort, enumeration), member) if member else value)
+        except (TypeError, RuntimeError) as exc:
+            text = f"config.session_options.{name}: onnxruntime does not take {value!r}: {exc}"
+            raise EnsembleError(text) from exc
+    return options
+
+
+def providers(node: CheckedNode, ort: Any) -> list[Any]:
+    """Gives the execution providers of a node: those that it names, else those of its device that are here.
+
+    Raises:
+        InvalidEnsemble: onnxruntime lacks one: it would leave it out with a word on standard output.
+    """
+    available = ort.get_available_providers()
+    named = (node.spec.options.get("config") or {}).get("providers")
+    if named is not None:
+        _check_named(node, available, named)
+        return list(named)
+    device = node.spec.options.get("device", "auto")
+    if device == "gpu" and _CUDA not in available:
+        raise no_gpu(node, "onnxruntime was built without CUDA; install onnxruntime-gpu in its place")
+    return [_CUDA, _CPU] if device != "cpu" and _CUDA in available else [_CPU]
+
+
+def _check_named(node: CheckedNode, available: Sequence[str], named: Sequence[str]) -> None:
+    lacking = [name for name in named if name not in available]
+    if lacking:
+        text = f"onnxruntime has no provider '{lacking[0]}' here{nearest(lacking[0], available)}"
+        place = node.spec.path("config", "providers")
+        raise InvalidEnsemble([Problem(place, "bad_value", f"{text} (providers: {listed(available)})")])
+
+
+def find_libraries(ort: Any, wanted: Sequence[Any]) -> None:
+    """Lets onnxruntime find CUDA's libraries where Python packages brought them, if it is to use them."""
+    if _CUDA in wanted and hasattr(ort, "preload_dlls"):
+        ort.preload_dlls()
+
+
+def check_device(node: CheckedNode, session: Any) -> None:
+    """Makes sure that a session runs where its node says: onnxruntime takes the CPU where a GPU cannot be used.
+
+    Raises:
+        InvalidEnsemble: ``no_gpu``: it does not.
+    """
+    if node.spec.options.get("device") == "gpu" and _CUDA not in session.get_providers():
+        raise no_gpu(node, "onnxruntime could not start CUDA; it logged why")
+
+
+def no_gpu(node: CheckedNode, reason: str) -> InvalidEnsemble:
+    """Says that this worker has no GPU that a node could use."""
+    text = f"this worker has no usable GPU: {reason}; say 'device: auto' to do without"
+    return InvalidEnsemble([Problem(node.spec.path("device"), "no_gpu", text)])
+
+
+def signature_of(session: Any) -> Signature:
+    """Gives what a loaded graph takes and gives."""
+    inputs = [_port(info) for info in session.get_inputs()]
+    inputs += [_port(info, is_optional=True) for info in session.get_overridable_initializers()]
+    return Signature(tuple(inputs), tuple(_port(info) for info in session.get_outputs()))
+
+
+def _port(info: Any, *, is_optional: bool = False) -> Port:
+    """Reads onnxruntime's type of an input or output: ``tensor(float)`` or ``seq(map(int64,tensor(float)))``."""
+    text, dims = info.type, _dims(info.shape)
+    if text.startswith("optional("):
+        is_optional, text = True, text.removeprefix("optional(").removesuffix(")")
+    maps, tensor = _MAPS.fullmatch(text), _TENSOR.fullmatch(text)
+    if maps is not None:
+        return Port(info.name, _element(maps.group(2)), None, _element(maps.group(1)), is_optional)
+    if tensor is None:
+        inner = _TENSOR.fullmatch(text.removeprefix("seq(").removesuffix(")"))
+        return Port(
+            info.name, None if inner is None else _element(inner.group(1)), None, TENSORS, is_optional
+        )
+    return Port(info.name, _element(tensor.group(1)), dims, None, is_optional)
+
+
+def _element(name: str) -> str | None:
+    """Gives the type language's name of onnxruntime's; only ``bool`` has another."""
+    found = {"bool": "boolean"}.get(name, name)
+    return found if found == "string" or found in NUMPY_DTYPES else None
+
+
+def _dims(shape: Sequence[Any] | None) -> tuple[int | None, ...] | None:
+    return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)

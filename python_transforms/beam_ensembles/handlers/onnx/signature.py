@@ -1,0 +1,181 @@
+"""Compares a node with the graph that it runs: what the graph takes and what it gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.answers import check_ports, holds, settle
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.arguments import Argument, can_cast, list_argument, named_arguments, shape_text
+from beam_ensembles.handlers.onnx.graph import TENSORS, Port, Signature
+from beam_ensembles.types import Array, Map, Row, Scalar, Type, row_shape
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Feeding:
+    """How a framework is given its arguments, as far as frameworks differ.
+
+    Attributes:
+        can_cast: Whether a column's values can be given for an input's.
+        list_argument: Checks a list of columns as one argument.
+    """
+
+    can_cast: Callable[[str, str], bool] = can_cast
+    list_argument: Callable[[NodeView], Argument | None] = list_argument
+
+
+_USUAL: Final = Feeding()
+
+
+def check_signature(
+    node: NodeView, signature: Signature | None, feeding: Feeding = _USUAL
+) -> Mapping[str, Type | None]:
+    """Checks a node's inputs and outputs and settles its types.
+
+    Args:
+        node: The node.
+        signature: What the graph takes and gives; None where it is not known.
+        feeding: How the framework is given its arguments.
+
+    Returns:
+        The type of each output column; None where it is not known.
+    """
+    check_inputs(node, signature, feeding)
+    return settle(node, "signature_mismatch", _outputs(node, signature))
+
+
+def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding = _USUAL) -> None:
+    """Compares a node's inputs with those of the graph, where they are known."""
+    inputs = node.spec.inputs
+    if inputs is None:
+        return
+    if inputs.ports is None:
+        argument = feeding.list_argument(node)
+        if signature is not None:
+            _check_list(node, signature, argument, feeding)
+        return
+    arguments = named_arguments(node)
+    if signature is None:
+        return
+    given = {port.name: port for port in signature.inputs}
+    for index, name in enumerate(inputs.ports):
+        if name not in given:
+            text = (
+                f"the model has no input '{name}' (its inputs: {listed(list(given))}){nearest(name, given)}"
+            )
+            node.problem("unknown_port", inputs.path(index), text)
+        elif name in arguments:
+            _check_argument(node, given[name], arguments[name], feeding)
+    missing = [port.name for port in asked_for(node, signature) if port.name not in inputs.ports]
+    if missing:
+        node.problem("signature_mismatch", "inputs", f"the model needs its inputs {listed(missing)} too")
+
+
+def asked_for(node: NodeView, signature: Signature) -> list[Port]:
+    """Gives the inputs of a graph that its columns must give: what is neither optional nor among ``inference_args``."""
+    extra = node.option("inference_args") or {}
+    return [port for port in signature.inputs if port.name not in extra and not port.is_optional]
+
+
+def _check_list(node: NodeView, signature: Signature, argument: Argument | None, feeding: Feeding) -> None:
+    ports = asked_for(node, signature)
+    if len(ports) != 1:
+        names = [port.name for port in ports]
+        example = ", ".join(f"{name}: column" for name in names[:3])
+        text = f"the model takes {len(names)} inputs ({listed(names)}): name them, {{{example}}}"
+        node.problem("signature_mismatch", "inputs", text)
+    elif argument is not None:
+        _check_argument(node, ports[0], argument, feeding)
+
+
+def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Feeding) -> None:
+    element = port.element if port.items is None else None
+    wanted = f"{element or 'values that are no tensor'} {'' if port.dims is None else shape_text(port.dims)}"
+    if port.dims and port.dims[0] is not None and not (port.dims[0] == 1 and _is_called_alone(node)):
+        alone = "; with 'batch: {max: 1}' it gets them one by one" if port.dims[0] == 1 else ""
+        text = f"the model's '{port.name}' takes exactly {port.dims[0]} rows at a time{alone}"
+        node.problem("signature_mismatch", argument.place, f"{text}; best export it for any number")
+    elif element is None or not feeding.can_cast(argument.element, element):
+        hint = _cast_hint(argument.element, port.element)
+        text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
+        node.problem("signature_mismatch", argument.place, text)
+    elif not _fits(argument, port):
+        text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}"
+        node.problem("signature_mismatch", argument.place, text)
+
+
+def _is_called_alone(node: NodeView) -> bool:
+    """Says whether each call gets one row."""
+    limits = ((node.option("batch") or {}).get("max"), (node.option("config") or {}).get("max_batch_size"))
+    return 1 in limits or bool(node.option("per_row"))
+
+
+def _cast_hint(found: str, wanted: str | None) -> str:
+    is_whole = found.lstrip("u").startswith("int")
+    return "; declare the column as double" if is_whole and wanted in ("float", "double") else ""
+
+
+def _fits(argument: Argument, port: Port) -> bool:
+    if port.dims is None:
+        return True
+    wanted = port.dims[1:]
+    if len(argument.shape) == len(wanted):
+        return all(want in (None, have) for have, want in zip(argument.shape, wanted, strict=True))
+    return argument.width == 1 and len(port.dims) > 0 and all(want in (None, 1) for want in wanted)
+
+
+def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | None]:
+    """Gives the type that the graph gives for each column, and reports the ports that it does not have."""
+    if signature is None:
+        return {}
+    ports = {port.name: port for port in signature.outputs}
+    columns = check_ports(node, list(ports))
+    declared = {output.column: output.type for output in node.spec.outputs}
+    for column, name in columns.items():
+        if ports[name].element is None or ports[name].dims == ():
+            text = f"the model's '{name}' is no tensor, and no sequence, with an item each row"
+            node.problem("signature_mismatch", f"outputs.{column}", text)
+    return {column: port_type(ports[name], declared[column]) for column, name in columns.items()}
+
+
+def port_type(port: Port, declared: Type | None) -> Type | None:
+    """Gives the type of one row of an output; what the graph leaves open is as declared."""
+    if port.element is None or port.dims == () or port.items == TENSORS:
+        return None
+    if port.items is not None:
+        return _map_type(port.items, port.element, declared)
+    shape = _shape(port.dims, declared)
+    if shape is None:
+        return Array(Scalar(port.element)) if isinstance(declared, Array) and declared.shape is None else None
+    if port.element == "string":
+        is_one = shape in ((), (1,)) and not isinstance(declared, Array)
+        return Scalar("string") if is_one else Array(Scalar("string"))
+    return Array(Scalar(port.element), shape) if shape else Scalar(port.element)
+
+
+def _map_type(key: str, value: str, declared: Type | None) -> Type | None:
+    """Gives the type of a mapping; its values, in the order of the keys, may be declared as a tensor or a list."""
+    if isinstance(declared, Array):
+        return Array(Scalar(value), declared.shape)
+    if isinstance(declared, Row) and key == "string":
+        return None
+    is_same = isinstance(declared, Map) and declared.key == Scalar(key)
+    if is_same and isinstance(declared, Map) and holds(declared.value, Scalar(value)):
+        return declared
+    return Map(Scalar(key), Scalar(value))
+
+
+def _shape(dims: Sequence[int | None] | None, declared: Type | None) -> tuple[int, ...] | None:
+    """Gives the shape of one row; open lengths are those of the declared type where it has as many."""
+    wanted = row_shape(declared) if declared is not None else None
+    if dims is None:
+        return wanted
+    rest = tuple(dims[1:])
+    if wanted == () and len(rest) == 1:
+        wanted = (1,)
+    if wanted is not None and len(wanted) == len(rest):
+        return tuple(want if dim is None else dim for dim, want in zip(rest, wanted, strict=True))
+    return None if None in rest else tuple(dim for dim in rest if dim is not None)

@@ -1,0 +1,1 @@
+"""Any importable model handler; ``handler`` is what the registry names."""

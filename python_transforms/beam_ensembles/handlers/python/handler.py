@@ -1,0 +1,230 @@
+"""Any model handler: a class with Beam's interface that a worker can import."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import beam_compat, member
+from beam_ensembles.handlers.arguments import list_argument
+from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
+from beam_ensembles.handlers.config import HONOURED as OF_ALL
+from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.model_file import SHA256, check_file, check_trust, verified
+from beam_ensembles.handlers.python.calls import Calls, blame
+from beam_ensembles.handlers.python.policy import check_policy
+from beam_ensembles.handlers.python.values import columns_of, examples_of
+from beam_ensembles.handlers.sharing import SharedMember
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import Type
+
+_LOGGER: Final = logging.getLogger(__name__)
+_NO_FUNCTION: Final = "a function is named under 'functions'"
+CONFIG_REFUSED: Final = {
+    "min_batch_size": "all nodes of a stage are given the same rows together; 'max_batch_size' limits one call",
+    "max_batch_duration_secs": "all nodes of a stage are given the same rows together, a bundle's; leave it out",
+    "element_size_fn": _NO_FUNCTION,
+    "batch_length_fn": _NO_FUNCTION,
+}
+_ANYTHING: Final = Accepted("anything", lambda _: True)
+
+
+class PythonKind:
+    """Runs a model behind any importable ``ModelHandler``.
+
+    Args:
+        is_shared: Whether this loads the copy that other processes share.
+    """
+
+    kind = "model"
+    name = "python"
+    summary = "Runs any importable ModelHandler: Beam's own (vLLM, Gemini, Anthropic) or yours."
+    takes = (
+        "Each row is an example: the value of the only column, an array [F] of several, or with a mapping, "
+        "{key: column}, a dictionary."
+    )
+    gives = (
+        "What the handler gives for a row: the keys of a dictionary or the fields of an object, by name; "
+        "anything else is the only output."
+    )
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+    options: tuple[Option, ...] = (
+        Option(
+            "handler",
+            "string",
+            "Dotted name of the handler's class, or of a function that makes it.",
+            required=True,
+        ),
+        Option(
+            "uri", "string", "The model's file or folder; the handler gets its path by update_model_path."
+        ),
+        SHA256,
+        Option(
+            "functions",
+            "mapping",
+            "Arguments of the handler's constructor that are functions, by dotted name.",
+        ),
+        Option(
+            "preprocess", "list", "Dotted names of functions that each example goes through first, in order."
+        ),
+        Option(
+            "postprocess", "list", "Dotted names of functions that each prediction goes through, in order."
+        ),
+        LABELS,
+        *CALLS,
+    )
+
+    def __init__(self, is_shared: bool = False) -> None:
+        self._is_shared = is_shared
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks all but the handler itself, which is imported by workers alone."""
+        _check_code(node)
+        _check_file(node)
+        config = node.option("config")
+        told = dict.fromkeys(config, _ANYTHING) if isinstance(config, Mapping) else {}
+        check_config(node, {**told, **OF_ALL}, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        inputs = node.spec.inputs
+        if inputs is not None and inputs.ports is None and len(inputs.columns) > 1:
+            list_argument(node)
+        return {output.column: output.type for output in node.spec.outputs}
+
+    def load(self, node: CheckedNode) -> Member:
+        """Makes the handler and loads its model, in a process of its own where the handler wants it shared."""
+        base = beam_compat.import_base()
+        inner = _made(node, base)
+        handler = _with_functions(node, inner)
+        config = node.spec.options.get("config") or {}
+        is_shared = (
+            self._is_shared or bool(config.get("large_model")) or config.get("model_copies") is not None
+        )
+        if handler.share_model_across_processes() and not is_shared:
+            return SharedMember(PythonKind(is_shared=True), node, handler.model_copies())
+        return member.BeamMember(
+            Calls(handler, base.PredictionResult, node.spec.options.get("samples") or 1, blame(base, inner)),
+            _load(node, handler),
+            member.inference_args(node),
+            read=functools.partial(examples_of, node),
+            write=functools.partial(columns_of, node),
+            per_row=member.is_per_row(node),
+        )
+
+
+def _names(node: NodeView) -> dict[str, Any]:
+    """Gives the dotted names that a node holds, by their places."""
+    options = node.spec.options
+    found = {"handler": options.get("handler")}
+    found |= {below("functions", key): name for key, name in (options.get("functions") or {}).items()}
+    for key in ("preprocess", "postprocess"):
+        found |= {below(key, at): name for at, name in enumerate(options.get(key) or ())}
+    return {place: name for place, name in found.items() if name is not None}
+
+
+def _check_code(node: NodeView) -> None:
+    names = _names(node)
+    for place, name in names.items():
+        if not isinstance(name, str):
+            node.problem(
+                "wrong_type", place, f"a function is a text such as 'package.module.name', not {name!r}"
+            )
+    texts = {place: name for place, name in names.items() if isinstance(name, str)}
+    handler = texts.pop("handler", None)
+    if handler is not None:
+        check_policy(node, handler, texts)
+
+
+def _check_file(node: NodeView) -> None:
+    if node.option("uri") is not None:
+        place = check_file(node, folders=True)
+        if place is not None:
+            check_trust(node, place)
+    elif node.option("sha256") is not None:
+        node.problem("missing_key", "uri", "'sha256' pins the file of 'uri', which is not said")
+
+
+def _made(node: CheckedNode, base: Any) -> Any:
+    """Makes a node's handler.
+
+    Raises:
+        InvalidEnsemble: There is no such handler, or it does not take the node's ``config``.
+    """
+    options = node.spec.options
+    os.environ.update((options.get("config") or {}).get("env_vars") or {})
+    make = import_name(node, "handler", options["handler"])
+    functions = {
+        key: import_name(node, below("functions", key), name)
+        for key, name in (options.get("functions") or {}).items()
+    }
+    try:
+        handler = make(**_arguments(node, make), **functions)
+    except Exception as exc:
+        text = f"'{options['handler']}' does not take these: {type(exc).__name__}: {exc}"
+        raise _wrong(node, "config", "signature_mismatch", text) from exc
+    if not isinstance(handler, base.ModelHandler):
+        text = f"'{options['handler']}' is no ModelHandler of Beam, nor does it make one"
+        raise _wrong(node, "handler", "import_failed", text)
+    return handler
+
+
+def _with_functions(node: CheckedNode, handler: Any) -> Any:
+    """Puts a node's functions around its handler: the first that an example goes through is the outermost."""
+    before, after = (
+        [import_name(node, below(key, at), name) for at, name in enumerate(node.spec.options.get(key) or ())]
+        for key in ("preprocess", "postprocess")
+    )
+    for function in reversed(before):
+        handler = handler.with_preprocess_fn(function)
+    for function in after:
+        handler = handler.with_postprocess_fn(function)
+    _tell_of_hints(node, handler)
+    return handler
+
+
+def _arguments(node: CheckedNode, make: Any) -> dict[str, Any]:
+    """Gives what the constructor is told; what holds for every handler is left out where it does not take it."""
+    parameters = inspect.signature(make).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    return {
+        name: value
+        for name, value in member.config(node).items()
+        if takes_any or name in parameters or name not in OF_ALL
+    }
+
+
+def _tell_of_hints(node: CheckedNode, handler: Any) -> None:
+    hints = handler.get_resource_hints()
+    if hints:
+        _LOGGER.warning(
+            "node '%s': its handler asks for the resources %s, which must be known before a pipeline starts; "
+            "set them for the pipeline: --resource_hint", node.spec.name, hints,
+        )  # fmt: skip
+
+
+def _load(node: CheckedNode, handler: Any) -> Any:
+    try:
+        with verified(node, folders=True) if node.uri is not None else contextlib.nullcontext() as place:
+            if place is not None:
+                handler.update_model_path(place)
+            handler.validate_inference_args(member.inference_args(node))
+            handler.set_environment_vars()
+            return handler.load_model()
+    except EnsembleError:
+        raise
+    except Exception as exc:  # a handler can fail in any way
+        text = f"'{node.spec.options['handler']}' cannot load its model: {type(exc).__name__}: {exc}"
+        raise _wrong(node, "handler", "load_failed", text) from exc
+
+
+def _wrong(node: CheckedNode, key: str, code: str, text: str) -> InvalidEnsemble:
+    return InvalidEnsemble([Problem(node.spec.path(key), code, text)])

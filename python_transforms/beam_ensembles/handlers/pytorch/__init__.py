@@ -1,0 +1,1 @@
+"""PyTorch: models however they were saved; ``model`` is what the registry names."""

@@ -1,0 +1,96 @@
+"""What a file of PyTorch's holds, found without PyTorch: weights, a program, or any Python object."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import Final
+
+from beam_ensembles.handlers.onnx.graph import ModelFormatError
+
+STATE_DICT: Final = "state_dict"
+SAFETENSORS: Final = "safetensors"
+TORCHSCRIPT: Final = "torchscript"
+EXPORT: Final = "export"
+MODULE: Final = "module"
+FORMATS: Final = (STATE_DICT, SAFETENSORS, TORCHSCRIPT, EXPORT, MODULE)
+
+_LONGEST_HEADER: Final = 100_000_000  # what the safetensors library allows itself
+
+
+def format_of(path: str, *, has_class: bool) -> str:
+    """Finds how a model was saved.
+
+    Args:
+        path: A local file.
+        has_class: Whether the node names the model's class: a pickle then holds its weights, else the model itself.
+
+    Returns:
+        One of ``FORMATS``.
+
+    Raises:
+        ModelFormatError: It is none of PyTorch's files, or one that is not run here.
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file:
+        start = file.read(9)
+    if start.startswith(b"PK\x03\x04"):
+        return _format_of_archive(path, has_class=has_class)
+    if start.startswith(b"\x80"):
+        return STATE_DICT if has_class else MODULE
+    if start[8:] == b"{":
+        _check_header(path)
+        return SAFETENSORS
+    raise ModelFormatError("the file is none that torch.save, torch.jit, torch.export or safetensors wrote")
+
+
+def _format_of_archive(path: str, *, has_class: bool) -> str:
+    """Tells PyTorch's zip archives apart; all that is in one lies in a folder of any name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.partition("/")[2] or name for name in archive.namelist()}
+            start = min((info.header_offset for info in archive.infolist()), default=0)
+    except zipfile.BadZipFile as exc:
+        raise ModelFormatError(f"the file is a damaged archive: {exc}") from exc
+    if start:  # a cut file ends in the middle of an archive within it
+        raise ModelFormatError("the file is a damaged archive: it does not begin where the file does")
+    if any(name.startswith("data/aotinductor/") for name in names):
+        raise ModelFormatError(
+            "the file holds machine code (AOTInductor); save the program with torch.export"
+        )
+    if "archive_format" in names or "serialized_exported_program.json" in names:
+        return EXPORT
+    if "constants.pkl" in names:
+        return TORCHSCRIPT
+    if "data.pkl" in names:
+        return STATE_DICT if has_class else MODULE
+    raise ModelFormatError("the archive is none that torch.save, torch.jit or torch.export wrote")
+
+
+def _check_header(path: str) -> None:
+    """Checks the header of a safetensors file: its length in 8 bytes, JSON, then all tensors without a gap."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _LONGEST_HEADER:
+            raise ModelFormatError(f"its header would be {length} bytes long")
+        head = file.read(length)
+        size = file.seek(0, 2) - 8 - length
+    try:
+        tensors = {name: one for name, one in json.loads(head).items() if name != "__metadata__"}
+        ends = [int(one["data_offsets"][1]) for one in tensors.values()]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as exc:
+        raise ModelFormatError("its header is not that of a safetensors file") from exc
+    if max(ends, default=0) != size:
+        raise ModelFormatError(f"its tensors end at byte {max(ends, default=0)}, the file's data at {size}")
+
+
+def runs_code(format_: str, *, weights_only: bool) -> bool:
+    """Says whether loading a model can run what is in its file.
+
+    TorchScript and exported programs are programs, and PyTorch reads parts of the latter with pickle.
+
+    Args:
+        format_: How it was saved.
+        weights_only: Whether a state dict is read by PyTorch's reader that makes nothing but tensors.
+    """
+    return format_ in (TORCHSCRIPT, EXPORT, MODULE) or (format_ == STATE_DICT and not weights_only)

@@ -1,0 +1,230 @@
+"""Beam's handler of a PyTorch model, for each way in which one is saved.
+
+Beam's handlers know state dicts and TorchScript. Safetensors, exported programs and pickled modules are loaded here
+and run by the same handlers.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pickle
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.onnx.graph import ModelFormatError
+from beam_ensembles.handlers.pytorch.call import infer
+from beam_ensembles.handlers.pytorch.device import device_of
+from beam_ensembles.handlers.pytorch.export import Program, read_program
+from beam_ensembles.handlers.pytorch.files import (
+    EXPORT,
+    MODULE,
+    SAFETENSORS,
+    STATE_DICT,
+    TORCHSCRIPT,
+    format_of,
+    runs_code,
+)
+
+_LIBRARIES: Final = ("torch", "transformers")
+
+
+class ExportedModel:
+    """An exported program, called with its tensors by name.
+
+    Args:
+        program: What its file says about it.
+        exported: The program as PyTorch loaded it.
+    """
+
+    def __init__(self, program: Program, exported: Any) -> None:
+        self.program = program
+        self.module = exported.module()
+        positional, named = exported.example_inputs
+        examples = dict(zip(program.names, [*positional, *named.values()], strict=True))
+        inputs = [port.name for port in program.signature.inputs]
+        self.dtypes = {name: examples[name].dtype for name in inputs}
+        """The dtype of each input."""
+        self._constants = {name: value for name, value in examples.items() if name not in inputs}
+
+    def __call__(self, **tensors: Any) -> Any:
+        """Runs the program."""
+        given = {**self._constants, **tensors}
+        values = [given[name] for name in self.program.names]
+        named = dict(zip(self.program.names, values, strict=True))
+        at = self.program.positional
+        return self.module(*values[:at], **{name: named[name] for name in self.program.names[at:]})
+
+    forward = __call__
+
+
+def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
+    """Makes Beam's handler of a node's model.
+
+    Args:
+        node: The node.
+        beam: Beam's ``pytorch_inference``.
+        place: The model's file on this machine.
+
+    Raises:
+        InvalidEnsemble: The file is of another format than the node says, or may not be loaded.
+    """
+    options = node.spec.options
+    format_ = _format(node, place)
+    is_keyed = format_ == EXPORT or (node.spec.inputs is not None and node.spec.inputs.ports is not None)
+    make = beam.PytorchModelHandlerKeyedTensor if is_keyed else beam.PytorchModelHandlerTensor
+    arguments: dict[str, Any] = {"torch_script_model_path": place}
+    if format_ in (STATE_DICT, SAFETENSORS):
+        arguments = {
+            "state_dict_path": place,
+            "model_class": model_class(node),
+            "model_params": options.get("model_params"),
+        }
+    if format_ == SAFETENSORS:
+        _need_safetensors(node)
+    if format_ == STATE_DICT:
+        arguments["load_model_args"] = {"weights_only": options.get("weights_only", True)}
+    handler = make(
+        **arguments,
+        device=device_of(node),
+        inference_fn=functools.partial(infer, options.get("method"), beam.PredictionResult),
+        **member.config(node),
+    )
+    handler.load_model = functools.partial(_LOADERS[format_], handler, handler.load_model, place, arguments)
+    return handler
+
+
+def _need_safetensors(node: CheckedNode) -> None:
+    try:
+        importlib.import_module("safetensors.torch")
+    except ImportError as exc:
+        raise member.not_installed(node, "pytorch", exc) from exc
+
+
+def _format(node: CheckedNode, place: str) -> str:
+    """Finds how the model was saved, and refuses what may not be loaded: its place may have been far away before."""
+    options = node.spec.options
+    try:
+        format_ = settled_format(options, place)
+    except ModelFormatError as exc:
+        text = f"'{node.uri}': {exc}"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
+    is_vouched = options.get("sha256") is not None or node.is_trusted
+    if runs_code(format_, weights_only=options.get("weights_only", True)) and not is_vouched:
+        text = (
+            f"loading '{node.uri}' runs the code in it, and nothing vouches for it; "
+            "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        )
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    return format_
+
+
+def settled_format(options: Mapping[str, Any], place: str) -> str:
+    """Gives how a local model was saved.
+
+    Args:
+        options: The node's own keys.
+        place: The file.
+
+    Raises:
+        ModelFormatError: It is no model of PyTorch's, or not of the node's ``format``.
+        OSError: It cannot be read.
+    """
+    wanted = options.get("format")
+    has_class = options.get("model_class") is not None
+    found = format_of(place, has_class=has_class if wanted is None else wanted == STATE_DICT)
+    if wanted is not None and wanted != found:
+        raise ModelFormatError(f"the node says 'format: {wanted}', but the file is that of a {found}")
+    return found
+
+
+def model_class(node: CheckedNode) -> Any:
+    """Imports a node's class, or the function that makes the model.
+
+    Of PyTorch and transformers only classes of modules are taken: some of their functions run code of files.
+
+    Raises:
+        InvalidEnsemble: ``import_failed``: there is none such on this worker, or it makes no model.
+    """
+    import torch
+
+    name = node.spec.options.get("model_class")
+    if name is None:
+        text = f"'{node.uri}' holds weights alone: name the class that they belong to"
+        raise InvalidEnsemble([Problem(node.spec.path("model_class"), "missing_key", text)])
+    found = import_name(node, "model_class", name)
+    is_module = inspect.isclass(found) and issubclass(found, torch.nn.Module)
+    is_maker = inspect.isfunction(found) and name.partition(".")[0] not in _LIBRARIES
+    if not is_module and not is_maker:
+        text = f"'{name}' is neither a class of torch.nn.Module nor a function of yours that makes one"
+        raise InvalidEnsemble([Problem(node.spec.path("model_class"), "import_failed", text)])
+    return found
+
+
+def _weights(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+    """Loads a state dict as Beam does, and says plainly where it holds more than weights."""
+    try:
+        return load()
+    except pickle.UnpicklingError as exc:
+        raise ValueError(
+            "the file holds more than weights; save the state dict alone, or say 'weights_only: false', which runs "
+            "the code in the file and needs it pinned by 'sha256' or in a trusted folder"
+        ) from exc
+
+
+def _script(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+    """Loads TorchScript as Beam does, without PyTorch's warning that it will be gone one day."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.load.*deprecated")
+        return load()
+
+
+def _safetensors(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+    import safetensors.torch
+
+    model = arguments["model_class"](**(arguments["model_params"] or {}))
+    model.load_state_dict(safetensors.torch.load_file(place))
+    return _ready(model, handler)
+
+
+def _module(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+    import torch
+
+    model = torch.load(place, map_location=handler._device, weights_only=False)
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(
+            f"the file holds a {type(model).__name__}; with 'model_class' weights of one are loaded"
+        )
+    return _ready(model, handler)
+
+
+def _ready(model: Any, handler: Any) -> Any:
+    """Does what Beam does with a model once it has its weights."""
+    model.requires_grad_(False)
+    return model.to(handler._device).eval()
+
+
+def _exported(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+    import torch
+    from torch.export.passes import move_to_device_pass
+
+    program = read_program(place)
+    exported = torch.export.load(place)
+    if str(handler._device) != "cpu":
+        exported = move_to_device_pass(exported, str(handler._device))
+    return ExportedModel(program, exported)
+
+
+_LOADERS: Final = {
+    STATE_DICT: _weights,
+    SAFETENSORS: _safetensors,
+    TORCHSCRIPT: _script,
+    EXPORT: _exported,
+    MODULE: _module,
+}

@@ -1,0 +1,218 @@
+"""PyTorch: weights with the class that they belong to, TorchScript, exported programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.onnx.graph import ModelFormatError, Signature
+from beam_ensembles.handlers.onnx.signature import check_signature
+from beam_ensembles.handlers.pytorch.answers import columns_of
+from beam_ensembles.handlers.pytorch.call import check_callable, given_of
+from beam_ensembles.handlers.pytorch.device import WithinMemory
+from beam_ensembles.handlers.pytorch.export import read_program
+from beam_ensembles.handlers.pytorch.files import EXPORT, FORMATS, SAFETENSORS, STATE_DICT, runs_code
+from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
+
+_BY_NODE: Final = "'uri' and 'format' of the node say where the model is and how it was saved"
+_LIBRARY: Final = ("torch.nn.*", "torchvision.models.*")
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "state_dict_path": _BY_NODE,
+    "torch_script_model_path": _BY_NODE,
+    "model_class": "it stands on the node itself",
+    "model_params": "it stands on the node itself",
+    "device": "it stands on the node itself",
+    "load_model_args": "'weights_only' of the node says how a state dict is read",
+}
+
+
+class PytorchKind:
+    """Runs a PyTorch model through Beam's ``PytorchModelHandlerTensor`` or ``PytorchModelHandlerKeyedTensor``."""
+
+    kind = "model"
+    name = "pytorch"
+    summary = (
+        "Runs a PyTorch model: a state dict with its class, safetensors, TorchScript, an exported program."
+    )
+    takes = (
+        "A list of columns is one tensor, the model's first argument; a mapping, {argument: column}, gives "
+        "keyed tensors."
+    )
+    gives = (
+        "A tensor is output, a tuple's items are output_0, output_1, ...; fields of all else go by their "
+        "names, boxes or output_1.boxes."
+    )
+    extra: str | None = "pytorch"
+    modules: tuple[str, ...] = ("torch",)
+    options: tuple[Option, ...] = (
+        URI,
+        SHA256,
+        Option(
+            "format", "string", "How it was saved.", choices=FORMATS, default="by what is in the file"
+        ),
+        Option(
+            "model_class",
+            "string",
+            "Importable name of the model's class, or of the function that makes the model: for weights.",
+        ),
+        Option("model_params", "mapping", "Arguments of that class."),
+        Option(
+            "weights_only",
+            "boolean",
+            "Read nothing but tensors from a state dict; false may run what is in the file.",
+            default="true",
+        ),
+        Option("method", "string", "The model's method that is called, such as generate.", default="the model"),
+        Option(
+            "trial",
+            "boolean",
+            "Call the model with two rows of zeros when it is loaded, to see that it takes and gives what it should.",
+            default="true",
+        ),
+        DEVICE,
+        LABELS,
+        *CALLS,
+    )  # fmt: skip
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks all but the model's code: the format of its file, and of a program what it takes and gives."""
+        place = check_file(node)
+        path = None if place is None else local_path(place)
+        format_ = node.option("format") if path is None else _format(node, path)
+        if place is not None and format_ is not None:
+            if runs_code(format_, weights_only=node.option("weights_only", True)):
+                check_trust(node, place)
+            _check_class(node, format_)
+        if node.option("model_class") is not None:
+            check_import(node, "model_class", node.option("model_class"), library=_LIBRARY)
+        check_config(node, HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        _check_numbers(node)
+        return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the model and compares it with the node."""
+        beam = member.handlers_of(node, "pytorch_inference", "pytorch")
+        handler, model = member.load(node, functools.partial(make_handler, node, beam))
+        signature = None
+        if isinstance(model, ExportedModel):
+            signature = model.program.signature
+            _compare(node, signature)
+        else:
+            check_callable(node, model, node.spec.options.get("method"))
+        loaded = WithinMemory(
+            member.BeamMember(
+                handler,
+                model,
+                member.inference_args(node),
+                read=functools.partial(given_of, node, signature),
+                write=functools.partial(columns_of, node),
+                per_row=member.is_per_row(node),
+            ),
+            node.spec.name,
+        )
+        if node.spec.options.get("trial", True):
+            _try_out(node, loaded)
+        return loaded
+
+
+def _format(node: NodeView, path: str) -> str | None:
+    """Finds how a local model was saved, and reports a file that is none (``bad_model_file``)."""
+    try:
+        return settled_format(node.spec.options, path)
+    except (ModelFormatError, OSError) as exc:
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        return None
+
+
+def _signature(node: NodeView, path: str) -> Signature | None:
+    try:
+        return read_program(path).signature
+    except (ModelFormatError, OSError) as exc:
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        return None
+
+
+def _check_class(node: NodeView, format_: str) -> None:
+    """Reports weights without a class, and what only weights or only models take."""
+    has_class = node.option("model_class") is not None
+    if format_ in (STATE_DICT, SAFETENSORS):
+        if not has_class:
+            text = f"a {format_} holds weights alone: name the class, such as torchvision.models.resnet18"
+            node.problem("missing_key", "model_class", text)
+        return
+    for key in ("model_class", "model_params", "weights_only"):
+        if node.option(key) is not None:
+            text = f"the file is that of a {format_}, which holds its code itself; leave '{key}' out"
+            node.problem("bad_value", key, text)
+    if format_ == EXPORT and node.option("method") is not None:
+        node.problem("bad_value", "method", "an exported program has no methods; leave 'method' out")
+
+
+def _check_numbers(node: NodeView) -> None:
+    """Reports columns that hold text or bytes: tensors hold numbers."""
+    ports = node.spec.inputs.ports if node.spec.inputs is not None else None
+    for index, column in enumerate(node.spec.columns):
+        type_ = node.inputs.get(column)
+        element = type_
+        while isinstance(element, Array):
+            element = element.element
+        if isinstance(element, Scalar) and element.name in ("string", "bytes"):
+            place = f"inputs[{index}]" if ports is None else below("inputs", ports[index])
+            node.problem("type_mismatch", place, f"'{column}' is {type_}; a PyTorch model takes numbers")
+
+
+def _compare(node: CheckedNode, signature: Signature) -> None:
+    problems: list[Problem] = []
+    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
+    if problems:
+        raise InvalidEnsemble(problems)
+
+
+def _try_out(node: CheckedNode, loaded: Member) -> None:
+    """Calls a model with two rows of zeros, where the columns' shapes are known.
+
+    Raises:
+        InvalidEnsemble: ``signature_mismatch``: it does not take them, or does not give what is declared.
+    """
+    if member.is_per_row(node) or any(dtype_of(type_) is None for type_ in node.inputs.values()):
+        return
+    zeros = {name: np.zeros((2, *row_shape(type_)), dtype_of(type_)) for name, type_ in node.inputs.items()}
+    try:
+        loaded(zeros)
+    except EnsembleError as exc:
+        text = str(exc)
+        place = "outputs"
+    except Exception as exc:
+        text = str(NodeError.of(exc))
+        place = "inputs"
+    else:
+        return
+    hint = "say 'trial: false' if it takes real rows but not these"
+    problem = Problem(
+        node.spec.path(place), "signature_mismatch", f"called with two rows of zeros: {text} ({hint})"
+    )
+    raise InvalidEnsemble([problem])

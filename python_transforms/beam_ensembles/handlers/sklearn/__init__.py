@@ -1,0 +1,1 @@
+"""scikit-learn: estimators and pipelines; ``model`` is what the registry names."""

@@ -1,0 +1,198 @@
+"""scikit-learn: estimators and pipelines saved with joblib, pickle or skops."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.graph.answers import check_ports, holds, settle
+from beam_ensembles.graph.files import local_path
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
+from beam_ensembles.handlers.features import feature_arguments, match
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
+from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
+from beam_ensembles.types import DOUBLE, Array, Type
+
+METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
+ENDINGS: Final = {".joblib": "joblib", ".pkl": "pickle", ".pickle": "pickle", ".skops": "skops"}
+FORMATS: Final = tuple(dict.fromkeys(ENDINGS.values()))
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "model_uri": "'uri' of the node says where the model is",
+    "model_file_type": "'format' of the node says how the model was saved",
+}
+
+
+class SklearnKind:
+    """Runs a scikit-learn model through Beam's ``SklearnModelHandlerNumpy``.
+
+    A model fitted on a DataFrame gets one. Beam's handler for those differs only in taking frames of one row, so
+    that its ``inference_fn`` cannot be given a batch: both go through the same handler here.
+    """
+
+    kind = "model"
+    name = "sklearn"
+    summary = "Runs a scikit-learn estimator or pipeline saved with joblib, pickle or skops."
+    takes = (
+        "A list of columns is the features, [N, F]; a model fitted on a DataFrame gets one. A mapping, "
+        "{feature: column}, names them."
+    )
+    gives = "What 'method' gives, an item a row."
+    extra: str | None = "sklearn"
+    modules: tuple[str, ...] = ("sklearn", "pandas")
+    options: tuple[Option, ...] = (
+        URI,
+        SHA256,
+        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
+        Option(
+            "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
+        ),
+        LABELS,
+        *CALLS,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks all but the model itself, which only a skops file lets see without running its code."""
+        place = check_file(node)
+        facts = Facts() if place is None else _check_model(node, place)
+        check_config(node, HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        feature_arguments(node)
+        check_ports(node, [_method(node)])
+        for where, text in disagreements(node, facts, _method(node)):
+            node.problem("signature_mismatch", where, text)
+        return _settled(node, answer_type(facts, _method(node)))
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the model and compares it with what the file says about it."""
+        beam = member.handlers_of(node, "sklearn_inference", "sklearn")
+        method = str(node.spec.options.get("method", "predict"))
+        handler, model = member.load(node, functools.partial(_handler, node, beam, method))
+        facts = facts_of(model)
+        problems = list(disagreements(node, facts, method))
+        if not hasattr(model, method):
+            problems.insert(0, ("method", f"this {type(model).__name__} has no {method}"))
+        if problems:
+            raise InvalidEnsemble(
+                Problem(node.spec.path(place), "signature_mismatch", text) for place, text in problems
+            )
+        member.check_call(node, getattr(model, method))
+        features, _ = match(node, facts.names)
+        return member.BeamMember(
+            handler,
+            model,
+            member.inference_args(node),
+            read=lambda columns: features.read(columns, beam.pandas),
+            write=functools.partial(_columns, node),
+            per_row=member.is_per_row(node),
+        )
+
+
+def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:
+    """Makes Beam's handler; it knows joblib and pickle, and is shown how skops files are loaded."""
+    format_ = _format(node.spec.options, str(node.uri))
+    handler = beam.SklearnModelHandlerNumpy(
+        place,
+        beam.ModelFileType["JOBLIB" if format_ == "joblib" else "PICKLE"],
+        inference_fn=functools.partial(_call, method),
+        **member.config(node),
+    )
+    if format_ == "skops":
+        handler.load_model = functools.partial(_load_skops, node, place)
+    return handler
+
+
+def _load_skops(node: CheckedNode, place: str) -> Any:
+    """Loads a skops file: with types that skops does not trust only where the file is vouched for."""
+    try:
+        import skops.io
+    except ImportError as exc:
+        raise member.not_installed(node, "sklearn", exc) from exc
+    untrusted = skops.io.get_untrusted_types(file=place)
+    if untrusted and node.spec.options.get("sha256") is None and not node.is_trusted:
+        text = _untrusted(str(node.uri), untrusted)
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    return skops.io.load(place, trusted=untrusted)
+
+
+def _untrusted(place: str, types: list[str] | tuple[str, ...]) -> str:
+    return (
+        f"'{place}' holds types that skops does not trust ({listed(types)}), and nothing vouches for it; "
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+    )
+
+
+def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is one array or DataFrame, the answer one item."""
+    answer = getattr(model, method)(batch[0], **(inference_args or {}))
+    # Classifiers of several outputs give a list of probabilities, one array [N, classes] an output.
+    return [np.stack(answer, axis=1) if isinstance(answer, list) else answer]
+
+
+def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
+    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
+
+
+def _method(node: NodeView) -> str:
+    return str(node.option("method", "predict"))
+
+
+def _format(options: Mapping[str, Any], uri: str) -> str:
+    by_name = next((format_ for ending, format_ in ENDINGS.items() if uri.endswith(ending)), "")
+    return str(options.get("format") or by_name)
+
+
+def _check_model(node: NodeView, place: str) -> Facts:
+    """Checks whether the file may be loaded; gives what the model says of itself, where that can be read safely."""
+    uri = str(node.option("uri"))
+    format_ = _format(node.spec.options, uri)
+    if not format_:
+        text = f"'{uri}' ends in none of {', '.join(ENDINGS)}; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        node.problem("missing_key", "format", text)
+    if format_ != "skops":
+        check_trust(node, place)
+        return Facts()
+    path = local_path(place)
+    if path is None:
+        return Facts()
+    try:
+        header = read_header(path)
+    except (HeaderError, OSError) as exc:
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        return Facts()
+    if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):
+        node.problem("untrusted_file", "uri", _untrusted(place, header.untrusted))
+    return Facts(header.features, header.names, header.classes)
+
+
+def _settled(node: NodeView, given: Type | None) -> Mapping[str, Type | None]:
+    """Gives each column's declared type where the method can give it, else the one that the model says."""
+    method = _method(node)
+    settled = settle(node, "signature_mismatch", {output.column: given for output in node.spec.outputs})
+    for output in node.spec.outputs:
+        name, place = output.column, f"outputs.{output.column}"
+        if settled[name] is None and output.type is None and given is None:
+            example = '"array<double>[10]"' if method in ("predict_proba", "transform") else "double"
+            text = f"a scikit-learn model is not read before it is loaded; declare a type: {name}: {example}"
+            node.problem("missing_type", place, text)
+        elif method == "predict_proba" and output.type is not None and not _is_probabilities(output.type):
+            text = f"'{name}' is declared {output.type}, but predict_proba gives array<double>[number of classes]"
+            node.problem("signature_mismatch", place, text)
+            settled[name] = None
+    return settled
+
+
+def _is_probabilities(type_: Type) -> bool:
+    while isinstance(type_, Array) and isinstance(type_.element, Array):
+        type_ = type_.element
+    return isinstance(type_, Array) and len(type_.shape or (0,)) <= 2 and holds(type_.element, DOUBLE)

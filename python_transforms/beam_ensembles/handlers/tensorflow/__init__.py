@@ -1,0 +1,1 @@
+"""TensorFlow: SavedModels and Keras models; ``model`` is what the registry names."""

@@ -1,0 +1,115 @@
+"""Loads TensorFlow models through Beam's handlers."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers import beam_compat, member
+from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.tensorflow.calls import Served
+from beam_ensembles.handlers.tensorflow.checks import untrusted
+from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
+from beam_ensembles.handlers.tensorflow.keras import read_keras
+from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
+
+Device = Callable[[], contextlib.AbstractContextManager[Any]]
+"""Gives what puts all that TensorFlow does within it on a node's device."""
+
+
+def device_of(node: CheckedNode, tf: Any) -> Device:
+    """Gives what puts all that is done within it on the node's device.
+
+    Raises:
+        InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
+    """
+    wanted = node.spec.options.get("device", "auto")
+    if wanted == "auto":
+        return contextlib.nullcontext
+    if wanted == "gpu" and not tf.config.list_physical_devices("GPU"):
+        text = "this worker has no usable GPU: TensorFlow finds none; say 'device: auto' to do without"
+        raise InvalidEnsemble([Problem(node.spec.path("device"), "no_gpu", text)])
+    return functools.partial(tf.device, f"{wanted.upper()}:0")
+
+
+def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
+    """Makes Beam's handler; it knows Keras models, and is shown how a SavedModel is loaded."""
+    options, form = node.spec.options, format_of(node.spec.options, str(node.uri))
+    as_tensor = options.get("handler") == "tensor"
+    make = beam.TFModelHandlerTensor if as_tensor else beam.TFModelHandlerNumpy
+    result = beam_compat.import_base().PredictionResult
+    arguments = member.config(node) | {
+        "inference_fn": functools.partial(_call, device, beam.tf.constant if as_tensor else _as_is, result)
+    }
+    if form == WEIGHTS:
+        function = import_name(node, CREATE, str(options[CREATE]))
+        create = functools.partial(function, **(options.get("model_params") or {}))
+        return make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
+    if form == SAVED_MODEL:
+        handler = make(place, **arguments)
+        handler.load_model = functools.partial(_load_saved_model, node, beam.tf, place)
+        return handler
+    safe = form == KERAS and not _may_run_code(node, place)
+    given = arguments.pop("load_model_args", {})
+    return make(place, load_model_args={"compile": False, **given, "safe_mode": safe}, **arguments)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _call(
+    device: Device,
+    convert: Callable[[Any], Any],
+    result: Any,
+    model: Any,
+    batch: Sequence[Any],
+    inference_args: Mapping[str, Any],
+    model_id: str | None = None,
+) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is one array or one mapping of arrays, the answer one item."""
+    (given,) = batch
+    with device():
+        if isinstance(given, Mapping):
+            given = {name: convert(values) for name, values in given.items()}
+        else:
+            given = convert(given)
+        return [result(batch[0], model(given, **inference_args), model_id)]
+
+
+def _may_run_code(node: CheckedNode, place: str) -> bool:
+    """Says whether a Keras archive holds code that may be run.
+
+    Raises:
+        InvalidEnsemble: ``untrusted_file``: it does, and nothing vouches for it.
+    """
+    code = read_keras(place).code
+    if code and node.spec.options.get("sha256") is None and not node.is_trusted:
+        raise InvalidEnsemble(
+            [Problem(node.spec.path("uri"), "untrusted_file", untrusted(str(node.uri), code))]
+        )
+    return bool(code)
+
+
+def _load_saved_model(node: CheckedNode, tf: Any, place: str) -> Any:
+    """Loads a SavedModel: the signature that the node asks for, or the object itself where it has none."""
+    saved = read_saved_model(place)
+    if saved.unsafe and node.spec.options.get("sha256") is None and not node.is_trusted:
+        text = untrusted(str(node.uri), saved.unsafe)
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    module = tf.saved_model.load(place)
+    name = node.spec.options.get("signature")
+    if name is None and not module.signatures:
+        if not callable(module):
+            text = "it has no signature, and is nothing that can be called"
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "signature_mismatch", text)])
+        return module
+    names = list(module.signatures)
+    if (name or SERVING) not in names:
+        text = f"the model has no signature '{name or SERVING}' (its signatures: {listed(names)})"
+        raise InvalidEnsemble([Problem(node.spec.path("signature"), "signature_mismatch", text)])
+    return Served(module, module.signatures[name or SERVING], tf)

@@ -1,0 +1,144 @@
+"""TensorFlow: SavedModels, Keras archives, weights of a model that a function makes, models of TensorFlow Hub."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    Accepted,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.model_file import SHA256
+from beam_ensembles.handlers.onnx.graph import Signature
+from beam_ensembles.handlers.tensorflow.calls import Served, columns_of, reader, signature_of
+from beam_ensembles.handlers.tensorflow.checks import check_model, check_tensors
+from beam_ensembles.handlers.tensorflow.formats import CREATE, SERVING
+from beam_ensembles.handlers.tensorflow.hub_cache import cache_folder, cached, is_handle
+from beam_ensembles.handlers.tensorflow.loading import device_of, handler_of
+from beam_ensembles.types import Type
+
+HANDLERS: Final = ("numpy", "tensor")
+CONFIG_HONOURED: Final = {
+    **HONOURED,
+    "load_model_args": Accepted(
+        "a mapping of compile to true or false",
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(name == "compile" and isinstance(setting, bool) for name, setting in value.items())
+        ),
+    ),
+}
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "model_uri": "'uri' of the node says where the model is",
+    "model_type": f"weights are those of a node with '{CREATE}'",
+    "create_model_fn": f"'{CREATE}' stands on the node itself",
+    "custom_weights": f"name the weights as 'uri', and what makes the model as '{CREATE}'",
+}
+
+
+class TensorflowKind:
+    """Runs a TensorFlow model through Beam's ``TFModelHandlerNumpy`` or ``TFModelHandlerTensor``."""
+
+    kind = "model"
+    name = "tensorflow"
+    summary = "Runs a TensorFlow SavedModel, a Keras model, or one of TensorFlow Hub that is cached."
+    takes = (
+        "A list of columns is the model's only input; a mapping, {input: column}, names each input of the "
+        "signature or of the Keras model."
+    )
+    gives = "The outputs of the signature or of the Keras model, by name."
+    extra: str | None = "tensorflow"
+    modules: tuple[str, ...] = ("tensorflow", "tensorflow_hub")
+    options: tuple[Option, ...] = (
+        Option(
+            "uri",
+            "string",
+            "The model: a SavedModel's folder, a .keras file, weights (.weights.h5), or a cached https://tfhub.dev/...",
+            required=True,
+        ),
+        SHA256,
+        Option("signature", "string", "Which signature of a SavedModel is called.", default=SERVING),
+        Option(CREATE, "string", "A function that makes the Keras model whose weights 'uri' holds."),
+        Option("model_params", "mapping", f"The arguments of '{CREATE}'."),
+        Option("handler", "string", "Which of Beam's handlers runs it.", choices=HANDLERS, default="numpy"),
+        LABELS,
+        DEVICE,
+        *CALLS,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Compares the node with the model's own signature, where that can be read without TensorFlow."""
+        check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        return check_model(node)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads the model and compares the node with it once more: the file may have been far away before."""
+        beam = _beam(node)
+        node = _in_cache(node)
+        device = device_of(node, beam.tf)
+        with device():
+            handler, model = member.load(
+                node, functools.partial(handler_of, node, beam, device), folders=True
+            )
+        signature = _compare(node, model)
+        if not isinstance(model, Served) and hasattr(model, "call"):
+            member.check_call(node, model.call)
+        names = [port.name for port in signature.outputs] if signature is not None else ["output"]
+        return member.BeamMember(
+            handler,
+            model,
+            member.inference_args(node),
+            read=reader(node, signature),
+            write=functools.partial(columns_of, node, names),
+            per_row=member.is_per_row(node),
+        )
+
+
+def _beam(node: CheckedNode) -> Any:
+    """Imports Beam's handlers. TensorFlow otherwise takes all memory of a GPU, and logs what nobody can change."""
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+    return member.handlers_of(node, "tensorflow_inference", "tensorflow")
+
+
+def _in_cache(node: CheckedNode) -> CheckedNode:
+    """Puts the folder of the cache in place of a handle of TensorFlow Hub."""
+    handle = str(node.uri)
+    if not is_handle(handle):
+        return node
+    folder = cached(handle)
+    if folder is None:
+        text = f"'{handle}' is not in this worker's cache of TensorFlow Hub, '{cache_folder()}' (TFHUB_CACHE_DIR)"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)])
+    return dataclasses.replace(node, uri=folder)
+
+
+def _compare(node: CheckedNode, model: Any) -> Signature | None:
+    """Compares the node with the loaded model; gives what the model takes and gives, where it says so."""
+    signature = signature_of(model)
+    if signature is None:
+        return None
+    problems: list[Problem] = []
+    view = NodeView(node.spec, node.inputs, Files(), problems.append)
+    check_tensors(view, signature, takes_more=not isinstance(model, Served))
+    if problems:
+        raise InvalidEnsemble(problems)
+    return signature

@@ -1,0 +1,149 @@
+"""Reads what a SavedModel takes and gives off its ``saved_model.pb``, without TensorFlow and without its weights.
+
+Field numbers are those of TensorFlow's protocol buffers: SavedModel.meta_graphs is 2; MetaGraphDef.meta_info_def 1 (its
+tags 4), graph_def 2, signature_def 5; SignatureDef.inputs 1, outputs 2; GraphDef.node 1, library 2 (its function 1);
+FunctionDef.node_def 3; NodeDef.op 2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from beam_ensembles.handlers.onnx.graph import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.wire import WireError, fields
+
+FILE: Final = "saved_model.pb"
+_SERVE: Final = "serve"
+_INTERNAL: Final = "__saved_model_init_op"
+"""A signature that TensorFlow itself adds."""
+
+ELEMENTS: Final[Mapping[int, str]] = {
+    1: "float", 2: "double", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 7: "string", 9: "int64", 10: "boolean",
+    14: "float", 17: "uint16", 19: "float16", 22: "uint32", 23: "uint64",
+}  # fmt: skip
+"""TensorFlow's DataType -> the type's name in an ensemble file; bfloat16 (14) is given and taken as ``float``."""
+
+_ON_FILES: Final = ("ReadFile", "WriteFile", "PyFunc", "EagerPyFunc", "PyFuncStateless")
+"""Operations with which a graph reads and writes any file of the worker, or calls its Python."""
+_RAGGED: Final = 3
+"""TypeSpecProto.TypeSpecClass of a ragged tensor."""
+Span = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SavedModel:
+    """What a SavedModel says of itself.
+
+    Attributes:
+        signatures: What can be called, by name.
+        unsafe: Its operations that reach beyond it, in the order of their names.
+    """
+
+    signatures: Mapping[str, Signature]
+    unsafe: tuple[str, ...]
+
+
+def read_saved_model(folder: str) -> SavedModel:
+    """Reads the signatures of a SavedModel.
+
+    Args:
+        folder: Where it is.
+
+    Raises:
+        ModelFormatError: There is none.
+        OSError: It cannot be read.
+    """
+    path = os.path.join(folder, FILE)
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        raise ModelFormatError(f"the folder holds no SavedModel (there is no {FILE} in it)")
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            return _saved_model(data)
+        except (WireError, UnicodeDecodeError) as exc:
+            raise ModelFormatError(f"its {FILE} is damaged ({exc})") from exc
+
+
+def _saved_model(data: mmap.mmap) -> SavedModel:
+    graphs = list(_spans(data, (0, len(data)), 2))
+    served = [graph for graph in graphs if _SERVE in _tags(data, graph)]
+    if not served:
+        raise ModelFormatError(f"its {FILE} holds no graph for serving")
+    found: dict[str, Signature] = {}
+    for entry in _spans(data, served[0], 5):
+        name, signature = _text(data, entry, 1), next(_spans(data, entry, 2), None)
+        if signature is not None and name != _INTERNAL:
+            found[name] = Signature(_ports(data, signature, 1), _ports(data, signature, 2))
+    operations = {name for name in _operations(data, served[0]) if name in _ON_FILES}
+    return SavedModel(found, tuple(sorted(operations)))
+
+
+def _tags(data: mmap.mmap, graph: Span) -> set[str]:
+    info = next(_spans(data, graph, 1), None)
+    return set() if info is None else {data[start:end].decode() for start, end in _spans(data, info, 4)}
+
+
+def _operations(data: mmap.mmap, graph: Span) -> Iterator[str]:
+    """Gives the operation of each node of a graph and of its functions."""
+    for definition in _spans(data, graph, 2):
+        for node in _spans(data, definition, 1):
+            yield _text(data, node, 2)
+        for library in _spans(data, definition, 2):
+            for function in _spans(data, library, 1):
+                for node in _spans(data, function, 3):
+                    yield _text(data, node, 2)
+
+
+def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
+    """Reads a map of names to TensorInfo, in the order of the names, as TensorFlow itself lists them."""
+    found = {}
+    for entry in _spans(data, signature, number):
+        info = next(_spans(data, entry, 2), None)
+        if info is not None:
+            found[_text(data, entry, 1)] = info
+    return tuple(_port(data, name, found[name]) for name in sorted(found))
+
+
+def _port(data: mmap.mmap, name: str, info: Span) -> Port:
+    """Reads a TensorInfo: name 1 (of plain tensors), dtype 2, tensor_shape 3, composite_tensor 5."""
+    if next(_spans(data, info, 1), None) is None:
+        composite = next(_spans(data, info, 5), None)
+        return Port(name, None, None) if composite is None else _composite(data, name, composite)
+    shape = next(_spans(data, info, 3), None)
+    element = ELEMENTS.get(_number(data, info, 2))
+    return Port(name, element, None if shape is None else _dims(data, shape))
+
+
+def _composite(data: mmap.mmap, name: str, composite: Span) -> Port:
+    """Reads a CompositeTensor: type_spec 1 (its class 1), components 2; a ragged tensor's first are its values."""
+    spec, values = next(_spans(data, composite, 1), None), next(_spans(data, composite, 2), None)
+    if spec is None or values is None or _number(data, spec, 1) != _RAGGED:
+        return Port(name, None, None)
+    return Port(name, ELEMENTS.get(_number(data, values, 2)), None, TENSORS)
+
+
+def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
+    """Reads a TensorShapeProto: dim 2 (its size 1, -1 where it is not fixed), unknown_rank 3."""
+    if any(number == 3 and value and end < 0 for number, value, end in fields(data, *shape)):
+        return None
+    found = []
+    for dim in _spans(data, shape, 2):
+        size = _number(data, dim, 1)
+        found.append(size if 0 < size < 1 << 62 else None)
+    return tuple(found)
+
+
+def _number(data: mmap.mmap, span: Span, wanted: int) -> int:
+    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
+
+
+def _spans(data: mmap.mmap, span: Span, wanted: int) -> Iterator[Span]:
+    return ((start, end) for number, start, end in fields(data, *span) if number == wanted and end >= 0)
+
+
+def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
+    found = next(_spans(data, span, wanted), None)
+    return "" if found is None else data[found[0] : found[1]].decode()

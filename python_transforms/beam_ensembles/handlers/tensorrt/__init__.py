@@ -1,0 +1,1 @@
+"""TensorRT: engines, loaded or built from ONNX; ``model`` is what the registry names."""

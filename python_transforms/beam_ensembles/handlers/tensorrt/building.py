@@ -1,0 +1,136 @@
+"""Loads TensorRT's engines, and builds them from ONNX graphs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.handlers.member import not_installed
+from beam_ensembles.handlers.onnx.graph import ModelFormatError
+from beam_ensembles.handlers.pytorch.device import no_gpu
+from beam_ensembles.handlers.tensorrt.engine import Engine
+from beam_ensembles.types import row_shape
+
+MOST_ROWS: Final = 64
+"""The most rows at once of an engine that is built here, where the node does not say."""
+_OLDEST: Final = 10
+
+
+def modules(node: CheckedNode) -> tuple[Any, Any]:
+    """Imports TensorRT and CUDA's runtime, and makes sure that they find a GPU.
+
+    Returns:
+        The modules ``tensorrt`` and ``cuda.bindings.runtime``.
+
+    Raises:
+        InvalidEnsemble: ``not_installed``, where one is not there or too old; ``no_gpu``.
+    """
+    try:
+        trt, cuda = importlib.import_module("tensorrt"), importlib.import_module("cuda.bindings.runtime")
+    except (ImportError, OSError) as exc:  # without TensorRT's or CUDA's own libraries it is an OSError
+        error = exc if isinstance(exc, ImportError) else ImportError(str(exc))
+        raise not_installed(node, "tensorrt", error) from exc
+    if int(trt.__version__.partition(".")[0]) < _OLDEST:
+        raise not_installed(
+            node, "tensorrt", ImportError(f"TensorRT {trt.__version__} is older than {_OLDEST}")
+        )
+    try:
+        error, count = cuda.cudaGetDeviceCount()
+    except RuntimeError as exc:  # the driver's library cannot be opened
+        raise no_gpu(node, "model", str(exc)) from exc
+    if error != cuda.cudaError_t.cudaSuccess or not count:
+        raise no_gpu(node, "model", f"CUDA says {error}, {count or 0} devices")
+    return trt, cuda
+
+
+def load_engine(node: CheckedNode, place: str, logger: Any) -> Engine:
+    """Loads an engine that was built before.
+
+    Raises:
+        EnsembleError: It was built for another GPU or another TensorRT.
+    """
+    trt, cuda = modules(node)
+    with open(place, "rb") as file:
+        return _deserialized(node, file.read(), logger, trt, cuda)
+
+
+def build_engine(node: CheckedNode, handler: Any, logger: Any) -> Engine:
+    """Builds an engine from an ONNX graph, for the GPU of this worker; that takes seconds to many minutes.
+
+    Args:
+        node: The node; its columns give lengths that the graph leaves open, its ``batch`` the most rows.
+        handler: Beam's handler, which reads the graph.
+        logger: TensorRT's logger.
+
+    Raises:
+        EnsembleError: TensorRT cannot read the graph, or build an engine of it.
+    """
+    trt, cuda = modules(node)
+    network, builder = handler.load_onnx()
+    config, profile = builder.create_builder_config(), builder.create_optimization_profile()
+    rows = row_shapes(node, [network.get_input(at).name for at in range(network.num_inputs)])
+    for at in range(network.num_inputs):
+        tensor = network.get_input(at)
+        low, high = profile_of(tuple(tensor.shape), rows.get(tensor.name), batch_limit(node) or MOST_ROWS)
+        profile.set_shape(tensor.name, low, high, high)
+    config.add_optimization_profile(profile)
+    plan = builder.build_serialized_network(network, config)
+    if plan is None:
+        raise _failed(node, "TensorRT cannot build an engine of it; the worker's log says why")
+    return _deserialized(node, plan, logger, trt, cuda)
+
+
+def _deserialized(node: CheckedNode, plan: Any, logger: Any, trt: Any, cuda: Any) -> Engine:
+    engine = trt.Runtime(logger).deserialize_cuda_engine(plan)
+    if engine is None:
+        text = f"TensorRT {trt.__version__} cannot load it; an engine runs where it was built: the same version and GPU"
+        raise _failed(node, text)
+    try:
+        return Engine(engine, trt, cuda)
+    except ModelFormatError as exc:
+        raise InvalidEnsemble(
+            [Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")]
+        ) from exc
+
+
+def _failed(node: CheckedNode, text: str) -> EnsembleError:
+    return InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", f"'{node.uri}': {text}")])
+
+
+def row_shapes(node: CheckedNode, inputs: list[str]) -> Mapping[str, tuple[int, ...]]:
+    """Gives the shape of one row of each input, as far as the node's columns say it."""
+    ports = node.spec.inputs.ports if node.spec.inputs is not None else None
+    shapes = [row_shape(node.inputs[column]) for column in node.spec.columns]
+    if ports is not None:
+        return dict(zip(ports, shapes, strict=True))
+    if len(shapes) == 1 and shapes[0]:
+        return {inputs[0]: shapes[0]}
+    return {inputs[0]: (sum(shape[0] if shape else 1 for shape in shapes),)}
+
+
+def profile_of(
+    dims: tuple[int, ...], row: tuple[int, ...] | None, most: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Gives the smallest and the largest shape of an input that an engine is built for.
+
+    Args:
+        dims: The shape in the graph; -1 is a length that is left open.
+        row: The shape of one row of the node's column; None where it is not known.
+        most: The most rows at once.
+
+    Raises:
+        ModelFormatError: A length is left open that the column does not give.
+    """
+    rest = []
+    for at, dim in enumerate(dims[1:]):
+        if dim < 0 and (row is None or at >= len(row)):
+            raise ModelFormatError(
+                f"length {at + 1} of {list(dims)} is open, and no column says how long it is"
+            )
+        rest.append(dim if dim >= 0 or row is None else row[at])
+    low, high = (1, most) if dims[0] < 0 else (dims[0], dims[0])
+    return (low, *rest), (high, *rest)

@@ -1,0 +1,155 @@
+"""TensorRT: engines built before, and engines built from ONNX graphs when they are loaded."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.answers import ports_of
+from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.config import (
+    BATCH,
+    CONFIG,
+    HONOURED,
+    LABELS,
+    PER_ROW,
+    REFUSED,
+    SAMPLES,
+    batch_limit,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port, Signature, read_signature
+from beam_ensembles.handlers.onnx.signature import check_signature
+from beam_ensembles.handlers.pytorch.call import given_of
+from beam_ensembles.handlers.pytorch.device import WithinMemory
+from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.tensorrt.building import MOST_ROWS, build_engine, load_engine, modules
+from beam_ensembles.handlers.tensorrt.engine import Engine
+from beam_ensembles.types import Type
+
+FORMATS: Final = ("engine", "onnx")
+CONFIG_REFUSED: Final = {
+    **REFUSED,
+    "engine_path": "'uri' of the node says where the model is",
+    "onnx_path": "'uri' of the node says where the model is",
+}
+
+
+class TensorRTKind:
+    """Runs a TensorRT engine through Beam's ``TensorRTEngineHandlerNumPy``."""
+
+    kind = "model"
+    name = "tensorrt"
+    summary = "Runs a TensorRT engine on an NVIDIA GPU, or builds one from an ONNX graph when it is loaded."
+    takes = "A list of columns is the engine's only input; a mapping, {input: column}, names each."
+    gives = "The engine's outputs, by name."
+    extra: str | None = "tensorrt"
+    modules: tuple[str, ...] = ("tensorrt", "cuda")
+    options: tuple[Option, ...] = (
+        URI,
+        SHA256,
+        Option(
+            "format",
+            "string",
+            "What the file is.",
+            choices=FORMATS,
+            default="onnx where its name ends so, else engine",
+        ),
+        LABELS,
+        BATCH,
+        SAMPLES,
+        PER_ROW,
+        CONFIG,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks all but an engine itself, which only TensorRT can read; an ONNX graph says its types."""
+        place = check_file(node)
+        format_ = _format(node.spec.options, str(node.option("uri")))
+        if place is not None and format_ == "engine":
+            check_trust(node, place)
+        check_config(node, HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        path = None if place is None else local_path(place)
+        return check_signature(node, _graph(node, path) if format_ == "onnx" and path is not None else None)
+
+    def load(self, node: CheckedNode) -> Member:
+        """Loads or builds the engine and compares it with the node."""
+        modules(node)  # Beam's module is imported without TensorRT too, and only warns of it
+        beam = member.handlers_of(node, "tensorrt_inference", "tensorrt")
+        handler, engine = member.load(node, functools.partial(_handler, node, beam))
+        _compare(node, engine.signature)
+        return WithinMemory(
+            member.BeamMember(
+                handler,
+                engine,
+                {},
+                read=lambda columns: given_of(node, engine.signature, columns).named,
+                write=functools.partial(_columns, node, ports_of(node.spec, engine.outputs)),
+                per_row=member.is_per_row(node),
+            ),
+            node.spec.name,
+        )
+
+
+def _handler(node: CheckedNode, beam: Any, place: str) -> Any:
+    """Makes Beam's handler; the engine that it loads is ours, since Beam's takes static shapes only."""
+    arguments = member.config(node)
+    arguments.pop("max_batch_size", None)
+    is_graph = _format(node.spec.options, str(node.uri)) == "onnx"
+    handler = beam.TensorRTEngineHandlerNumPy(
+        min_batch_size=1,
+        max_batch_size=batch_limit(node) or MOST_ROWS,
+        inference_fn=functools.partial(_call, beam.PredictionResult),
+        **{"onnx_path" if is_graph else "engine_path": place},
+        **arguments,
+    )
+    handler.load_model = (
+        functools.partial(build_engine, node, handler, beam.TRT_LOGGER)
+        if is_graph
+        else functools.partial(load_engine, node, place, beam.TRT_LOGGER)
+    )
+    return handler
+
+
+def _call(result: Any, batch: list[Mapping[str, Values]], engine: Engine, _: Any = None) -> list[Any]:
+    """Beam's ``inference_fn``: the batch is what each input is given, the answer one mapping."""
+    return [result(None, engine(batch[0]))]
+
+
+def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, Values], rows: int) -> Columns:
+    return to_columns(node, {name: answer[ports[name]] for name in node.outputs}, rows)
+
+
+def _format(options: Mapping[str, Any], uri: str) -> str:
+    return str(options.get("format") or ("onnx" if uri.endswith(".onnx") else "engine"))
+
+
+def _graph(node: NodeView, path: str) -> Signature | None:
+    """Reads what a local graph takes and gives; engines take any number of rows, since batches are padded and cut."""
+    try:
+        found = read_signature(path)
+    except (ModelFormatError, OSError) as exc:
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        return None
+    return Signature(tuple(map(_any_rows, found.inputs)), tuple(map(_any_rows, found.outputs)))
+
+
+def _any_rows(port: Port) -> Port:
+    return Port(port.name, port.element, (None, *port.dims[1:]) if port.dims else port.dims)
+
+
+def _compare(node: CheckedNode, signature: Signature) -> None:
+    problems: list[Problem] = []
+    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
+    if problems:
+        raise InvalidEnsemble(problems)

@@ -1,0 +1,1 @@
+"""Vertex AI: endpoints called through Beam; ``kind`` is what the registry names."""

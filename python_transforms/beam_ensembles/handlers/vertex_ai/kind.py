@@ -1,0 +1,143 @@
+"""Models deployed to an endpoint of Vertex AI, through Beam's own handler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from beam_ensembles.graph.answers import settle
+from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.handlers.arguments import list_argument
+from beam_ensembles.handlers.config import (
+    BATCH,
+    CONFIG,
+    INFERENCE_ARGS,
+    LABELS,
+    RETRIES,
+    TIMEOUT,
+    Accepted,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
+from beam_ensembles.types import Type
+
+_ENDPOINT: Final = re.compile(r"\d+|projects/[^/]+/locations/[^/]+/endpoints/\d+")
+_PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
+_LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+\d+)?")
+_NETWORK: Final = re.compile(r"projects/[^/]+/global/networks/[^/]+")
+
+OPTIONS: Final = (
+    Option(
+        "endpoint",
+        "string",
+        "The endpoint: its number, or projects/P/locations/L/endpoints/NUMBER.",
+        required=True,
+    ),
+    Option("project", "string", "The Google Cloud project of the endpoint.", required=True),
+    Option("location", "string", "The region of the endpoint, such as us-central1.", required=True),
+    Option(
+        "private",
+        "boolean",
+        "Whether the endpoint is reached within a network, which config.network then names.",
+        default="false",
+    ),
+    TIMEOUT,
+    RETRIES,
+    LABELS,
+    BATCH,
+    CONFIG,
+    INFERENCE_ARGS,
+)
+
+
+CONFIG_HONOURED: Final = {
+    **REMOTE_HONOURED,
+    "experiment": Accepted("the name of an experiment", lambda value: isinstance(value, str) and bool(value)),
+    "network": Accepted(
+        "projects/NUMBER/global/networks/NAME",
+        lambda value: isinstance(value, str) and _NETWORK.fullmatch(value) is not None,
+    ),
+    "invoke_route": Accepted(
+        "a path that starts with /", lambda value: isinstance(value, str) and value.startswith("/")
+    ),
+}
+CONFIG_REFUSED: Final = {
+    **REMOTE_REFUSED,
+    "endpoint_id": "the node's 'endpoint' says it",
+    **dict.fromkeys(("project", "location", "private"), "it is a key of the node itself"),
+}
+
+
+class VertexAIKind:
+    """Calls an endpoint through Beam's ``VertexAIModelHandlerJSON``, with its retries and its throttling.
+
+    Each row is one instance, all rows of a batch are one request. A list in ``inputs`` makes an instance of the values
+    themselves (numbers are joined to a list), a mapping makes an object with a member a port; bytes are written as
+    ``{"b64": ...}``. A prediction that is an object gives its members by name, any other is the only output. Output
+    types are declared, since an endpoint does not say them; whole numbers, which Vertex AI sends as doubles, become
+    whole again.
+    """
+
+    kind = "model"
+    name = "vertex_ai"
+    summary = "Calls an endpoint of Google's Vertex AI."
+    takes = (
+        "Each row is an instance: a list of columns its values, numbers joined to one list; a mapping, "
+        "{member: column}, an object. Bytes are written {b64: text}."
+    )
+    gives = "The members of a prediction that is an object, by name; any other prediction is the only output."
+    extra: str | None = "vertex_ai"
+    modules: tuple[str, ...] = ("google.cloud.aiplatform", "vertexai")  # of one distribution
+    options: tuple[Option, ...] = OPTIONS
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks what the node says; nobody is asked, since an endpoint does not say what it takes and gives."""
+        _check_names(node)
+        _check_host(node)
+        check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
+        check_calls(node)
+        check_labels(node)
+        if node.spec.inputs is not None and node.spec.inputs.ports is None and len(node.spec.columns) > 1:
+            list_argument(node)
+        config = node.option("config") or {}
+        if node.option("private") and "network" not in config:
+            node.problem(
+                "missing_key", "config.network", "a private endpoint needs the network that it is in"
+            )
+        if node.option("private") and node.option("timeout") is not None:
+            node.problem(
+                "unsupported_option", "timeout", "calls of a private endpoint cannot be timed; leave it out"
+            )
+        return settle(node, "signature_mismatch", {})
+
+    def load(self, node: CheckedNode) -> Member:
+        """Connects to the endpoint, which must have a model deployed."""
+        from beam_ensembles.handlers.vertex_ai.member import load_endpoint
+
+        return load_endpoint(node)
+
+
+def _check_names(node: NodeView) -> None:
+    forms = {
+        "endpoint": (_ENDPOINT, "a number, or projects/P/locations/L/endpoints/NUMBER"),
+        "project": (_PROJECT, "a project's id, such as my-project"),
+        "location": (_LOCATION, "a region, such as us-central1"),
+    }
+    for key, (form, accepts) in forms.items():
+        value = node.option(key)
+        if isinstance(value, str) and form.fullmatch(value) is None:
+            node.problem("bad_value", key, f"'{key}' is {value!r}; allowed: {accepts}")
+
+
+def _check_host(node: NodeView) -> None:
+    location = node.option("location")
+    if not isinstance(location, str) or _LOCATION.fullmatch(location) is None:
+        return
+    try:
+        node.files.check_host(f"https://{location}-aiplatform.googleapis.com")
+    except FileProblem as problem:
+        node.problem(problem.code, "location", str(problem))

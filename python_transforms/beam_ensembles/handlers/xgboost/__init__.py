@@ -1,0 +1,1 @@
+"""XGBoost: boosters and its scikit-learn classes; ``model`` is what the registry names."""
