@@ -15,27 +15,32 @@ from tests.benchmarks.workload import BATCH, Array
 
 base = import_base()
 
-_BATCHES: Final = {"min_batch_size": BATCH, "max_batch_size": BATCH}
+GO_BATCH: Final = 4_096
+"""Rows a batch from Go: those of this project's Arrow batches, for both ways."""
 
 
-def sklearn(uri: str) -> Any:
+def _batches(rows: int) -> dict[str, int]:
+    return {"min_batch_size": rows, "max_batch_size": rows}
+
+
+def sklearn(uri: str, batch: int = BATCH) -> Any:
     """Gives the handler of a classifier saved with joblib."""
     beam = import_handlers("sklearn_inference")
     return beam.SklearnModelHandlerNumpy(
-        uri, beam.ModelFileType.JOBLIB, inference_fn=_probabilities, **_BATCHES
+        uri, beam.ModelFileType.JOBLIB, inference_fn=_probabilities, **_batches(batch)
     )
 
 
-def xgboost(uri: str) -> Any:
+def xgboost(uri: str, batch: int = BATCH) -> Any:
     """Gives the handler of boosted trees saved as JSON."""
     beam = import_handlers("xgboost_inference")
-    return beam.XGBoostModelHandlerNumpy(beam.xgboost.Booster, uri, _predict_in_place, **_BATCHES)
+    return beam.XGBoostModelHandlerNumpy(beam.xgboost.Booster, uri, _predict_in_place, **_batches(batch))
 
 
-def onnx(uri: str) -> Any:
+def onnx(uri: str, batch: int = BATCH) -> Any:
     """Gives the handler of an ONNX graph with one input of float and one output."""
     beam = import_handlers("onnx_inference")
-    return beam.OnnxModelHandlerNumpy(uri, providers=["CPUExecutionProvider"], **_BATCHES)
+    return beam.OnnxModelHandlerNumpy(uri, providers=["CPUExecutionProvider"], **_batches(batch))
 
 
 def keyed(framework: str, uri: str) -> Any:
@@ -45,8 +50,8 @@ def keyed(framework: str, uri: str) -> Any:
         framework: Name of a function of this module.
         uri: The model's file.
     """
-    make: Callable[[str], Any] = {"sklearn": sklearn, "xgboost": xgboost, "onnx": onnx}[framework]
-    return base.KeyedModelHandler(make(uri)).with_preprocess_fn(_with_array)
+    make: Callable[[str, int], Any] = {"sklearn": sklearn, "xgboost": xgboost, "onnx": onnx}[framework]
+    return base.KeyedModelHandler(make(uri, GO_BATCH)).with_preprocess_fn(_with_array)
 
 
 def _with_array(pair: tuple[Any, Sequence[float]]) -> tuple[Any, Array]:
