@@ -84,11 +84,13 @@ def test_a_signal_before_it_listens_ends_it_with_code_0(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(launch, "try_address", lambda host, port: os.kill(os.getpid(), number))
-    before = signal.getsignal(signal.SIGTERM)
+    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started without it
     try:
         assert run(_parse("--port", "0")) == 0
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
     assert capsys.readouterr().out == ""
 
 
