@@ -167,6 +167,17 @@ def _written(request: Any, answers: Tensors, raw: bool) -> Any:
     return response
 
 
+def node(uri: str, **more: Any) -> dict[str, Any]:
+    """Gives a node that asks a server once, of one input ``x`` and one output ``y``, unless told otherwise."""
+    return {
+        "model": "open_inference",
+        "uri": uri,
+        "inputs": ["x"],
+        "outputs": {"y": None},
+        "retries": 0,
+    } | more
+
+
 @contextlib.contextmanager
 def served(
     models: Mapping[str, Model],

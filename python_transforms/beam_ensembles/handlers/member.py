@@ -95,6 +95,17 @@ def not_installed(node: CheckedNode, extra: str, error: ImportError) -> Ensemble
     return InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "not_installed", text)])
 
 
+def no_gpu(node: CheckedNode, key: str, reason: str) -> InvalidEnsemble:
+    """Says that a worker has no GPU that a node could use; ``key`` is the node's key that asks for one."""
+    text = f"this worker has no usable GPU: {reason}"
+    return InvalidEnsemble([Problem(node.spec.path(key), "no_gpu", text)])
+
+
+def no_gpu_for_device(node: CheckedNode, reason: str) -> InvalidEnsemble:
+    """Says the same of a node with ``device: gpu``, which may do without."""
+    return no_gpu(node, "device", f"{reason}; say 'device: auto' to do without")
+
+
 def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
 

@@ -42,6 +42,11 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
     return columns
 
 
+def to_columns_of_one(node: CheckedNode, answer: Any, rows: int) -> Columns:
+    """Makes the output columns of a model whose whole answer is what every one of them takes (``to_columns``)."""
+    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
+
+
 def _of_one_row(answer: Any, type_: Type) -> Any:
     """Gives the value of the only row: the answer itself, or its only item where the model gave it a leading 1."""
     array = _as_array(answer)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.member import no_gpu_for_device
 from beam_ensembles.handlers.onnx.graph import TENSORS, Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES
 
@@ -76,7 +77,9 @@ def providers(node: CheckedNode, ort: Any) -> list[Any]:
         return list(named)
     device = node.spec.options.get("device", "auto")
     if device == "gpu" and _CUDA not in available:
-        raise no_gpu(node, "onnxruntime was built without CUDA; install onnxruntime-gpu in its place")
+        raise no_gpu_for_device(
+            node, "onnxruntime was built without CUDA; install onnxruntime-gpu in its place"
+        )
     return [_CUDA, _CPU] if device != "cpu" and _CUDA in available else [_CPU]
 
 
@@ -101,13 +104,7 @@ def check_device(node: CheckedNode, session: Any) -> None:
         InvalidEnsemble: ``no_gpu``: it does not.
     """
     if node.spec.options.get("device") == "gpu" and _CUDA not in session.get_providers():
-        raise no_gpu(node, "onnxruntime could not start CUDA; it logged why")
-
-
-def no_gpu(node: CheckedNode, reason: str) -> InvalidEnsemble:
-    """Says that this worker has no GPU that a node could use."""
-    text = f"this worker has no usable GPU: {reason}; say 'device: auto' to do without"
-    return InvalidEnsemble([Problem(node.spec.path("device"), "no_gpu", text)])
+        raise no_gpu_for_device(node, "onnxruntime could not start CUDA; it logged why")
 
 
 def signature_of(session: Any) -> Signature:

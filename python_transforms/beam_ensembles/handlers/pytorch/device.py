@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.handlers.member import no_gpu_for_device
 
 _LOGGER: Final = logging.getLogger(__name__)
 _ON_CPU: Final = "can't allocate memory"
@@ -28,15 +29,8 @@ def device_of(node: CheckedNode) -> str:
     wanted = node.spec.options.get("device", "auto")
     has_gpu = torch.cuda.is_available()
     if wanted == "gpu" and not has_gpu:
-        raise no_gpu(node, "device", "PyTorch finds no CUDA device; say 'device: auto' to do without")
+        raise no_gpu_for_device(node, "PyTorch finds no CUDA device")
     return "GPU" if has_gpu and wanted != "cpu" else "CPU"
-
-
-def no_gpu(node: CheckedNode, key: str, reason: str) -> InvalidEnsemble:
-    """Says that this worker has no GPU that a node could use."""
-    return InvalidEnsemble(
-        [Problem(node.spec.path(key), "no_gpu", f"this worker has no usable GPU: {reason}")]
-    )
 
 
 @dataclasses.dataclass(slots=True)

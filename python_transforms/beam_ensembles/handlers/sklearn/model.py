@@ -11,13 +11,13 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.answers import check_ports, holds, settle
 from beam_ensembles.graph.files import local_path
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import feature_arguments, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.types import DOUBLE, Array, Type
@@ -93,7 +93,7 @@ class SklearnKind:
             model,
             member.inference_args(node),
             read=lambda columns: features.read(columns, beam.pandas),
-            write=functools.partial(_columns, node),
+            write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
 
@@ -137,10 +137,6 @@ def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str
     answer = getattr(model, method)(batch[0], **(inference_args or {}))
     # Classifiers of several outputs give a list of probabilities, one array [N, classes] an output.
     return [np.stack(answer, axis=1) if isinstance(answer, list) else answer]
-
-
-def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
 
 
 def _method(node: NodeView) -> str:

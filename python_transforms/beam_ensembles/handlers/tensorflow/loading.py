@@ -31,8 +31,7 @@ def device_of(node: CheckedNode, tf: Any) -> Device:
     if wanted == "auto":
         return contextlib.nullcontext
     if wanted == "gpu" and not tf.config.list_physical_devices("GPU"):
-        text = "this worker has no usable GPU: TensorFlow finds none; say 'device: auto' to do without"
-        raise InvalidEnsemble([Problem(node.spec.path("device"), "no_gpu", text)])
+        raise member.no_gpu_for_device(node, "TensorFlow finds none")
     return functools.partial(tf.device, f"{wanted.upper()}:0")
 
 

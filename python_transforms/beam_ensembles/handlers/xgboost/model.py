@@ -13,14 +13,14 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import Features, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
     WHOLE,
@@ -109,7 +109,7 @@ class XgboostKind:
             model,
             member.inference_args(node),
             read=reader(node, features, categories, beam.pandas),
-            write=functools.partial(_columns, node),
+            write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
 
@@ -168,10 +168,6 @@ def _refuse_infinite(rows: Values) -> None:
 def _is_linear(booster: Any) -> bool:
     name: str = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
     return name == "gblinear"
-
-
-def _columns(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
 
 
 def _method(node: NodeView) -> str:

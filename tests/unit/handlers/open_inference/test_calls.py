@@ -23,7 +23,7 @@ from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import NUMPY_DTYPES, parse_type
 from tests.support.certificates import make_certificate
 from tests.support.nodes import check_node, load_node, problems_of
-from tests.support.open_inference import FakeServer, Model, Tensors, served
+from tests.support.open_inference import FakeServer, Model, Tensors, node, served
 
 PAIR = {"x": "array<double>[2]"}
 NUMBERS = {
@@ -33,16 +33,6 @@ NUMBERS = {
 }  # fmt: skip
 TENSORS = [(element, raw) for element in NUMBERS for raw in (True, False) if raw or element != "float16"]
 """The protocol has no list of FP16 values."""
-
-
-def node(uri: str, **more: Any) -> dict[str, Any]:
-    return {
-        "model": "open_inference",
-        "uri": uri,
-        "inputs": ["x"],
-        "outputs": {"y": None},
-        "retries": 0,
-    } | more
 
 
 def loaded(inputs: dict[str, str], node: dict[str, Any]) -> Member:

@@ -15,19 +15,9 @@ from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Files
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.nodes import problems_of, types_of
-from tests.support.open_inference import FakeServer, served
+from tests.support.open_inference import FakeServer, node, served
 
 PAIR = {"x": "array<double>[2]"}
-
-
-def node(uri: str, **more: Any) -> dict[str, Any]:
-    return {
-        "model": "open_inference",
-        "uri": uri,
-        "inputs": ["x"],
-        "outputs": {"y": None},
-        "retries": 0,
-    } | more
 
 
 def graph_of(inputs: dict[str, str], node: dict[str, Any]) -> EnsembleGraph:
