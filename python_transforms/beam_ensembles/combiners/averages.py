@@ -23,6 +23,7 @@ class MeanKind:
     gives = "mean: a double, or a tensor of doubles of that shape."
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
 
     def __init__(self, name: str, summary: str, options: tuple[Option, ...]) -> None:
         self.name = name

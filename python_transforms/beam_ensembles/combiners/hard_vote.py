@@ -31,6 +31,7 @@ class HardVoteKind:
     )
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
     options: tuple[Option, ...] = (
         WEIGHTS,
         Option(

@@ -25,6 +25,7 @@ class SoftVoteKind:
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
     options: tuple[Option, ...] = (
         WEIGHTS,
         Option(

@@ -48,6 +48,7 @@ class ProcessorKind:
     gives = "What the processor gives, by name, such as input_ids; text where 'call' is batch_decode."
     extra: str | None = hub.EXTRA
     modules: tuple[str, ...] = ("transformers", "torch", "PIL")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         hub.URI,
         SHA256,

@@ -25,6 +25,7 @@ class SoftmaxKind:
     gives = "probabilities: as many, that add up to 1."
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
     options: tuple[Option, ...] = ()
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:

@@ -19,15 +19,30 @@ from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type
 
 Columns = Mapping[str, np.ndarray]
-"""Column name to its values: one leading item a row; objects (text, bytes, lists) in an array of dtype object."""
+"""Column name to its values: one leading item a row; objects (text, bytes, lists) in an array of dtype object.
+
+A column of nullable type may have a companion, ``validity(name)``: which of its rows have a value. What stands in the
+other rows is of the column's dtype and means nothing. Without a companion all rows have a value.
+"""
+
+
+def validity(column: str) -> str:
+    """Gives the name of a column's companion that says which rows have a value; no column can have such a name."""
+    return f"{column}?"
+
+
+def valid_rows(columns: Columns, name: str) -> np.ndarray:
+    """Gives which rows of a column have a value: an array of truth values, one a row."""
+    found = columns.get(validity(name))
+    return np.ones(len(columns[name]), dtype=np.bool_) if found is None else found
 
 
 class Member(Protocol):
     """A loaded node: reads columns of some rows and gives columns of the same rows.
 
-    It is called with the columns of ``inputs``, all of the same length, without a null; it gives every column
-    of ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits the batch
-    to find the bad ones.
+    It is called with the columns of ``inputs``, all of the same length, without a null unless its kind takes nulls; it
+    gives every column of ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits
+    the batch to find the bad ones.
     """
 
     def __call__(self, columns: Columns) -> Columns:
@@ -133,6 +148,11 @@ class Kind(Protocol):
     """The extra of the distribution that installs what it needs, or None."""
     modules: tuple[str, ...]
     """The modules that must be importable on a worker."""
+    takes_nulls: bool
+    """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
+
+    Such a kind sees nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
+    """
     options: tuple[Option, ...]
     """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
 

@@ -29,6 +29,7 @@ class FakeKind:
     gives: str = "What is declared."
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
     asked: list[NodeView] = dataclasses.field(default_factory=list)
     undetermined: bool = False
     doubted: str = ""

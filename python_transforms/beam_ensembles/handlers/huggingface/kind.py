@@ -54,6 +54,7 @@ class HuggingFaceKind:
     )
     extra: str | None = hub.EXTRA
     modules: tuple[str, ...] = ("transformers", "torch", "PIL")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         hub.URI,
         SHA256,

@@ -72,6 +72,7 @@ class OnnxKind:
     gives = "The graph's outputs, by name."
     extra: str | None = "onnx"
     modules: tuple[str, ...] = ("onnx", "onnxruntime")
+    takes_nulls = False
     options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, *CALLS)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:

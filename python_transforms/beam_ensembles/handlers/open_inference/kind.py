@@ -79,6 +79,7 @@ class OpenInferenceKind:
     gives = "The model's outputs, by name; BYTES is string unless bytes is declared."
     extra: str | None = "open_inference"
     modules: tuple[str, ...] = ("tritonclient",)
+    takes_nulls = False
     options: tuple[Option, ...] = OPTIONS
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:

@@ -57,6 +57,7 @@ class PythonKind:
     )
     extra: str | None = None
     modules: tuple[str, ...] = ()
+    takes_nulls = False
     options: tuple[Option, ...] = (
         Option(
             "handler",

@@ -66,6 +66,7 @@ class PytorchKind:
     )
     extra: str | None = "pytorch"
     modules: tuple[str, ...] = ("torch",)
+    takes_nulls = False
     options: tuple[Option, ...] = (
         URI,
         SHA256,

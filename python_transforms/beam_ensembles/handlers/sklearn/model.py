@@ -49,6 +49,7 @@ class SklearnKind:
     gives = "What 'method' gives, an item a row."
     extra: str | None = "sklearn"
     modules: tuple[str, ...] = ("sklearn", "pandas")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         URI,
         SHA256,

@@ -65,6 +65,7 @@ class TensorflowKind:
     gives = "The outputs of the signature or of the Keras model, by name."
     extra: str | None = "tensorflow"
     modules: tuple[str, ...] = ("tensorflow", "tensorflow_hub")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         Option(
             "uri",

@@ -53,6 +53,7 @@ class TensorRTKind:
     gives = "The engine's outputs, by name."
     extra: str | None = "tensorrt"
     modules: tuple[str, ...] = ("tensorrt", "cuda")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         URI,
         SHA256,

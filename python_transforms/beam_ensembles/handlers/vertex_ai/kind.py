@@ -92,6 +92,7 @@ class VertexAIKind:
     gives = "The members of a prediction that is an object, by name; any other prediction is the only output."
     extra: str | None = "vertex_ai"
     modules: tuple[str, ...] = ("google.cloud.aiplatform", "vertexai")  # of one distribution
+    takes_nulls = False
     options: tuple[Option, ...] = OPTIONS
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:

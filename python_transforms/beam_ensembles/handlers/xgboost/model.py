@@ -59,6 +59,7 @@ class XgboostKind:
     gives = "What 'method' gives, an item a row."
     extra: str | None = "xgboost"
     modules: tuple[str, ...] = ("xgboost", "pandas", "scipy")
+    takes_nulls = False
     options: tuple[Option, ...] = (
         URI,
         SHA256,
