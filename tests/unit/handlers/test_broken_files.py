@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, read_signature
+from beam_ensembles.handlers.onnx.graph import read_signature
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import HeaderError, read_header
 
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

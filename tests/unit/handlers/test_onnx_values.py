@@ -13,8 +13,9 @@ from onnx import TensorProto, helper
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.onnx.graph import TENSORS, Port, read_signature
+from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import signature_of
+from beam_ensembles.handlers.signatures import TENSORS, Port
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import Array, Scalar, dtype_of, parse_type
 from tests.support.models import write_graph

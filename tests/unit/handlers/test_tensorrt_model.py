@@ -15,7 +15,7 @@ import pytest
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port
+from beam_ensembles.handlers.signatures import ModelFormatError, Port
 from beam_ensembles.handlers.tensorrt.building import build_engine, modules, profile_of, row_shapes
 from beam_ensembles.handlers.tensorrt.engine import Engine, padded, parts_of
 from beam_ensembles.runtime.executor import run_split

@@ -11,9 +11,9 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Argument, Values, can_cast, cast, join, list_argument
-from beam_ensembles.handlers.onnx.graph import Port, Signature
-from beam_ensembles.handlers.onnx.signature import Feeding
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.signature_checks import Feeding
+from beam_ensembles.handlers.signatures import Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
 from beam_ensembles.handlers.wire import WireError, fields
 
 _ELEMENTS: Final = {
@@ -20,50 +21,11 @@ _ELEMENTS: Final = {
 }  # fmt: skip
 """TensorProto.DataType -> the type's name in an ensemble file."""
 
-TENSORS: Final = "tensors"
 _OPTIONAL_SINCE: Final = 4
 """The IR version since which an input that has a weight of its name may be given in its place; before, graphs named all
 their weights among their inputs."""
 _EXTERNAL: Final = 1
 Span = tuple[int, int]
-
-
-class ModelFormatError(ValueError):
-    """The file is not a model of the expected format."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Port:
-    """An input or an output of a graph.
-
-    Attributes:
-        name: Its name.
-        element: The type of its values, or None where it is no tensor of a type that an ensemble file knows.
-        dims: Its shape with the leading dimension of the rows; a length that is not fixed is None; None
-            altogether where the graph does not say.
-        items: None for a tensor; for a sequence what its items are: ``tensors``, or for mappings the type of their
-            keys, with values of type ``element``.
-        is_optional: Whether the graph does without it.
-    """
-
-    name: str
-    element: str | None
-    dims: tuple[int | None, ...] | None
-    items: str | None = None
-    is_optional: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Signature:
-    """What a graph takes and gives.
-
-    Attributes:
-        inputs: What it must be given.
-        outputs: What it gives.
-    """
-
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
 
 
 def read_signature(path: str) -> Signature:

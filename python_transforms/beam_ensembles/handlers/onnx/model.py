@@ -24,7 +24,7 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Signature, read_signature
+from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import (
     SESSION_CHOICES,
     SESSION_OPTIONS,
@@ -35,7 +35,8 @@ from beam_ensembles.handlers.onnx.session import (
     session_options,
     signature_of,
 )
-from beam_ensembles.handlers.onnx.signature import asked_for, check_signature
+from beam_ensembles.handlers.signature_checks import asked_for, check_signature
+from beam_ensembles.handlers.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.member import no_gpu_for_device
-from beam_ensembles.handlers.onnx.graph import TENSORS, Port, Signature
+from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES
 
 SESSION_OPTIONS: Final = (

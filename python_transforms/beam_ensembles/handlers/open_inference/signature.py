@@ -10,9 +10,9 @@ from beam_ensembles.errors import listed
 from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.arguments import can_cast, named_arguments
-from beam_ensembles.handlers.onnx.graph import Port, Signature
-from beam_ensembles.handlers.onnx.signature import Feeding, check_signature
 from beam_ensembles.handlers.open_inference.metadata import Metadata, Tensor
+from beam_ensembles.handlers.signature_checks import Feeding, check_signature
+from beam_ensembles.handlers.signatures import Port, Signature
 from beam_ensembles.types import Array, Type
 
 ELEMENTS: Final = {

@@ -14,7 +14,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, cast, join
 from beam_ensembles.handlers.member import inference_args
-from beam_ensembles.handlers.onnx.graph import Signature
+from beam_ensembles.handlers.signatures import Signature
 
 _BEFORE_A_CAST: Final = {
     "torch.float16": np.float16,

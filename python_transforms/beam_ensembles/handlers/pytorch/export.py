@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 
 _GRAPHS: Final = ("models/model.json", "serialized_exported_program.json")
 _LARGEST_GRAPH: Final = 256 << 20

@@ -6,7 +6,7 @@ import json
 import zipfile
 from typing import Final
 
-from beam_ensembles.handlers.onnx.graph import ModelFormatError
+from beam_ensembles.handlers.signatures import ModelFormatError
 
 STATE_DICT: Final = "state_dict"
 SAFETENSORS: Final = "safetensors"

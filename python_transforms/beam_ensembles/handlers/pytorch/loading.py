@@ -18,7 +18,6 @@ from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.importing import import_name
-from beam_ensembles.handlers.onnx.graph import ModelFormatError
 from beam_ensembles.handlers.pytorch.call import infer
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.pytorch.export import Program, read_program
@@ -31,6 +30,7 @@ from beam_ensembles.handlers.pytorch.files import (
     format_of,
     runs_code,
 )
+from beam_ensembles.handlers.signatures import ModelFormatError
 
 _LIBRARIES: Final = ("torch", "transformers")
 

@@ -24,14 +24,14 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.importing import check_import
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Signature
-from beam_ensembles.handlers.onnx.signature import check_signature
 from beam_ensembles.handlers.pytorch.answers import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import EXPORT, FORMATS, SAFETENSORS, STATE_DICT, runs_code
 from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
+from beam_ensembles.handlers.signature_checks import check_signature
+from beam_ensembles.handlers.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
 

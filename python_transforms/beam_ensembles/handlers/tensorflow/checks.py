@@ -12,8 +12,8 @@ from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.importing import check_import
 from beam_ensembles.handlers.model_file import check_file, check_trust
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port, Signature
-from beam_ensembles.handlers.onnx.signature import check_inputs, check_signature, port_type
+from beam_ensembles.handlers.signature_checks import check_inputs, check_signature, port_type
+from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorflow.formats import (
     CREATE,
     KERAS,

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port
+from beam_ensembles.handlers.signatures import ModelFormatError, Port
 from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"

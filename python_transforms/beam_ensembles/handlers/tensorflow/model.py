@@ -24,7 +24,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.model_file import SHA256
-from beam_ensembles.handlers.onnx.graph import Signature
+from beam_ensembles.handlers.signatures import Signature
 from beam_ensembles.handlers.tensorflow.calls import Served, columns_of, reader, signature_of
 from beam_ensembles.handlers.tensorflow.checks import check_model, check_tensors
 from beam_ensembles.handlers.tensorflow.formats import CREATE, SERVING

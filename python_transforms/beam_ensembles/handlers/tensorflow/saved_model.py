@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from beam_ensembles.handlers.onnx.graph import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
 from beam_ensembles.handlers.wire import WireError, fields
 
 FILE: Final = "saved_model.pb"

@@ -10,7 +10,7 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.handlers.member import no_gpu, not_installed
-from beam_ensembles.handlers.onnx.graph import ModelFormatError
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.tensorrt.engine import Engine
 from beam_ensembles.types import row_shape
 

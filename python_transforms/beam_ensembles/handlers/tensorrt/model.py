@@ -26,11 +26,12 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.onnx.graph import ModelFormatError, Port, Signature, read_signature
-from beam_ensembles.handlers.onnx.signature import check_signature
+from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.pytorch.call import given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.signature_checks import check_signature
+from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorrt.building import MOST_ROWS, build_engine, load_engine, modules
 from beam_ensembles.handlers.tensorrt.engine import Engine
 from beam_ensembles.types import Type

@@ -1,4 +1,4 @@
-"""Compares a node with the graph that it runs: what the graph takes and what it gives."""
+"""Compares a node with what its model says of itself: what it takes and what it gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.answers import check_ports, holds, settle
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.arguments import Argument, can_cast, list_argument, named_arguments, shape_text
-from beam_ensembles.handlers.onnx.graph import TENSORS, Port, Signature
+from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, row_shape
 
 
@@ -37,7 +37,7 @@ def check_signature(
 
     Args:
         node: The node.
-        signature: What the graph takes and gives; None where it is not known.
+        signature: What the model takes and gives; None where it is not known.
         feeding: How the framework is given its arguments.
 
     Returns:
@@ -48,7 +48,7 @@ def check_signature(
 
 
 def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding = _USUAL) -> None:
-    """Compares a node's inputs with those of the graph, where they are known."""
+    """Compares a node's inputs with those of the model, where they are known."""
     inputs = node.spec.inputs
     if inputs is None:
         return
@@ -75,7 +75,7 @@ def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding =
 
 
 def asked_for(node: NodeView, signature: Signature) -> list[Port]:
-    """Gives the inputs of a graph that its columns must give: what is neither optional nor among ``inference_args``."""
+    """Gives the inputs of a model that its columns must give: what is neither optional nor among ``inference_args``."""
     extra = node.option("inference_args") or {}
     return [port for port in signature.inputs if port.name not in extra and not port.is_optional]
 
@@ -128,7 +128,7 @@ def _fits(argument: Argument, port: Port) -> bool:
 
 
 def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | None]:
-    """Gives the type that the graph gives for each column, and reports the ports that it does not have."""
+    """Gives the type that the model gives for each column, and reports the ports that it does not have."""
     if signature is None:
         return {}
     ports = {port.name: port for port in signature.outputs}
@@ -142,7 +142,7 @@ def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | No
 
 
 def port_type(port: Port, declared: Type | None) -> Type | None:
-    """Gives the type of one row of an output; what the graph leaves open is as declared."""
+    """Gives the type of one row of an output; what the model leaves open is as declared."""
     if port.element is None or port.dims == () or port.items == TENSORS:
         return None
     if port.items is not None:
