@@ -162,6 +162,19 @@ class RowFailed(NodeError):
         return RowFailed, (self.ensemble, self.node, self.code, self.message)
 
 
+class NodeFailed(RowFailed):
+    """A node failed on a row and its ``on_error`` is ``fail``, so the bundle fails."""
+
+    def __str__(self) -> str:
+        return (
+            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] nodes.{self.node}: {self.message} "
+            "(its 'on_error' is 'fail')"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return NodeFailed, (self.ensemble, self.node, self.code, self.message)
+
+
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
     close = difflib.get_close_matches(word, list(allowed), n=1)

@@ -46,16 +46,19 @@ class ArrowBatch:
         found = self.batch.column(field)
         return found if self.rows.announced is None else in_wire_layout(found)
 
-    def scored(self, rows: np.ndarray, added: Sequence[np.ndarray]) -> Element:
+    def scored(self, rows: np.ndarray, added: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> Element:
         """Makes the main output's element.
 
         Args:
             rows: The rows that were scored, by their place, in order.
-            added: The added columns, one leading item a scored row.
+            added: The added columns, one leading item a scored row; each with which rows have a value (None: all).
         """
         kept = self.batch if len(rows) == len(self) else self.batch.take(pa.array(rows))
         count, schema = len(self.rows.fields), self.schemas.output
-        made = [array_of(column, of) for column, (_, of) in zip(added, self.rows.added, strict=True)]
+        made = [
+            array_of(column, of, valid)
+            for (column, valid), (_, of) in zip(added, self.rows.added, strict=True)
+        ]
         arrays = [kept.column(at) if at < count else made[at - count] for at in self.rows.positions]
         arrays += kept.columns[count:]
         if self.rows.announced is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import valid_rows
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,17 +62,24 @@ class ColumnBatch:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def read_only(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Gives columns as a node may have them.
+    def add(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Adds columns, one leading item a row of ``rows``, as nodes may have them: read-only.
 
         A model that writes into what it is given would change what the other nodes read, and what it reads itself when
         a batch that failed is tried again in halves. Columns from Arrow cannot be written to anyway. Those who mean to
         look first and copy (scikit-learn's ``copy=False`` does).
         """
-        found = {name: self.columns[name].view() for name in names}
-        for values in found.values():
-            values.flags.writeable = False
-        return found
+        self.columns.update({name: _read_only(values) for name, values in columns.items()})
+
+    def present(self, column: str) -> np.ndarray:
+        """Gives which rows have a value in a column, ``[N]``."""
+        return valid_rows(self.columns, column)
+
+    def ignore(self, node: str, places: Sequence[int]) -> None:
+        """Notes the rows that a node failed on and that go on without its answer."""
+        found = np.zeros(len(self.rows), dtype=np.bool_)
+        found[list(places)] = True
+        self.add({ignored(node): found})
 
     def drop(self, node: str, faults: Mapping[int, NodeError]) -> None:
         """Takes rows out: ``faults`` maps positions in the columns to reasons."""
@@ -81,4 +89,15 @@ class ColumnBatch:
         keep = np.ones(len(self.rows), dtype=bool)
         keep[list(faults)] = False
         self.rows = self.rows[keep]
-        self.columns = {name: values[keep] for name, values in self.columns.items()}
+        self.columns = {name: _read_only(values[keep]) for name, values in self.columns.items()}
+
+
+def ignored(node: str) -> str:
+    """Gives the name under which a batch notes on which rows a node's errors were ignored; no column is called so."""
+    return f"{node}!"
+
+
+def _read_only(values: np.ndarray) -> np.ndarray:
+    found = values.view()
+    found.flags.writeable = False
+    return found

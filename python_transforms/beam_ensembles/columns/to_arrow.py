@@ -12,16 +12,21 @@ from beam_ensembles.columns.convert import to_values
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of
 
 
-def array_of(column: np.ndarray, type_: Type) -> pa.Array:
+def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -> pa.Array:
     """Makes an Arrow array of a column.
 
     Args:
         column: The column, as a node gives it: shape ``[N, ...]``, or objects.
         type_: Its type; the items of a tensor are written row-major.
+        valid: Which of its rows have a value; None: all.
 
     Raises:
         pyarrow.ArrowException: A value is none of the type.
     """
+    if valid is not None and not valid.all():
+        found = array_of(column[valid], type_)
+        places = np.cumsum(valid) - 1
+        return found.take(pa.array(places, mask=~valid))
     dtype = dtype_of(type_.element if isinstance(type_, Array) else type_)
     if dtype is None or column.dtype == object:
         values = to_values(column, type_)

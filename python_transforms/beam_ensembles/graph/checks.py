@@ -13,6 +13,13 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
 from beam_ensembles.graph.order import topological
+from beam_ensembles.graph.policies import (
+    check_defaults,
+    check_shadows,
+    compared,
+    gives_nulls,
+    policies,
+)
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TARGETS
 from beam_ensembles.spec.load import examine_text, without_echo
@@ -74,12 +81,15 @@ class _Checker:
         self._spec, self._kinds, self._files, self._doubts = spec, kinds, files, doubts
         self._names = names_of(spec, doubts)
         self._types = _declared_types(spec, self._names)
+        self._policies = policies(spec)
+        self._nodes = {node.name: node for node in spec.nodes}
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
     def graph(self) -> EnsembleGraph | None:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
         nodes = [self._check_node(node) for node in self._in_running_order()]
+        self.problems.extend(check_shadows(self._spec, self._types))
         self.problems.extend(_check_portable(self._spec, self._names, self._types))
         outputs = {column: self._types.get(column) for column in self._names.outputs(self._spec)}
         checked = tuple(node for node in nodes if node is not None)
@@ -88,7 +98,7 @@ class _Checker:
         return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
 
     def _in_running_order(self) -> list[NodeSpec]:
-        by_name = {node.name: node for node in self._spec.nodes}
+        by_name = self._nodes
         predecessors = {name: self._names.predecessors(node) for name, node in by_name.items()}
         order, cycles = topological(list(by_name), predecessors)
         for cycle in cycles:
@@ -106,17 +116,36 @@ class _Checker:
         problems = list(check_options(node, kind))
         self.problems.extend(problems)
         if node.name not in self._doubts.nodes:
-            self._types.update(self._ask(node, kind, {problem.path for problem in problems}))
-        return self._settled(node)
+            self._check_condition(node)
+            types = self._ask(node, kind, {problem.path for problem in problems})
+            self.problems.extend(check_defaults(node, types))
+            if gives_nulls(node, self._policies[node.name]):
+                types = {column: type_ and type_.optional() for column, type_ in types.items()}
+            self._types.update(types)
+        return self._settled(node, kind)
+
+    def _check_condition(self, node: NodeSpec) -> None:
+        known = {column: self._types.get(column) for column in node.when_columns}
+        if node.when is not None and None not in known.values():
+            from beam_ensembles.graph.expressions import check_condition
+
+            place = node.path("when")
+            check_condition(
+                node.when,
+                _known(known),
+                lambda code, text: self.problems.append(Problem(place, code, text)),
+            )
 
     def _ask(self, node: NodeSpec, kind: Kind, wrong: set[str]) -> dict[str, Type | None]:
         """Lets a kind check its node, without the options that are known to be wrong."""
         sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}
+        if not kind.takes_nulls:
+            inputs = {column: type_ and type_.required() for column, type_ in inputs.items()}
         found: list[Problem] = []
-        makers = {made.name: made for made in self._spec.nodes}
-        read = {column: makers[name] for column in columns if (name := self._names.makers.get(column))}
+        makers = self._names.makers
+        read = {column: self._nodes[makers[column]] for column in columns if column in makers}
         spec = dataclasses.replace(node, options=sound)
         view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append)
         types = kind.check(view)
@@ -126,14 +155,27 @@ class _Checker:
         own = [output.column for output in node.outputs if self._names.makers.get(output.column) == node.name]
         return {column: types.get(column) for column in own}
 
-    def _settled(self, node: NodeSpec) -> CheckedNode | None:
-        inputs = {column: self._types.get(column) for column in (node.inputs.columns if node.inputs else ())}
+    def _settled(self, node: NodeSpec, kind: Kind) -> CheckedNode | None:
+        inputs = {column: self._types.get(column) for column in node.columns}
+        condition = {column: self._types.get(column) for column in node.when_columns}
         outputs = {output.column: self._types.get(output.column) for output in node.outputs}
-        if None in inputs.values() or None in outputs.values():
+        if None in (*inputs.values(), *outputs.values(), *condition.values()):
             return None
         place = self._place(node)
-        is_trusted = place is not None and self._files.is_trusted(place)
-        return CheckedNode(node, _known(inputs), _known(outputs), place, self._spec.name, is_trusted)
+        beside = self._nodes.get(node.shadow_of or "")
+        return CheckedNode(
+            spec=node,
+            inputs=_known(inputs),
+            outputs=_known(outputs),
+            uri=place,
+            ensemble=self._spec.name,
+            is_trusted=place is not None and self._files.is_trusted(place),
+            condition=_known(condition),
+            on_error=self._policies[node.name],
+            takes_nulls=kind.takes_nulls or "quorum" in node.options,
+            compared=compared(node, beside) if beside is not None else (),
+            files=self._files.for_workers(),
+        )
 
     def _place(self, node: NodeSpec) -> str | None:
         uri = node.options.get("uri")

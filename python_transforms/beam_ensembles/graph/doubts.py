@@ -65,4 +65,5 @@ def _hides_columns(node: NodeSpec, paths: Iterable[str]) -> bool:
 
 
 def _hides_readers(node: NodeSpec, paths: Iterable[str]) -> bool:
-    return node.inputs is None or any(_is_in(path, node.path("inputs")) for path in paths)
+    places = (node.path("inputs"), node.path("when"))
+    return node.inputs is None or any(_is_in(path, place) for path in paths for place in places)

@@ -15,7 +15,7 @@ import numpy as np
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.files import Files
-from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.spec.model import NodeSpec, OnError
 from beam_ensembles.types import Type
 
 Columns = Mapping[str, np.ndarray]
@@ -55,7 +55,7 @@ class Option:
 
     Attributes:
         name: The key.
-        accepts: ``string``, ``integer``, ``number``, ``boolean``, ``list`` or ``mapping``.
+        accepts: ``string``, ``string or secret``, ``integer``, ``number``, ``boolean``, ``list`` or ``mapping``.
         description: One sentence for people.
         required: Whether the node must have it.
         choices: The allowed values, where only some are.
@@ -116,6 +116,11 @@ class CheckedNode:
         uri: Absolute place of its model, or None.
         ensemble: Name of the ensemble.
         is_trusted: Whether the model lies under a place whose files may hold code.
+        condition: Type of each column that its ``when`` reads.
+        on_error: What becomes of a row that it fails on.
+        takes_nulls: Whether what it runs reads nullable columns with their nulls.
+        compared: For a shadow the pairs of its own columns and those of the node beside it.
+        files: Where the node's other URIs are, and which hosts the rows themselves may name.
     """
 
     spec: NodeSpec
@@ -124,6 +129,11 @@ class CheckedNode:
     uri: str | None = None
     ensemble: str = ""
     is_trusted: bool = False
+    condition: Mapping[str, Type] = dataclasses.field(default_factory=dict)
+    on_error: OnError = dataclasses.field(default_factory=OnError)
+    takes_nulls: bool = False
+    compared: tuple[tuple[str, str], ...] = ()
+    files: Files = Files()
 
     @property
     def namespace(self) -> str:

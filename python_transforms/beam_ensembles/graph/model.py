@@ -30,5 +30,5 @@ class EnsembleGraph:
     @property
     def columns_read(self) -> tuple[tuple[str, Type], ...]:
         """The inputs that some node reads, with their types; the file may declare more, which is contract only."""
-        read = {column for node in self.nodes for column in node.inputs}
+        read = {column for node in self.nodes for column in (*node.inputs, *node.condition)}
         return tuple((name, type_) for name, type_ in self.spec.inputs if name in read)

@@ -30,15 +30,22 @@ class Names:
         return (*self.inputs, *self.makers)
 
     def outputs(self, spec: EnsembleSpec) -> tuple[str, ...]:
-        """Gives the columns to add to the row: those that the file names, else those that no node reads."""
+        """Gives the columns to add to the row: those that the file names, else those that no node reads or shadows."""
         if spec.outputs is not None:
             return spec.outputs
-        return tuple(column for column in self.makers if column not in self.read)
+        shadows = {node.name for node in spec.nodes if node.shadow_of is not None}
+        return tuple(
+            column
+            for column, maker in self.makers.items()
+            if column not in self.read and maker not in shadows
+        )
 
     def predecessors(self, node: NodeSpec) -> list[str]:
-        """Gives the nodes whose columns a node reads."""
-        columns = node.inputs.columns if node.inputs is not None else ()
-        return list(dict.fromkeys(self.makers[column] for column in columns if column in self.makers))
+        """Gives the nodes that come before a node: those whose columns it reads or is compared with."""
+        makers = [self.makers[column] for column in node.all_columns if column in self.makers]
+        if node.shadow_of in self.makers.values() and node.shadow_of is not None:
+            makers.append(node.shadow_of)
+        return list(dict.fromkeys(makers))
 
 
 def names_of(spec: EnsembleSpec, doubts: Doubts) -> Names:
@@ -49,7 +56,7 @@ def names_of(spec: EnsembleSpec, doubts: Doubts) -> Names:
         for output in node.outputs:
             if output.column not in inputs:
                 makers.setdefault(output.column, node.name)
-    read = (column for node in spec.nodes if node.inputs is not None for column in node.inputs.columns)
+    read = (column for node in spec.nodes for column in node.all_columns)
     return Names(inputs, makers, frozenset(read))
 
 
@@ -58,7 +65,7 @@ def check_names(spec: EnsembleSpec, names: Names, doubts: Doubts) -> Iterator[Pr
     for node in spec.nodes:
         yield from _clashes(node, names)
         if not doubts.columns:
-            yield from _unknown_columns(node, names)
+            yield from _unknown_columns(node, names, spec)
     if not doubts.columns:
         yield from _unknown_outputs(spec, names)
         if not doubts.readers and spec.outputs is not None:
@@ -76,15 +83,21 @@ def _clashes(node: NodeSpec, names: Names) -> Iterator[Problem]:
             yield Problem(place, "duplicate_column", text)
 
 
-def _unknown_columns(node: NodeSpec, names: Names) -> Iterator[Problem]:
-    if node.inputs is None:
-        return
+def _unknown_columns(node: NodeSpec, names: Names, spec: EnsembleSpec) -> Iterator[Problem]:
+    places = [] if node.inputs is None else [node.inputs.path(at) for at in range(len(node.columns))]
+    read = [*zip(node.columns, places, strict=True), *((column, "when") for column in node.when_columns)]
     own = {output.column for output in node.outputs}
-    for index, column in enumerate(node.inputs.columns):
-        if column not in names.columns():
-            columns = [known for known in names.columns() if known not in own]
-            text = f"there is no column '{column}'{nearest(column, columns)} (columns: {listed(columns)})"
-            yield Problem(node.path(node.inputs.path(index)), "unknown_column", text)
+    for column, place in read:
+        if column in names.columns():
+            continue
+        out = next((name for name, columns in spec.disabled.items() if column in columns), None)
+        if out is not None:
+            text = f"'{column}' is made by the node '{out}', which is not enabled; disable this node too, or do without"
+            yield Problem(node.path(place), "not_enabled", text)
+            continue
+        columns = [known for known in names.columns() if known not in own]
+        text = f"there is no column '{column}'{nearest(column, columns)} (columns: {listed(columns)})"
+        yield Problem(node.path(place), "unknown_column", text)
 
 
 def _unknown_outputs(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:
@@ -104,7 +117,7 @@ def _unused_nodes(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:
     used = wanted | _probably_meant(wanted, names)
     for node in spec.nodes:
         columns = [output.column for output in node.outputs]
-        if columns and not used.intersection(columns):
+        if columns and node.shadow_of is None and not used.intersection(columns):
             text = (
                 f"nothing uses what this node adds ({listed(columns)}); add it to 'outputs' or drop the node"
             )

@@ -11,7 +11,10 @@ import apache_beam as beam
 from beam_ensembles.columns.arrow_batch import ArrowBatch, Element
 from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.columns.from_arrow import column_of
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode, bundle_error, in_order, read_columns
+from beam_ensembles.columns.nulls import nullable_arrow_column
+from beam_ensembles.graph.kinds import validity
+from beam_ensembles.runtime.scoring import LoadedStage, Read, StageCode, bundle_error, in_order, read_columns
+from beam_ensembles.types import Type
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,17 +48,23 @@ def score_arrow(code: StageCode, batch: ArrowBatch, model: LoadedStage) -> Arrow
         batch: The rows.
         model: The stage's members.
     """
-    columns = read_columns(
-        code, len(batch), lambda field, type_: column_of(batch.column(field), type_, field)
-    )
+    columns = read_columns(code, len(batch), lambda field, type_: _field(batch, field, type_))
     model.run(columns)
     scored = None
     if len(columns):
-        scored = batch.scored(columns.rows, [columns.columns[name] for name, _ in code.outputs])
+        added = [(columns.columns[name], columns.columns.get(validity(name))) for name, _ in code.outputs]
+        scored = batch.scored(columns.rows, added)
     if not columns.failures:
         return ArrowResult(scored, None, None)
     failures = in_order(columns.failures)
     return ArrowResult(scored, _errors(code, batch, failures), failures[0])
+
+
+def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
+    array = batch.column(field)
+    if type_.nullable:
+        return nullable_arrow_column(array, type_, field)
+    return column_of(array, type_, field), None
 
 
 def _errors(code: StageCode, batch: ArrowBatch, failures: Sequence[RowFailure]) -> Element:

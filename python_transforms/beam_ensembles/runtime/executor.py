@@ -1,47 +1,13 @@
-"""Runs the nodes of a stage over one columnar batch, node by node, and finds the rows that a node cannot take."""
+"""Calls what a node runs, and finds the rows that it cannot take."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
-from beam_ensembles.handlers.config import batch_limit
-from beam_ensembles.runtime.metrics import NodeMeter
-
-
-def run_nodes(
-    nodes: Sequence[CheckedNode],
-    members: Mapping[str, Member],
-    meters: Mapping[str, NodeMeter],
-    batch: ColumnBatch,
-) -> None:
-    """Runs nodes in order; each adds its columns to the batch and takes out the rows that it fails on.
-
-    Args:
-        nodes: The nodes, every one after those whose columns it reads.
-        members: The loaded nodes by name.
-        meters: The metrics of each node by name.
-        batch: Changed in place: columns are added, failed rows leave.
-    """
-    for node in nodes:
-        if not len(batch):
-            return
-        _run_node(node, members[node.spec.name], meters[node.spec.name], batch)
-
-
-def _run_node(node: CheckedNode, member: Member, meter: NodeMeter, batch: ColumnBatch) -> None:
-    columns = batch.read_only(node.inputs)
-    rows = len(batch)
-    start = time.perf_counter_ns()
-    outputs, faults = run_split(member, columns, rows, batch_limit(node))
-    meter.ran(rows, columns, time.perf_counter_ns() - start, len(faults))
-    batch.drop(node.spec.name, faults)
-    batch.columns.update(outputs)
+from beam_ensembles.graph.kinds import Columns, Member, valid_rows, validity
 
 
 def run_split(
@@ -90,4 +56,10 @@ def run_split(
 def _joined(parts: Sequence[Columns]) -> Columns:
     if len(parts) <= 1:
         return parts[0] if parts else {}
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: np.concatenate([_part(part, name) for part in parts]) for name in names}
+
+
+def _part(part: Columns, name: str) -> np.ndarray:
+    """Gives a column of a part; one without nulls may lack the companion that another one has."""
+    return part[name] if name in part else valid_rows(part, name.removesuffix(validity("")))

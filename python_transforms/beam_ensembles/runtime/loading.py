@@ -56,5 +56,6 @@ def graph_of_file(
         Files(trusted=(folder,)).check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
-    files = Files(folder, (folder,) if trust is None else tuple(trust), code=ANYTHING, hosts=ANYTHING)
+    places = (folder,) if trust is None else tuple(trust)
+    files = Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)
     return checked(read_text(path), files, parameters)

@@ -7,7 +7,9 @@ measured while loading waits for the next batch.
 
 from __future__ import annotations
 
+import collections
 import threading
+from collections.abc import Iterable
 
 from apache_beam.metrics.metric import Metrics
 
@@ -27,11 +29,15 @@ class NodeMeter:
         self._inferences = Metrics.counter(namespace, "num_inferences")
         self._failed_batches = Metrics.counter(namespace, "failed_batches_counter")
         self._failed_rows = Metrics.counter(namespace, "failed_rows")
+        self._skipped_rows = Metrics.counter(namespace, "skipped_rows")
+        self._agreements = Metrics.counter(namespace, "agreements")
+        self._disagreements = Metrics.counter(namespace, "disagreements")
         self._batch_size = Metrics.distribution(namespace, "inference_request_batch_size")
         self._batch_bytes = Metrics.distribution(namespace, "inference_request_batch_byte_size")
         self._latency = Metrics.distribution(namespace, "inference_batch_latency_micro_secs")
         self._load_latency = Metrics.distribution(namespace, "load_model_latency_milli_secs")
         self._model_bytes = Metrics.distribution(namespace, "model_byte_size")
+        self._namespace = namespace
         self._loaded: tuple[int, int] | None = None
         self._lock = threading.Lock()
 
@@ -50,6 +56,24 @@ class NodeMeter:
             self._failed_rows.inc(failed)
         if self._loaded is not None:
             self._write_loaded()
+
+    def failed(self, rows: int) -> None:
+        """Counts rows that failed before the node could run on them."""
+        self._failed_rows.inc(rows)
+
+    def skipped(self, rows: int) -> None:
+        """Counts rows for which the node's condition does not hold."""
+        self._skipped_rows.inc(rows)
+
+    def took(self, arms: Iterable[str]) -> None:
+        """Counts the rows that took each arm of a route, ``arm_<name>``."""
+        for arm, rows in collections.Counter(arms).items():
+            Metrics.counter(self._namespace, f"arm_{arm}").inc(rows)
+
+    def compared(self, agreements: int, disagreements: int) -> None:
+        """Counts the rows on which a shadow says what the node beside it says, and the others."""
+        self._agreements.inc(agreements)
+        self._disagreements.inc(disagreements)
 
     def _write_loaded(self) -> None:
         with self._lock:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import logging
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
 from beam_ensembles.columns.convert import Converted, to_column, to_values
+from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
 from beam_ensembles.columns.rows import RowForm
-from beam_ensembles.errors import NodeError, RowFailed
-from beam_ensembles.graph.kinds import CheckedNode, Kinds, Member
+from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
 from beam_ensembles.handlers.sharing import load_member
-from beam_ensembles.runtime.executor import run_nodes
 from beam_ensembles.runtime.metrics import NodeMeter
+from beam_ensembles.runtime.steps import NodeStep
 from beam_ensembles.types import Type
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,14 +71,7 @@ class LoadedStage:
 
     def __init__(self, code: StageCode, kinds: Kinds) -> None:
         self._code = code
-        self._members: dict[str, Member] = {}
-        self._meters: dict[str, NodeMeter] = {}
-        for node in code.nodes:
-            meter = NodeMeter(code.ensemble, node.spec.name)
-            before, start = _peak_memory(), time.monotonic()
-            self._members[node.spec.name] = load_member(kinds[node.spec.kind, node.spec.target], node)
-            meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
-            self._meters[node.spec.name] = meter
+        self._steps = [_load(node, kinds) for node in code.nodes]
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def score(self, elements: Sequence[Any]) -> ScoredColumns:
@@ -83,19 +80,57 @@ class LoadedStage:
         batch = read_columns(
             code,
             len(elements),
-            lambda field, type_: to_column(code.form.values(elements, field), type_, field),
+            lambda field, type_: _field(code.form.values(elements, field), type_, field),
         )
         self.run(batch)
         alive = len(batch) > 0
-        row = code.form.row
-        added = tuple(
-            to_values(batch.columns[name], type_, row) if alive else [] for name, type_ in code.outputs
-        )
+        added = tuple(self._values(batch, name, type_) if alive else [] for name, type_ in code.outputs)
         return ScoredColumns(batch.rows, added, in_order(batch.failures))
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the nodes over the input columns: theirs are added, rows that fail leave with their reasons."""
-        run_nodes(self._code.nodes, self._members, self._meters, batch)
+        for step in self._steps:
+            if not len(batch):
+                return
+            step.run(batch)
+
+    def _values(self, batch: ColumnBatch, name: str, type_: Type) -> list[Any]:
+        row = self._code.form.row
+        valid = batch.columns.get(validity(name))
+        return values_with_nulls(batch.columns[name], valid, lambda column: to_values(column, type_, row))
+
+
+def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
+    """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
+    meter = NodeMeter(node.ensemble, node.spec.name)
+    before, start = _peak_memory(), time.monotonic()
+    try:
+        member = load_member(kinds[node.spec.kind, node.spec.target], node)
+    except Exception as error:
+        if node.spec.shadow_of is None:
+            raise
+        _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
+        member = _Out(str(error))
+    meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
+    return NodeStep(node, member, meter)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Out:
+    """The member of a shadow that could not be loaded."""
+
+    reason: str
+
+    def __call__(self, columns: Columns) -> Columns:
+        raise BatchFailed("load_failed", self.reason)
+
+
+Read: TypeAlias = tuple[Converted, np.ndarray | None]
+"""A field of the rows as a column with its faults, and which of its items have a value (None: all)."""
+
+
+def _field(values: Sequence[Any], type_: Type, name: str) -> Read:
+    return nullable_column(values, type_, name) if type_.nullable else (to_column(values, type_, name), None)
 
 
 def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
@@ -103,7 +138,7 @@ def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
     return tuple(sorted(failures, key=lambda failure: failure.index))
 
 
-def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], Converted]) -> ColumnBatch:
+def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], Read]) -> ColumnBatch:
     """Reads the stage's input columns; a row that is not as declared leaves the batch with its reason.
 
     Args:
@@ -112,16 +147,17 @@ def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], C
         read_field: Gives a field of the rows as a column of a type.
     """
     faults: dict[int, NodeError] = {}
-    read = {}
+    read: dict[str, Read] = {}
     for column, field, type_ in code.inputs:
-        converted = read_field(field, type_)
-        read[column] = converted
-        for at, error in converted.faults.items():
+        read[column] = read_field(field, type_)
+        for at, error in read[column][0].faults.items():
             faults.setdefault(at, error)
     batch = ColumnBatch(np.arange(rows), {})
     batch.drop("", faults)
-    for column, converted in read.items():
-        batch.columns[column] = _without(converted.values, converted.faults, faults)
+    for column, (converted, valid) in read.items():
+        batch.add({column: _without(converted.values, converted.faults, faults)})
+        if valid is not None:
+            batch.add({validity(column): _without(valid, converted.faults, faults)})
     return batch
 
 

@@ -17,8 +17,11 @@ COMMON_KEYS: Final = (
 )  # fmt: skip
 """The keys that every node of the language may have."""
 
+POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of")
+"""Those of them that mean the same on a node of any kind."""
+
 BUILT_KEYS: Final = ("batch", "device", "per_row", "retries", "samples", "timeout")
-"""Those of them that this version builds; each kind of node says which of them it takes."""
+"""Those of the others that this version builds; each kind of node says which of them it takes."""
 
 EXPRESSION_KEYS: Final = ("when", "select", "cases")
 """The keys of a node that hold expressions: they read columns by name; no parameter is filled in there."""

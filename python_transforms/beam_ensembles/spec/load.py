@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
-from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
+from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes
@@ -14,6 +14,7 @@ from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill
 from beam_ensembles.spec.places import below, in_order
+from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
 
 _REQUIRED: Final = {
@@ -97,7 +98,8 @@ def examine_text(
     data, unfilled = fill(document.data, parameters or {})
     mistakes = Mistakes()
     spec = _ensemble(data, base_uri, text, mistakes)
-    known = [*document.problems, *unfilled]
+    out = tuple(f"{below('nodes', name)}." for name in spec.disabled)
+    known = [*document.problems, *(problem for problem in unfilled if not problem.path.startswith(out))]
     return spec, in_order([*known, *without_echo(mistakes.found, known)], document.places)
 
 
@@ -125,14 +127,16 @@ def _ensemble(data: Mapping[str, Any], base_uri: str | None, text: str, mistakes
             mistakes.add(key, "missing_key", f"the file needs the key '{key}': {meaning}")
     name = mistakes.name(given["ensemble"], "ensemble", "digits") if "ensemble" in given else None
     description = given.get("description", "")
+    nodes, disabled = _nodes(given, mistakes)
     return EnsembleSpec(
         name=name or "",
         description=mistakes.text(description, "description", "'Votes on a handwritten digit.'") or "",
         inputs=_inputs(given, mistakes),
-        nodes=_nodes(given, mistakes),
-        outputs=_outputs(given, mistakes),
+        nodes=nodes,
+        outputs=_outputs(given, mistakes, {column for columns in disabled.values() for column in columns}),
         base_uri=base_uri,
         text=text,
+        disabled=disabled,
     )
 
 
@@ -147,18 +151,35 @@ def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[tuple[str, Ty
     return tuple((column, type_) for column, type_ in types if type_ is not None)
 
 
-def _nodes(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[NodeSpec, ...]:
+def _nodes(
+    given: Mapping[str, Any], mistakes: Mistakes
+) -> tuple[tuple[NodeSpec, ...], dict[str, tuple[str, ...]]]:
+    """Reads the nodes; gives those of the graph, and the columns of the others by node."""
     if "nodes" not in given:
-        return ()
+        return (), {}
     value = mistakes.mapping(given["nodes"], "nodes", "{forest: {model: sklearn, ...}}")
     if value is not None and not value:
         mistakes.add("nodes", "no_nodes", "an ensemble has at least one node")
-    names = [name for name in value or {} if mistakes.is_name(name, below("nodes", name))]
-    nodes = (read_node(name, (value or {})[name], below("nodes", name), mistakes) for name in names)
-    return tuple(node for node in nodes if node is not None)
+    nodes: list[NodeSpec] = []
+    disabled: dict[str, tuple[str, ...]] = {}
+    for name, item in (value or {}).items():
+        path = below("nodes", name)
+        if not mistakes.is_name(name, path):
+            continue
+        is_part = is_enabled(item, path, mistakes)
+        node = read_node(name, item, path, mistakes)
+        if node is None:
+            continue
+        if is_part:
+            nodes.append(node)
+        else:
+            disabled[name] = tuple(output.column for output in node.outputs)
+    if disabled and not nodes and not mistakes.found:
+        mistakes.add("nodes", "no_nodes", f"none of the nodes ({listed(list(disabled))}) is enabled")
+    return tuple(nodes), disabled
 
 
-def _outputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[str, ...] | None:
+def _outputs(given: Mapping[str, Any], mistakes: Mistakes, disabled: Set[str]) -> tuple[str, ...] | None:
     if "outputs" not in given:
         return None
     if given["outputs"] == []:
@@ -168,7 +189,11 @@ def _outputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[str, ...] | 
     names = mistakes.names(given["outputs"], "outputs", "[label, confidence]")
     if isinstance(given["outputs"], list):
         _report_twice(given["outputs"], mistakes)
-    return names or None
+    left = tuple(name for name in names if name not in disabled)
+    if names and not left:
+        text = f"the nodes that make these columns ({listed(list(names))}) are not enabled; nothing is left to add"
+        mistakes.add("outputs", "no_outputs", text)
+    return left or None
 
 
 def _report_twice(outputs: list[Any], mistakes: Mistakes) -> None:

@@ -12,6 +12,9 @@ from beam_ensembles.types import Type
 KINDS: Final = ("model", "combine", "route", "apply")
 """The keys of which a node has exactly one; its value names what the node runs."""
 
+ON_ERROR: Final = ("fail_row", "nullify", "default", "fail")
+"""What can become of a row that a node fails on."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inputs:
@@ -47,6 +50,19 @@ class OutputSpec:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class OnError:
+    """What becomes of a row that a node fails on.
+
+    Attributes:
+        action: One of ``ON_ERROR``: the row fails, the node's columns are null for it or defaults, or the bundle fails.
+        defaults: The value of each of the node's columns, where the action is ``default``.
+    """
+
+    action: str = "fail_row"
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeSpec:
     """One node of the file.
 
@@ -58,6 +74,10 @@ class NodeSpec:
         outputs: The columns that it adds, in the order of the file.
         options: All other keys of the node as the file has them (``uri``, ``method``, ``weights``, ``config``, ...),
             parameters filled in.
+        when: The condition under which it runs for a row, or None.
+        when_columns: The columns that the condition reads.
+        on_error: What becomes of a row that it fails on; None where the file says nothing.
+        shadow_of: The node that it runs beside and is compared with, or None.
     """
 
     name: str
@@ -66,11 +86,20 @@ class NodeSpec:
     inputs: Inputs | None
     outputs: tuple[OutputSpec, ...]
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    when: str | None = None
+    when_columns: tuple[str, ...] = ()
+    on_error: OnError | None = None
+    shadow_of: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
+        """The columns that what it runs reads."""
         return self.inputs.columns if self.inputs is not None else ()
+
+    @property
+    def all_columns(self) -> tuple[str, ...]:
+        """The columns that it reads, those of its condition among them."""
+        return tuple(dict.fromkeys((*self.columns, *self.when_columns)))
 
     def path(self, *keys: str) -> str:
         """Gives the place of something below this node: ``path("uri")`` is ``nodes.forest.uri``."""
@@ -87,6 +116,7 @@ class EnsembleSpec:
         inputs: The columns that are read from the incoming row, with their types.
         nodes: The nodes in the order of the file.
         outputs: The columns to add to the row; None: those that no node reads.
+        disabled: The nodes that ``enabled`` takes out, with their columns; they are not among ``nodes``.
         base_uri: What relative URIs in the file are relative to; None where there is nothing.
         text: The file's text as it was read.
     """
@@ -98,3 +128,4 @@ class EnsembleSpec:
     outputs: tuple[str, ...] | None
     base_uri: str | None
     text: str
+    disabled: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import nearest
-from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, TARGETS
+from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.policies import with_policies
 
-_NOT_BUILT: Final = tuple(key for key in COMMON_KEYS if key not in BUILT_KEYS)
-_OWN_KEYS: Final = (*KINDS, *_NOT_BUILT, "inputs", "outputs")
+_NOT_BUILT: Final = tuple(key for key in COMMON_KEYS if key not in (*BUILT_KEYS, *POLICY_KEYS))
+_OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, *_NOT_BUILT, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S+")
 
 
@@ -38,7 +39,7 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
     for key in _NOT_BUILT:
         if key in given:
             mistakes.add(below(path, key), "not_built", f"'{key}' is not built in this version; leave it out")
-    return NodeSpec(
+    node = NodeSpec(
         name=name,
         kind=kind,
         target=target,
@@ -46,6 +47,7 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         outputs=_outputs(given, path, mistakes),
         options={key: item for key, item in given.items() if key not in _OWN_KEYS},
     )
+    return with_policies(node, given, path, mistakes)
 
 
 def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str, str]:

@@ -34,7 +34,7 @@ def test_a_list_may_come_in_any_layout_and_goes_out_as_a_plain_one(layout: pa.Da
     batch = ArrowReader(ROWS).read(stream(batch_of(pa.array(TWO, layout))))
     column = column_of(batch.column("x"), parse_type("array<double>[2]"), "x")
     assert column.values.tolist() == TWO
-    made = read(batch.scored(np.arange(2), [column.values]))
+    made = read(batch.scored(np.arange(2), [(column.values, None)]))
     assert made.schema.names == ["made", "x", "__event_time"]
     assert made.schema.field("x").type == pa.list_(pa.float64())
     assert made.schema.field("made").type == pa.list_(pa.field("item", pa.float32(), nullable=False))
@@ -55,7 +55,7 @@ def test_a_part_of_an_array_is_read_as_that_part(layout: pa.DataType) -> None:
 
 def test_rows_that_failed_are_taken_out_of_one_output_and_into_the_other() -> None:
     batch = ArrowReader(ROWS).read(stream(batch_of(pa.array(TWO))))
-    assert read(batch.scored(np.array([1]), [np.ones((1, 2))])).to_pylist() == [
+    assert read(batch.scored(np.array([1]), [(np.ones((1, 2)), None)])).to_pylist() == [
         {"made": [1.0, 1.0], "x": [3.0, 4.0], "__event_time": 2}
     ]
     assert read(batch.failed([0], [("e", "n", "c", "m", "s")])).to_pylist() == [

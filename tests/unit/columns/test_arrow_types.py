@@ -88,6 +88,6 @@ def test_points_in_time_are_arrows_own_in_a_python_pipeline_and_microseconds_els
     column = np.fromiter([[None], []], dtype=object, count=2)
     batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
     rows = ArrowRows((("x", parse_type("int64")),), added, (0, 1), batch.schema)
-    made = ArrowReader(rows).read(batch).scored(np.arange(2), [column])
+    made = ArrowReader(rows).read(batch).scored(np.arange(2), [(column, None)])
     assert made.schema.field("t").type == pa.list_(pa.timestamp("us", tz="UTC"))
     assert made.to_pydict() == {"x": [1, 2], "t": [[None], []]}

@@ -1,0 +1,106 @@
+"""What becomes of the rows that a node fails on, and which node runs in the shadow of which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from beam_ensembles.errors import Problem, listed, nearest
+from beam_ensembles.graph.values import is_value_of
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OnError
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import Type
+
+
+def policies(spec: EnsembleSpec) -> dict[str, OnError]:
+    """Settles each node's ``on_error``.
+
+    A shadow's columns are null where it fails, and so are by default those of the members of a combiner with a
+    ``quorum``.
+    """
+    members = {
+        column for node in spec.nodes if "quorum" in node.options for column in node.columns
+    }  # a file says a quorum because some of them may be missing
+    return {node.name: _policy(node, members) for node in spec.nodes}
+
+
+def _policy(node: NodeSpec, members: set[str]) -> OnError:
+    if node.shadow_of is not None:
+        return OnError("nullify")
+    if node.on_error is not None:
+        return node.on_error
+    is_member = any(output.column in members for output in node.outputs)
+    return OnError("nullify") if is_member else OnError()
+
+
+def gives_nulls(node: NodeSpec, on_error: OnError) -> bool:
+    """Says whether a node's columns may be null where what it runs gives none."""
+    return node.when is not None or on_error.action == "nullify"
+
+
+def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator[Problem]:
+    """Finds defaults that are missing, of no column of the node, or not of their column's type."""
+    if node.on_error is None or node.on_error.action != "default":
+        return
+    place = node.path("on_error", "default")
+    defaults: Mapping[str, Any] = node.on_error.defaults
+    columns = [output.column for output in node.outputs]
+    for column, value in defaults.items():
+        if column not in columns:
+            text = (
+                f"this node adds no column '{column}'{nearest(column, columns)} (it adds: {listed(columns)})"
+            )
+            yield Problem(below(place, column), "unknown_column", text)
+        elif (type_ := types.get(column)) is not None and not is_value_of(value, type_):
+            text = f"the default of '{column}' is {value!r}, which is no {type_.required()}"
+            yield Problem(below(place, column), "bad_value", text)
+    missing = [column for column in columns if column not in defaults]
+    if missing:
+        text = f"the default of {listed(missing)} is missing; give one for each column of the node"
+        yield Problem(place, "missing_key", text)
+
+
+def check_shadows(spec: EnsembleSpec, types: Mapping[str, Type | None]) -> Iterator[Problem]:
+    """Finds shadows of what is no node, of a shadow, or of a node that gives something else (``bad_shadow``)."""
+    by_name = {node.name: node for node in spec.nodes}
+    for node in spec.nodes:
+        if node.shadow_of is None:
+            continue
+        beside = by_name.get(node.shadow_of)
+        text = _shadow_problem(node, beside, by_name, spec, types)
+        if text:
+            yield Problem(node.path("shadow_of"), "bad_shadow", text)
+
+
+def _shadow_problem(
+    node: NodeSpec,
+    beside: NodeSpec | None,
+    by_name: Mapping[str, NodeSpec],
+    spec: EnsembleSpec,
+    types: Mapping[str, Type | None],
+) -> str:
+    others = [name for name in by_name if name != node.name]
+    if beside is None and node.shadow_of in spec.disabled:
+        return f"the node '{node.shadow_of}' is not enabled; disable its shadow too"
+    if beside is None:
+        return f"there is no node '{node.shadow_of}'{nearest(node.shadow_of or '', others)} (nodes: {listed(others)})"
+    if beside is node:
+        return "a node cannot be its own shadow; name the node that it is compared with"
+    if beside.shadow_of is not None:
+        return f"'{beside.name}' is a shadow itself; name '{beside.shadow_of}', which it runs beside"
+    if len(node.outputs) != len(beside.outputs):
+        ours, theirs = len(node.outputs), len(beside.outputs)
+        return f"this node adds {ours} columns and '{beside.name}' {theirs}; they are compared in their order"
+    for own, other in compared(node, beside):
+        mine, its = types.get(own), types.get(other)
+        if mine is not None and its is not None and mine.required() != its.required():
+            return (
+                f"'{own}' is {mine.required()} and '{other}', with which it is compared, is {its.required()}"
+            )
+    return ""
+
+
+def compared(node: NodeSpec, beside: NodeSpec) -> tuple[tuple[str, str], ...]:
+    """Gives the pairs of columns of a shadow and the node beside it, in the order of the file."""
+    pairs = zip(node.outputs, beside.outputs, strict=False)
+    return tuple((own.column, other.column) for own, other in pairs)

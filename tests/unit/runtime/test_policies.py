@@ -1,0 +1,189 @@
+"""What becomes of the rows that a node fails on: errors, nulls, defaults, a failed bundle; and shadows."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import joblib
+import numpy as np
+import pytest
+from apache_beam.testing.util import assert_that
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LinearRegression
+
+from beam_ensembles.errors import InvalidEnsemble, NodeFailed
+from beam_ensembles.graph import plan
+from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler, InferenceError
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.transforms import RunEnsemble
+
+FLOWERS = load_iris()
+MODEL = LinearRegression().fit(FLOWERS.data, FLOWERS.target)
+GOOD, BAD = FLOWERS.data[0].tolist(), [math.nan] * 4
+"""scikit-learn refuses rows with a NaN."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    joblib.dump(MODEL, tmp_path / "line.joblib")
+    return tmp_path
+
+
+def handler(folder: Path, nodes: str, more: str = "") -> EnsembleModelHandler:
+    file = folder / "ensemble.yaml"
+    file.write_text(
+        f'ensemble: policies\ninputs: {{x: "array<double>[4]", y: "double?"}}\nnodes:\n{nodes}{more}'
+    )
+    return EnsembleModelHandler(file)
+
+
+def line(policy: str = "", name: str = "line", column: str = "made") -> str:
+    return f"  {name}: {{model: sklearn, uri: line.joblib, inputs: [x], outputs: {{{column}: double}}{policy}}}\n"
+
+
+def answers(made: EnsembleModelHandler, *rows: Any) -> list[Any]:
+    model = made.load_model()
+    return [result.inference for result in made.run_inference([beam.Row(**row) for row in rows], model)]
+
+
+def test_a_row_fails_by_default(folder: Path) -> None:
+    good, bad = answers(handler(folder, line()), {"x": GOOD, "y": 1.0}, {"x": BAD, "y": 1.0})
+    assert good.made == MODEL.predict([GOOD])[0]
+    assert isinstance(bad, InferenceError)
+    assert (bad.node, bad.code) == ("line", "model_error")
+
+
+def test_nullify_gives_nulls_in_their_place(folder: Path) -> None:
+    made = handler(folder, line(", on_error: nullify"))
+    assert [str(type_) for _, type_ in graph_of_file(folder / "ensemble.yaml").outputs] == ["double?"]
+    found = answers(made, {"x": BAD, "y": 1.0}, {"x": GOOD, "y": None}, {"x": BAD, "y": None})
+    assert [row.made for row in found] == [None, MODEL.predict([GOOD])[0], None]
+
+
+def test_nulls_stand_also_where_no_row_has_an_answer(folder: Path) -> None:
+    made = handler(folder, line(", on_error: nullify"))
+    assert [row.made for row in answers(made, {"x": BAD, "y": 1.0}, {"x": BAD, "y": 1.0})] == [None, None]
+
+
+def test_defaults_stand_in(folder: Path) -> None:
+    made = handler(folder, line(", on_error: {default: {made: -1}}"))
+    assert [str(type_) for _, type_ in graph_of_file(folder / "ensemble.yaml").outputs] == ["double"]
+    found = answers(made, {"x": BAD, "y": 1.0}, {"x": GOOD, "y": 1.0})
+    assert [row.made for row in found] == [-1.0, MODEL.predict([GOOD])[0]]
+
+
+def test_the_defaults_of_all_rows(folder: Path) -> None:
+    made = handler(folder, line(", on_error: {default: {made: -1}}"))
+    assert [row.made for row in answers(made, {"x": BAD, "y": 1.0})] == [-1.0]
+
+
+def test_fail_fails_the_bundle_also_where_errors_are_taken(folder: Path) -> None:
+    made = handler(folder, line(", on_error: fail"))
+    with pytest.raises(NodeFailed, match=r"nodes.line: .*its 'on_error' is 'fail'"):
+        answers(made, {"x": GOOD, "y": 1.0}, {"x": BAD, "y": 1.0})
+
+
+def test_a_member_without_a_value_is_missed(folder: Path) -> None:
+    nodes = (
+        line(", on_error: nullify") + "  both: {combine: mean, inputs: [made, y], outputs: {both: double}}\n"
+    )
+    found = answers(
+        handler(folder, nodes), {"x": GOOD, "y": 2.0}, {"x": BAD, "y": 2.0}, {"x": GOOD, "y": None}
+    )
+    assert found[0].both == pytest.approx((MODEL.predict([GOOD])[0] + 2.0) / 2)
+    assert [(row.node, row.code) for row in found[1:]] == [("both", "member_missing")] * 2
+    assert "'made'" in found[1].message
+    assert "'y'" in found[2].message
+
+
+def test_a_null_is_no_input_of_a_model(folder: Path) -> None:
+    nodes = (
+        "  line: {model: sklearn, uri: line.joblib, inputs: [x], outputs: {made: double}, on_error: nullify}\n"
+        "  soft: {apply: softmax, inputs: [z], outputs: {soft: 'array<double>'}}\n"
+    )
+    file = folder / "ensemble.yaml"
+    file.write_text(f'ensemble: e\ninputs: {{x: "array<double>[4]", z: "array<double>?"}}\nnodes:\n{nodes}')
+    found = answers(EnsembleModelHandler(file), {"x": GOOD, "z": [1.0, 1.0]}, {"x": BAD, "z": None})
+    assert found[0].soft == [0.5, 0.5]
+    assert (found[1].node, found[1].code) == ("soft", "null_value")
+    assert "z IS NOT NULL" in found[1].message
+
+
+def test_a_shadow_hurts_nobody(folder: Path) -> None:
+    other = LinearRegression().fit(FLOWERS.data, FLOWERS.target + 1)
+    other.coef_ = other.coef_[:3]
+    other.n_features_in_ = 4
+    joblib.dump(other, folder / "broken.joblib")
+    nodes = line() + (
+        "  next: {model: sklearn, uri: broken.joblib, shadow_of: line, inputs: [x], outputs: {next: double}}\n"
+    )
+    made = handler(folder, nodes)
+    assert [name for name, _ in graph_of_file(folder / "ensemble.yaml").outputs] == ["made"]
+    (good,) = answers(made, {"x": GOOD, "y": 1.0})
+    assert good.made == MODEL.predict([GOOD])[0]
+
+
+def test_a_shadow_that_cannot_be_loaded_is_out(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (folder / "nothing.joblib").write_bytes(b"no model")
+    nodes = line() + (
+        "  next: {model: sklearn, uri: nothing.joblib, shadow_of: line, inputs: [x], outputs: {next: double}}\n"
+    )
+    made = handler(folder, nodes, "outputs: [made, next]\n")
+    (good,) = answers(made, {"x": GOOD, "y": 1.0})
+    assert (good.made, good.next) == (MODEL.predict([GOOD])[0], None)
+    assert "the shadow 'next' of ensemble 'policies' is out" in caplog.text
+
+
+def test_how_often_a_shadow_agrees_is_a_metric(folder: Path) -> None:
+    other = LinearRegression().fit(FLOWERS.data, FLOWERS.target)
+    other.coef_ = np.where(np.arange(4) == 0, other.coef_, other.coef_)
+    other.intercept_ += 0.0
+    joblib.dump(other, folder / "same.joblib")
+    moved = LinearRegression().fit(FLOWERS.data, FLOWERS.target)
+    moved.intercept_ += 1.0
+    joblib.dump(moved, folder / "moved.joblib")
+    nodes = line() + "".join(
+        f"  {name}: {{model: sklearn, uri: {name}.joblib, shadow_of: line, inputs: [x], outputs: {{{name}: double}}}}\n"
+        for name in ("same", "moved")
+    )
+    handler(folder, nodes)
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([beam.Row(x=values, y=1.0) for values in FLOWERS.data[:50].tolist()])
+    assert_that(rows | RunEnsemble(folder / "ensemble.yaml") | beam.combiners.Count.Globally(), _equal_to(50))
+    result = pipeline.run()
+    result.wait_until_finish()
+    counters = {
+        (found.key.metric.namespace, found.key.metric.name): found.committed
+        for found in result.metrics().query()["counters"]
+    }
+    assert counters["policies/same", "agreements"] == 50
+    assert counters["policies/moved", "disagreements"] == 50
+    assert counters.get(("policies/moved", "agreements"), 0) == 0
+
+
+def _equal_to(count: int) -> Any:
+    def check(found: list[int]) -> None:
+        assert found == [count]
+
+    return check
+
+
+def test_a_node_that_is_not_enabled_is_no_part_of_the_graph(folder: Path) -> None:
+    nodes = line() + line(", enabled: false", "other", "more").replace("line.joblib", "'${missing}'")
+    made = handler(folder, nodes, "outputs: [made, more]\n")
+    (found,) = answers(made, {"x": GOOD, "y": 1.0})
+    assert found == beam.Row(made=MODEL.predict([GOOD])[0])
+    assert [
+        node.spec.name
+        for stage in plan(graph_of_file(folder / "ensemble.yaml")).stages
+        for node in stage.nodes
+    ] == ["line"]
+
+
+def test_what_reads_a_node_that_is_not_enabled(folder: Path) -> None:
+    nodes = line(", enabled: false") + "  both: {combine: mean, inputs: [made, y], outputs: {both: double}}\n"
+    with pytest.raises(InvalidEnsemble, match=r"not_enabled.*'made' is made by the node 'line'"):
+        handler(folder, nodes)
