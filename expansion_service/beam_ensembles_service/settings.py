@@ -58,6 +58,7 @@ class Settings:
         trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
         allow_code: Patterns of the importable names that an ensemble may use, beside those of known libraries.
         allow_host: Hosts that workers may read models from and call.
+        allow_secret: Patterns of the secrets that an ensemble may name.
         stop_with_stdin: Whether the service ends when its standard input does.
         log_level: One of ``LOG_LEVELS``.
         ignored: Flags of Beam's starters that were given.
@@ -72,6 +73,7 @@ class Settings:
     trust: tuple[str, ...] = ()
     allow_code: tuple[str, ...] = ()
     allow_host: tuple[str, ...] = ()
+    allow_secret: tuple[str, ...] = ()
     stop_with_stdin: bool = False
     log_level: str = "info"
     ignored: tuple[str, ...] = ()
@@ -79,6 +81,9 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"--port is a number from 0 to 65535, not {self.port}")
+        for place in self.allow_secret:
+            if not place.startswith(("env:", "file:/")):
+                raise UsageError(f"--allow-secret takes env:NAME or file:/PATH, not '{place}'")
         for place in self.trust:
             path = local_path(place)
             if path is not None and not os.path.isdir(path):
@@ -90,7 +95,7 @@ class Settings:
     def files(self) -> Files:
         """What an ensemble may use of this and other machines."""
         code = (*LIBRARY_CODE, *self.allow_code)
-        return Files(trusted=self.trust, code=code, hosts=self.allow_host)
+        return Files(trusted=self.trust, code=code, hosts=self.allow_host, secrets=self.allow_secret)
 
     @property
     def logging_level(self) -> int:
@@ -132,6 +137,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST",
         help="let ensembles read models from this host and call it: models.example.com, *.example.com, or with the "
         "scheme where it is plain http (may be repeated; $BEAM_ENSEMBLES_ALLOW_HOST likewise)",
+    )
+    parser.add_argument(
+        "--allow-secret",
+        action="append",
+        default=_of_environment("BEAM_ENSEMBLES_ALLOW_SECRET"),
+        metavar="PLACE",
+        help="let ensembles send this secret of the workers to the servers that they call: env:NAME, file:/PATH; * "
+        "stands for any text (may be repeated; $BEAM_ENSEMBLES_ALLOW_SECRET likewise)",
     )
     parser.add_argument(
         "--stop-with-stdin",
@@ -205,6 +218,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         trust=tuple(args.trust),
         allow_code=tuple(args.allow_code),
         allow_host=tuple(args.allow_host),
+        allow_secret=tuple(args.allow_secret),
         stop_with_stdin=args.stop_with_stdin,
         log_level=args.log_level,
         ignored=tuple(given),

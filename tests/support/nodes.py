@@ -25,12 +25,14 @@ def check_node(
         folder: Where its files are.
         inputs: The ensemble's input columns and types.
         node: What stands below ``nodes.node``.
-        trust: Whether the folder's pickles may be loaded, the tests' code imported, and servers on this machine called.
+        trust: Whether the folder's pickles may be loaded, the tests' code imported, servers on this machine called, and
+            secrets used whose name starts with ``TEST_``.
     """
     text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
     code = (*LIBRARY_CODE, "tests.*") if trust else LIBRARY_CODE
     places, hosts = ((str(folder),), ("localhost",)) if trust else ((), ())
-    files = Files(str(folder), places, code=code, hosts=hosts)
+    secrets = ("env:TEST_*",) if trust else ()
+    files = Files(str(folder), places, code=code, hosts=hosts, secrets=secrets)
     return check_text(text, KINDS, files).nodes[0]
 
 

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(path: str, parameters: dict[str, str], trust: Sequence[str]) -> EnsembleGraph:
     folder = os.path.dirname(os.path.abspath(path))
-    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING)
+    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)
     return check_text(read_text(path), KINDS, files, parameters=parameters)
 
 

@@ -18,7 +18,7 @@ _BLOCK: Final = 1 << 20
 _WEB: Final = ("http", "https")
 
 ANYTHING: Final = ("*",)
-"""Allows every importable name, or every host: for somebody who runs a file of his own."""
+"""Allows every importable name, every host or every secret: for somebody who runs a file of his own."""
 
 LIBRARY_CODE: Final = (
     "apache_beam.ml.inference.anthropic_inference.*", "apache_beam.ml.inference.gemini_inference.*",
@@ -47,6 +47,7 @@ class Files:
         code: Patterns (``my_team.*``) of the importable names that a file may use.
         hosts: Hosts that workers may read from and call: ``models.example.com``, ``*.example.com``; one with a scheme
             (``http://models.example.com:8080``) allows just that, and only so is unencrypted http allowed.
+        secrets: Patterns of the secrets that a file may name: ``env:ACCOUNTS_DB``, ``file:/run/secrets/*``.
     """
 
     base_uri: str | None = None
@@ -54,6 +55,11 @@ class Files:
     shared: bool = True
     code: tuple[str, ...] = LIBRARY_CODE
     hosts: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    def for_workers(self) -> Files:
+        """Gives what workers need of it: what relative URIs are relative to, and which hosts rows may name."""
+        return Files(self.base_uri, hosts=self.hosts)
 
     def resolve(self, uri: str) -> str:
         """Gives the absolute path or URI of a URI of the file.
@@ -157,6 +163,21 @@ class Files:
         raise FileProblem(
             "untrusted_host", f"{text}; allow it when starting the service: --allow-host '{wanted}'"
         )
+
+    def check_secret(self, place: str) -> None:
+        """Makes sure that a file may name a secret, which a node then sends to a server.
+
+        Args:
+            place: ``env:NAME`` or ``file:/absolute/path``.
+
+        Raises:
+            FileProblem: Nobody allowed it.
+        """
+        if not any(fnmatch.fnmatchcase(place, pattern) for pattern in self.secrets):
+            text = f"nothing vouches for using the secret '{place}' (allowed: {listed(self.secrets)})"
+            raise FileProblem(
+                "untrusted_secret", f"{text}; allow it when starting the service: --allow-secret '{place}'"
+            )
 
     def is_trusted(self, uri: str) -> bool:
         """Says whether a resolved URI lies under a trusted place."""

@@ -11,6 +11,7 @@ from beam_ensembles.spec.language import COMMON_KEYS
 from beam_ensembles.spec.mistakes import described
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.secrets import is_secret
 
 
 def _is_integer(value: Any) -> bool:
@@ -19,6 +20,7 @@ def _is_integer(value: Any) -> bool:
 
 _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "string": ("text", lambda value: isinstance(value, str)),
+    "string or secret": ("text or a secret", lambda value: isinstance(value, str) or is_secret(value)),
     "integer": ("a whole number", _is_integer),
     "number": ("a number", lambda value: _is_integer(value) or isinstance(value, float)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),

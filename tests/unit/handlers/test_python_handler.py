@@ -48,8 +48,8 @@ def problems(inputs: dict[str, str], described: Node, files: Files | None = None
     return [(problem.code, problem.path.removeprefix("nodes.node.")) for problem in caught.value.problems]
 
 
-def load(inputs: dict[str, str], described: Node) -> Member:
-    return KINDS["model", "python"].load(checked(inputs, described))
+def load(inputs: dict[str, str], described: Node, files: Files | None = None) -> Member:
+    return KINDS["model", "python"].load(checked(inputs, described, files))
 
 
 def texts(*values: str) -> Columns:
@@ -326,3 +326,14 @@ def test_what_is_wrong_is_said_before_anything_is_imported(described: Node, prob
 
 def test_somebody_who_runs_his_own_file_may_name_anything() -> None:
     assert checked(TEXT, node(), Files(code=ANYTHING)).outputs
+
+
+def test_an_argument_may_be_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    described = node(config={"prefix": {"secret": "env:ECHO_KEY"}})
+    assert problems(TEXT, described) == [("untrusted_secret", "config.prefix")]
+    files = Files(code=(f"{HERE}.*",), secrets=("env:ECHO_KEY",))
+    with pytest.raises(InvalidEnsemble, match="'ECHO_KEY'") as caught:
+        load(TEXT, described, files)
+    assert caught.value.problems[0].code == "missing_secret"
+    monkeypatch.setenv("ECHO_KEY", "key ")
+    assert load(TEXT, described, files)(texts("a"))["text"].tolist() == ["key a"]

@@ -142,15 +142,29 @@ def test_help_does_not_wait_for_beam() -> None:
 
 def test_what_ensembles_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     files = settings_of(_parse()).files
-    assert (files.trusted, files.hosts) == ((), ())
+    assert (files.trusted, files.hosts, files.secrets) == ((), (), ())
     monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_CODE", "our_team.*, other.Net")
     monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_HOST", "triton")
+    monkeypatch.setenv("BEAM_ENSEMBLES_ALLOW_SECRET", "env:ML_*")
     files = settings_of(
-        _parse("--allow-code", "mine.*", "--allow-host=models.example.com", "--trust=/")
+        _parse(
+            "--allow-code",
+            "mine.*",
+            "--allow-host=models.example.com",
+            "--trust=/",
+            "--allow-secret=file:/run/secrets/db",
+        )
     ).files
     assert files.trusted == ("/",)
     assert files.code == (*LIBRARY_CODE, "our_team.*", "other.Net", "mine.*")
     assert files.hosts == ("triton", "models.example.com")
+    assert files.secrets == ("env:ML_*", "file:/run/secrets/db")
+
+
+@pytest.mark.parametrize("place", ["TOKEN", "*", "file:run/secrets/db"])
+def test_a_secret_is_allowed_by_its_place(place: str) -> None:
+    with pytest.raises(UsageError, match=r"--allow-secret takes env:NAME or file:/PATH"):
+        settings_of(_parse("--allow-secret", place))
 
 
 def test_a_trusted_folder_must_be_there() -> None:

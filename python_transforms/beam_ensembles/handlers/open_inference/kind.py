@@ -26,6 +26,7 @@ from beam_ensembles.handlers.open_inference.settings import (
     DEFAULT_RETRIES,
     DEFAULT_SECONDS,
     check_settings,
+    has_secrets,
     seconds_of,
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
@@ -119,9 +120,15 @@ def _address(node: NodeView) -> Address | None:
 
 
 def _asked(node: NodeView, address: Address) -> Metadata | None:
-    """Asks the server; one that does not answer is no mistake of a file that declares all types."""
+    """Asks the server; one that does not answer is no mistake of a file that declares all types.
+
+    One that wants a secret is not asked before workers do.
+    """
+    config = node.option("config") or {}
+    if has_secrets(config):
+        return None
     try:
-        return ask(address, node.option("config") or {}, seconds_of(node.spec.options))
+        return ask(address, config, seconds_of(node.spec.options))
     except CallError as error:
         failure = unusable(address, error)
         if not error.may_pass:

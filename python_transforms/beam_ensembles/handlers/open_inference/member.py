@@ -6,8 +6,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from apache_beam.utils import retry
-
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
@@ -16,16 +14,13 @@ from beam_ensembles.handlers.open_inference.address import Address
 from beam_ensembles.handlers.open_inference.calls import OpenInferenceModelHandler, Request
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
 from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
-from beam_ensembles.handlers.open_inference.settings import retries_of, seconds_of
+from beam_ensembles.handlers.open_inference.settings import retries_of, revealed_config, seconds_of
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
 from beam_ensembles.handlers.per_thread import PerThread
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.retrying import tried_again
 
-FIRST_WAIT: Final = 0.25
-"""Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
-
-_LONGEST_WAIT: Final = 30.0
 _LOGGER: Final = logging.getLogger(__name__)
 
 
@@ -33,12 +28,13 @@ def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
     """Opens the channel to a served model, and compares the node with it where the server answers at once.
 
     Raises:
-        InvalidEnsemble: The model is not as the node says, tritonclient is not installed here, or a certificate cannot
-            be read.
+        InvalidEnsemble: The model is not as the node says, tritonclient is not installed here, or a certificate or a
+            secret cannot be read.
     """
-    callers = _Callers(node, address)
+    config = revealed_config(node)
+    callers = _Callers(node, address, config)
     client = callers.connect()
-    served = _Served(node, address)
+    served = _Served(node, address, config)
     return member.BeamMember(
         callers,
         client,
@@ -52,9 +48,9 @@ def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
 class _Callers:
     """Beam's handlers, all with one channel; calls are made again while the failure may pass."""
 
-    def __init__(self, node: CheckedNode, address: Address) -> None:
+    def __init__(self, node: CheckedNode, address: Address, config: Mapping[str, Any]) -> None:
         self._node, self._address = node, address
-        seconds, config = seconds_of(node.spec.options), member.config(node)
+        seconds = seconds_of(node.spec.options)
         self._handlers = PerThread(
             lambda: OpenInferenceModelHandler(address, config, seconds, node.namespace)
         )
@@ -82,8 +78,8 @@ class _Callers:
 class _Served:
     """What is known of the model; asked for again when it is needed, so that a server may come up after its callers."""
 
-    def __init__(self, node: CheckedNode, address: Address) -> None:
-        self._node, self._address = node, address
+    def __init__(self, node: CheckedNode, address: Address, config: Mapping[str, Any]) -> None:
+        self._node, self._address, self._config = node, address, config
         self._metadata: Metadata | None = None
         try:
             self._metadata = self._ask()
@@ -121,8 +117,7 @@ class _Served:
         return found
 
     def _ask(self) -> Metadata:
-        options = self._node.spec.options
-        return ask(self._address, member.config(self._node), seconds_of(options))
+        return ask(self._address, self._config, seconds_of(self._node.spec.options))
 
     def _compare(self, found: Metadata) -> None:
         problems: list[Problem] = []
@@ -133,16 +128,6 @@ class _Served:
 
 def _again(node: CheckedNode, call: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a function that is called again while its failure may pass, as often as the node says."""
-    decorate = retry.with_exponential_backoff(
-        num_retries=retries_of(node),
-        initial_delay_secs=FIRST_WAIT,
-        max_delay_secs=_LONGEST_WAIT,
-        retry_filter=lambda error: isinstance(error, CallError) and error.may_pass,
-        logger=_log,
+    return tried_again(
+        call, retries_of(node), lambda error: isinstance(error, CallError) and error.may_pass
     )
-    tried: Callable[..., Any] = decorate(call)
-    return tried
-
-
-def _log(_: str, seconds: float, call: str, error: str, trace: str) -> None:
-    _LOGGER.warning("trying again in %.1f s: %s", seconds, error.strip())

@@ -7,11 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.secrets import check_secret, revealed
+from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import Accepted, check_config
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
 from beam_ensembles.handlers.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.secrets import FORM, is_secret
 
 DEFAULT_SECONDS: Final = 60.0
 DEFAULT_RETRIES: Final = 3
@@ -21,15 +25,17 @@ _HEADER: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _PARAMETER: Final = (str, bool, int, float)
 
 
+def _is_header(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable() and value.isascii()
+
+
 def _are_headers(value: Any) -> bool:
     return isinstance(value, Mapping) and all(
         isinstance(name, str)
         and _HEADER.fullmatch(name) is not None
         and not name.lower().startswith("grpc-")
         and not name.lower().endswith("-bin")
-        and isinstance(text, str)
-        and text.isprintable()
-        and text.isascii()
+        and (_is_header(text) or is_secret(text))
         for name, text in value.items()
     )
 
@@ -39,7 +45,9 @@ _FILE: Final = Accepted(
 )
 _HONOURED: Final = {
     **REMOTE_HONOURED,
-    "headers": Accepted("a mapping of names to texts of ASCII, sent with every call", _are_headers),
+    "headers": Accepted(
+        "a mapping of names to texts of ASCII or secrets, sent with every call", _are_headers
+    ),
     "compression": Accepted("gzip or deflate", lambda value: value in ("gzip", "deflate")),
     **dict.fromkeys(CERTIFICATES, _FILE),
 }
@@ -54,11 +62,8 @@ def check_settings(node: NodeView, address: Address | None) -> None:
     """
     check_config(node, _HONOURED, REMOTE_REFUSED)
     config = node.option("config") or {}
-    for name in config.get("headers") or {} if _are_headers(config.get("headers")) else ():
-        if name.lower() in _SECRET_HEADERS:
-            place = below(below("config", "headers"), name)
-            text = f"'{name}' holds a secret, and would stand in the pipeline's description for all to read"
-            node.problem("bad_value", place, text)
+    if _are_headers(config.get("headers")):
+        _check_headers(node, config["headers"])
     for key in CERTIFICATES:
         if isinstance(config.get(key), str):
             _check_certificate(node, key, config[key], address)
@@ -69,6 +74,36 @@ def check_settings(node: NodeView, address: Address | None) -> None:
         if not isinstance(value, _PARAMETER):
             text = f"'{name}' is {value!r}; a parameter of a request is a text, a number, true or false"
             node.problem("bad_value", below("inference_args", name), text)
+
+
+def _check_headers(node: NodeView, headers: Mapping[str, Any]) -> None:
+    for name, value in headers.items():
+        place = below(below("config", "headers"), name)
+        check_secret(node, place, value)
+        if name.lower() in _SECRET_HEADERS and not is_secret(value):
+            text = f"'{name}' holds a secret, which would stand in the pipeline's description for all to read"
+            node.problem("bad_value", place, f"{text}; say where workers find it: {FORM}")
+
+
+def has_secrets(config: Mapping[str, Any]) -> bool:
+    """Says whether some header of a node's ``config`` is a secret, which only its workers know."""
+    return any(is_secret(value) for value in (config.get("headers") or {}).values())
+
+
+def revealed_config(node: CheckedNode) -> dict[str, Any]:
+    """Gives a node's ``config`` on a worker, with the secrets in its headers.
+
+    Raises:
+        InvalidEnsemble: A secret is not there (``missing_secret``), or cannot be a header (``load_failed``).
+    """
+    config, found = member.config(node), {}
+    for name, value in (config.get("headers") or {}).items():
+        place = below(below("config", "headers"), name)
+        found[name] = revealed(node, place, value)
+        if not _is_header(found[name]):
+            text = f"the secret that is the header '{name}' has other characters than printable ones of ASCII"
+            raise InvalidEnsemble([Problem(node.spec.path(place), "load_failed", text)])
+    return {**config, "headers": found}
 
 
 def _check_certificate(node: NodeView, key: str, path: str, address: Address | None) -> None:

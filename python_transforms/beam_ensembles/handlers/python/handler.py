@@ -13,6 +13,7 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.handlers import beam_compat, member
 from beam_ensembles.handlers.arguments import list_argument
 from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
@@ -24,6 +25,7 @@ from beam_ensembles.handlers.python.policy import check_policy
 from beam_ensembles.handlers.python.values import columns_of, examples_of
 from beam_ensembles.handlers.sharing import SharedMember
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.secrets import is_secret
 from beam_ensembles.types import Type
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -94,6 +96,8 @@ class PythonKind:
         config = node.option("config")
         told = dict.fromkeys(config, _ANYTHING) if isinstance(config, Mapping) else {}
         check_config(node, {**told, **OF_ALL}, CONFIG_REFUSED)
+        for name in told:
+            check_secret(node, below("config", name), config[name])
         check_calls(node)
         check_labels(node)
         inputs = node.spec.inputs
@@ -158,7 +162,7 @@ def _made(node: CheckedNode, base: Any) -> Any:
     """Makes a node's handler.
 
     Raises:
-        InvalidEnsemble: There is no such handler, or it does not take the node's ``config``.
+        InvalidEnsemble: There is no such handler, a secret is not there, or it does not take the node's ``config``.
     """
     options = node.spec.options
     os.environ.update((options.get("config") or {}).get("env_vars") or {})
@@ -169,6 +173,8 @@ def _made(node: CheckedNode, base: Any) -> Any:
     }
     try:
         handler = make(**_arguments(node, make), **functions)
+    except EnsembleError:
+        raise
     except Exception as exc:
         text = f"'{options['handler']}' does not take these: {type(exc).__name__}: {exc}"
         raise _wrong(node, "config", "signature_mismatch", text) from exc
@@ -193,11 +199,15 @@ def _with_functions(node: CheckedNode, handler: Any) -> Any:
 
 
 def _arguments(node: CheckedNode, make: Any) -> dict[str, Any]:
-    """Gives what the constructor is told; what holds for every handler is left out where it does not take it."""
+    """Gives what the constructor is told; what holds for every handler is left out where it does not take it.
+
+    Raises:
+        InvalidEnsemble: A secret is not there (``missing_secret``).
+    """
     parameters = inspect.signature(make).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     return {
-        name: value
+        name: revealed(node, below("config", name), value) if is_secret(value) else value
         for name, value in member.config(node).items()
         if takes_any or name in parameters or name not in OF_ALL
     }

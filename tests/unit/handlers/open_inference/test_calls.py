@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -155,6 +156,40 @@ def test_version_headers_and_parameters_reach_the_server(server: FakeServer) -> 
     member({"x": np.ones((1, 2))})
     assert server.calls[0].headers["x-tenant"] == "blue"
     assert server.calls[0].parameters == args
+
+
+def test_a_header_may_be_a_secret_that_only_workers_know(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_TOKEN", "geheim")
+    config = {"headers": {"Authorization": {"secret": "env:TEST_TOKEN", "prefix": "Bearer "}}}
+    secret = node(server.uri("double"), outputs={"y": "array<float>[2]"}, config=config)
+    checked = check_node(Path("/"), PAIR, secret)
+    assert server.asked == 0
+    assert b"geheim" not in pickle.dumps(checked)
+    loaded(PAIR, secret)({"x": np.ones((1, 2))})
+    assert server.asked == 1
+    assert server.calls[0].headers["authorization"] == "Bearer geheim"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, ("missing_secret", "nodes.node.config.headers.authorization")),
+        ("two\nlines", ("load_failed", "nodes.node.config.headers.authorization")),
+    ],
+)
+def test_a_secret_that_is_no_header(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, value: str | None, problem: tuple[str, str]
+) -> None:
+    config = {"headers": {"authorization": {"secret": "env:TEST_TOKEN"}}}
+    monkeypatch.delenv("TEST_TOKEN", raising=False)
+    if value is not None:
+        monkeypatch.setenv("TEST_TOKEN", value)
+    with pytest.raises(InvalidEnsemble) as caught:
+        loaded(PAIR, node(server.uri("double"), outputs={"y": "array<float>[2]"}, config=config))
+    assert [(found.code, found.path) for found in caught.value.problems] == [problem]
+    assert "lines" not in str(caught.value)
 
 
 def test_an_output_that_the_server_leaves_out_is_named(server: FakeServer) -> None:

@@ -141,6 +141,14 @@ def test_no_host_is_called_that_nobody_allowed(tmp_path: Path, server: FakeServe
             {"config": {"headers": {"Authorization": "Bearer x"}}},
             ("bad_value", "config.headers.Authorization"),
         ),
+        (
+            {"config": {"headers": {"authorization": {"secret": "Bearer x"}}}},
+            ("bad_value", "config.headers.authorization"),
+        ),
+        (
+            {"config": {"headers": {"authorization": {"secret": "env:HOME"}}}},
+            ("untrusted_secret", "config.headers.authorization"),
+        ),
         ({"config": {"compression": "zip"}}, ("bad_value", "config.compression")),
         ({"config": {"root_certificates": "/etc/ca.pem"}}, ("bad_value", "config.root_certificates")),
         ({"config": {"large_model": True}}, ("unsupported_option", "config.large_model")),

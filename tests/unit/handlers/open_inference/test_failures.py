@@ -12,7 +12,7 @@ import pytest
 
 from beam_ensembles.errors import BatchFailed
 from beam_ensembles.graph.kinds import Member
-from beam_ensembles.handlers.open_inference import member as member_module
+from beam_ensembles.handlers import retrying
 from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import load_node
 from tests.support.open_inference import FakeServer, Model, Refusal, Tensors, served
@@ -24,7 +24,7 @@ PASSING = (UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.DEAD
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(member_module, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
 
 
 def loaded(server: FakeServer, model: str = "picky", **more: Any) -> Member:

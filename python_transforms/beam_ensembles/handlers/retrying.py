@@ -1,0 +1,40 @@
+"""Calls of servers that are made again while their failure may pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from apache_beam.utils import retry
+
+FIRST_WAIT: Final = 0.25
+"""Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
+
+_LONGEST_WAIT: Final = 30.0
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+def tried_again(
+    call: Callable[..., Any], retries: int, may_pass: Callable[[Exception], bool]
+) -> Callable[..., Any]:
+    """Gives a function that calls another one again while it fails in passing.
+
+    Args:
+        call: What is called.
+        retries: How often it is called again; after that its error is raised.
+        may_pass: Says whether an error may be gone the next time.
+    """
+    decorate = retry.with_exponential_backoff(
+        num_retries=retries,
+        initial_delay_secs=FIRST_WAIT,
+        max_delay_secs=_LONGEST_WAIT,
+        retry_filter=may_pass,
+        logger=_log,
+    )
+    tried: Callable[..., Any] = decorate(call)
+    return tried
+
+
+def _log(_: str, seconds: float, call: str, error: str, trace: str) -> None:
+    _LOGGER.warning("trying again in %.1f s: %s", seconds, error.strip())
