@@ -159,8 +159,9 @@ def _written(request: Any, answers: Tensors, raw: bool) -> Any:
         output = response.outputs.add(name=name, datatype=datatype, shape=values.shape)
         if raw:
             is_text = datatype == "BYTES"
+            is_whole = is_text and values.size > 0
             response.raw_output_contents.append(
-                serialize_byte_tensor(values).item() if is_text else values.tobytes()
+                serialize_byte_tensor(values).item() if is_whole else values.tobytes()
             )
         else:
             getattr(output.contents, _TYPED[datatype]).extend(values.reshape(-1).tolist())

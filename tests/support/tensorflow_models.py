@@ -68,8 +68,8 @@ def make_modules(folder: Path) -> None:
     """Writes SavedModels that are no Keras models.
 
     ``arithmetic`` adds and multiplies ``a`` and ``b``, and by its signature ``scaled`` ``x`` and a number ``by``;
-    ``words`` makes texts upper case, and by its signature ``split`` lists of words; ``reader`` reads whatever file a
-    row names; ``plain`` has no signature, and is itself called to add one.
+    ``words`` makes texts upper case, by its signature ``split`` lists of words, and by ``join`` a text of such a
+    list; ``reader`` reads whatever file a row names; ``plain`` has no signature, and is itself called to add one.
     """
     ints, floats, texts = (
         tf.TensorSpec([None], tf.int64),
@@ -82,7 +82,9 @@ def make_modules(folder: Path) -> None:
     read = _traced(lambda path: {"content": tf.map_fn(tf.io.read_file, path)}, texts)
     _save(folder / "arithmetic", serving_default=both, scaled=scaled)
     split = _traced(lambda text: {"words": tf.strings.split(text)}, texts)
-    _save(folder / "words", serving_default=shout, split=split)
+    lists = tf.TensorSpec([None, None], tf.string)
+    join = _traced(lambda words: {"text": tf.strings.reduce_join(words, axis=1, separator=" ")}, lists)
+    _save(folder / "words", serving_default=shout, split=split, join=join)
     _save(folder / "reader", serving_default=read)
     plain = tf.Module()
     plain.__call__ = _traced(lambda x: x + 1.0, tf.TensorSpec([None, 2], tf.float32))

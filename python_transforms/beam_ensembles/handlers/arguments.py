@@ -51,9 +51,14 @@ def shape_text(dims: Sequence[int | None]) -> str:
     return f"[{', '.join([*head, *('?' if dim is None else str(dim) for dim in dims[1:])])}]"
 
 
-def list_argument(node: NodeView) -> Argument | None:
-    """Checks a node's columns as one argument; reports ``type_mismatch`` and gives None if they are none."""
-    parts = [_part(node, f"inputs[{index}]", column) for index, column in enumerate(node.spec.columns)]
+def list_argument(node: NodeView, *, lists: bool = False) -> Argument | None:
+    """Checks a node's columns as one argument; reports ``type_mismatch`` and gives None if they are none.
+
+    Args:
+        node: The node.
+        lists: Whether lists of any length are tensors to the model (``lists.by_length``).
+    """
+    parts = [_part(node, f"inputs[{index}]", name, lists) for index, name in enumerate(node.spec.columns)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or not known:
         return None
@@ -76,21 +81,27 @@ def list_argument(node: NodeView) -> Argument | None:
     return Argument("inputs", name, (whole,))
 
 
-def named_arguments(node: NodeView) -> dict[str, Argument]:
-    """Checks a node's mapping of columns as an argument a port; leaves out those that it reports."""
+def named_arguments(node: NodeView, *, lists: bool = False) -> dict[str, Argument]:
+    """Checks a node's mapping of columns as an argument a port; leaves out those that it reports.
+
+    Args:
+        node: The node.
+        lists: Whether lists of any length are tensors to the model (``lists.by_length``).
+    """
     ports = (node.spec.inputs.ports if node.spec.inputs is not None else None) or ()
     named = zip(ports, node.spec.columns, strict=False)
-    parts = {port: _part(node, below("inputs", port), column) for port, column in named}
+    parts = {port: _part(node, below("inputs", port), column, lists) for port, column in named}
     return {port: part for port, part in parts.items() if part is not None}
 
 
-def _part(node: NodeView, place: str, column: str) -> Argument | None:
-    """Checks one column: numbers, tensors of numbers, text and bytes can be given to a model."""
+def _part(node: NodeView, place: str, column: str, lists: bool) -> Argument | None:
+    """Checks one column: numbers, tensors of numbers, text and bytes can be given to a model, to some lists of them."""
     type_ = node.inputs.get(column)
     if type_ is None:
         return None
-    if node.option("per_row") and isinstance(type_, Array) and type_.shape is None:
-        item, shape = _item_of(type_.element)
+    per_row = node.option("per_row")
+    if (per_row or lists) and isinstance(type_, Array) and type_.shape is None:
+        item, shape = _item_of(type_.element if per_row else type_)
         if item is not None:
             return Argument(place, item, shape)
     dtype = dtype_of(type_)
@@ -110,7 +121,14 @@ def _item_of(type_: Type) -> tuple[str | None, tuple[int | None, ...]]:
         element, shape = _item_of(type_.element)
         return element, (*(type_.shape or (None,)), *shape)
     is_known = isinstance(type_, Scalar) and (type_.name in NUMPY_DTYPES or type_.name in ("string", "bytes"))
-    return (getattr(type_, "name", None) if is_known else None), ()
+    return (getattr(type_, "name", None) if is_known and not type_.nullable else None), ()
+
+
+def leaf(type_: Type | None) -> str | None:
+    """Gives the name of the innermost type of nested lists, or None where it is no scalar."""
+    while isinstance(type_, Array):
+        type_ = type_.element
+    return getattr(type_, "name", None)
 
 
 def join(columns: Columns, names: Sequence[str]) -> Values:

@@ -11,7 +11,12 @@ from beam_ensembles.graph.answers import check_ports, holds, settle
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.arguments import Argument, can_cast, list_argument, named_arguments, shape_text
 from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, row_shape
+from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type, row_shape
+
+
+def tensor_argument(node: NodeView) -> Argument | None:
+    """Checks a list of columns as one tensor, which a list of any length may be too."""
+    return list_argument(node, lists=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class Feeding:
     """
 
     can_cast: Callable[[str, str], bool] = can_cast
-    list_argument: Callable[[NodeView], Argument | None] = list_argument
+    list_argument: Callable[[NodeView], Argument | None] = tensor_argument
 
 
 _USUAL: Final = Feeding()
@@ -57,7 +62,7 @@ def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding =
         if signature is not None:
             _check_list(node, signature, argument, feeding)
         return
-    arguments = named_arguments(node)
+    arguments = named_arguments(node, lists=True)
     if signature is None:
         return
     given = {port.name: port for port in signature.inputs}
@@ -103,7 +108,8 @@ def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Fee
         text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
         node.problem("signature_mismatch", argument.place, text)
     elif not _fits(argument, port):
-        text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}"
+        hint = _shape_hint(argument, port)
+        text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
         node.problem("signature_mismatch", argument.place, text)
 
 
@@ -118,12 +124,28 @@ def _cast_hint(found: str, wanted: str | None) -> str:
     return "; declare the column as double" if is_whole and wanted in ("float", "double") else ""
 
 
+def _shape_hint(argument: Argument, port: Port) -> str:
+    rest = (port.dims or ())[1:]
+    if None not in argument.shape or None in rest or len(rest) != len(argument.shape):
+        return ""
+    return f"; declare the column as {Array(Scalar(argument.element), tuple(dim or 0 for dim in rest))}"
+
+
 def _fits(argument: Argument, port: Port) -> bool:
+    """Says whether an argument's shape is one that an input takes.
+
+    The length of a list of numbers is declared where the model's is fixed; that of a list of texts, which cannot be, is
+    looked at row by row.
+    """
     if port.dims is None:
         return True
     wanted = port.dims[1:]
     if len(argument.shape) == len(wanted):
-        return all(want in (None, have) for have, want in zip(argument.shape, wanted, strict=True))
+        is_text = argument.element not in NUMPY_DTYPES
+        return all(
+            want in (None, have) or (have is None and is_text)
+            for have, want in zip(argument.shape, wanted, strict=True)
+        )
     return argument.width == 1 and len(port.dims) > 0 and all(want in (None, 1) for want in wanted)
 
 
@@ -150,9 +172,9 @@ def port_type(port: Port, declared: Type | None) -> Type | None:
     shape = _shape(port.dims, declared)
     if shape is None:
         return Array(Scalar(port.element)) if isinstance(declared, Array) and declared.shape is None else None
-    if port.element == "string":
+    if port.element in ("string", "bytes"):
         is_one = shape in ((), (1,)) and not isinstance(declared, Array)
-        return Scalar("string") if is_one else Array(Scalar("string"))
+        return Scalar(port.element) if is_one else Array(Scalar(port.element))
     return Array(Scalar(port.element), shape) if shape else Scalar(port.element)
 
 

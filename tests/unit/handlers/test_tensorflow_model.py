@@ -143,6 +143,17 @@ def test_a_ragged_answer_is_a_list_a_row(models: Path) -> None:
     assert problems_of(models, {"text": "string"}, undeclared) == [("missing_type", "outputs.y")]
 
 
+@pytest.mark.parametrize(
+    ("type_", "rows"), [("string", [["a", "grün"], ["b"], []]), ("bytes", [[b"a"], [b"b", b"c"]])]
+)
+def test_lists_of_texts_are_tensors_of_texts(models: Path, type_: str, rows: list[Any]) -> None:
+    one = node("words", {"text": type_}, ("words",), signature="join")
+    member = load_node(models, {"words": f"array<{type_}>"}, one)
+    blank = " " if type_ == "string" else b" "
+    found = member({"words": np.fromiter(rows, dtype=object, count=len(rows))})["text"]
+    assert found.tolist() == [blank.join(row) for row in rows]
+
+
 def test_what_is_no_text_is_an_error_of_its_row(models: Path) -> None:
     member = load_node(models, {"text": "bytes"}, node("words", {"loud": {"type": "string"}}, ("text",)))
     with pytest.raises(NodeError) as caught:

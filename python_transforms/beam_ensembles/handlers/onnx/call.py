@@ -10,9 +10,9 @@ import numpy as np
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Argument, Values, can_cast, cast, join, list_argument
+from beam_ensembles.handlers.arguments import Argument, Values, can_cast, cast, join
 from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.signature_checks import Feeding
+from beam_ensembles.handlers.signature_checks import Feeding, tensor_argument
 from beam_ensembles.handlers.signatures import Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar
 
@@ -34,7 +34,7 @@ def list_of_columns(node: NodeView) -> Argument | None:
     types = [node.inputs.get(column) for column in node.spec.columns]
     if len(types) > 1 and all(isinstance(type_, Scalar) and type_.name == "string" for type_ in types):
         return Argument("inputs", "string", (len(types),))
-    return list_argument(node)
+    return tensor_argument(node)
 
 
 FEEDING: Final = Feeding(can_feed, list_of_columns)

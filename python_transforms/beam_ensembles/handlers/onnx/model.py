@@ -22,6 +22,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.graph import read_signature
@@ -110,7 +111,7 @@ class OnnxKind:
         outputs = {column: by_name[name] for column, name in ports_of(node.spec, list(by_name)).items()}
         names = list(dict.fromkeys(port.name for port in outputs.values()))
         feed = feeder(node, signature, next(iter(asked_for(view, signature)), None))
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             session,
             extra_feeds(node, signature),
@@ -118,6 +119,7 @@ class OnnxKind:
             write=functools.partial(columns_of, node, outputs),
             per_row=member.is_per_row(node),
         )
+        return by_length(node, loaded, signature)
 
 
 def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.files import Files
-from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.open_inference.address import Address
 from beam_ensembles.handlers.open_inference.calls import OpenInferenceModelHandler, Request
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
@@ -24,7 +25,7 @@ from beam_ensembles.handlers.retrying import tried_again
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
+def load_served(node: CheckedNode, address: Address) -> Member:
     """Opens the channel to a served model, and compares the node with it where the server answers at once.
 
     Raises:
@@ -35,7 +36,7 @@ def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
     callers = _Callers(node, address, config)
     client = callers.connect()
     served = _Served(node, address, config)
-    return member.BeamMember(
+    loaded = member.BeamMember(
         callers,
         client,
         member.inference_args(node),
@@ -43,6 +44,7 @@ def load_served(node: CheckedNode, address: Address) -> member.BeamMember:
         write=served.columns,
         per_row=member.is_per_row(node),
     )
+    return by_length(node, loaded)
 
 
 class _Callers:
@@ -128,6 +130,4 @@ class _Served:
 
 def _again(node: CheckedNode, call: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a function that is called again while its failure may pass, as often as the node says."""
-    return tried_again(
-        call, retries_of(node), lambda error: isinstance(error, CallError) and error.may_pass
-    )
+    return tried_again(call, retries_of(node), lambda error: isinstance(error, CallError) and error.may_pass)

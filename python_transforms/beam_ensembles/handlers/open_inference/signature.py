@@ -9,7 +9,7 @@ from typing import Final
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.arguments import can_cast, named_arguments
+from beam_ensembles.handlers.arguments import can_cast, leaf, named_arguments
 from beam_ensembles.handlers.open_inference.metadata import Metadata, Tensor
 from beam_ensembles.handlers.signature_checks import Feeding, check_signature
 from beam_ensembles.handlers.signatures import Port, Signature
@@ -67,7 +67,9 @@ def _inputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
     if tensors:
         return tuple(Port(tensor.name, ELEMENTS[tensor.datatype], tensor.dims) for tensor in tensors)
     quiet = dataclasses.replace(node, report=lambda _: None)
-    return tuple(Port(name, argument.element, None) for name, argument in named_arguments(quiet).items())
+    return tuple(
+        Port(name, argument.element, None) for name, argument in named_arguments(quiet, lists=True).items()
+    )
 
 
 def _outputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
@@ -88,13 +90,6 @@ def _given(tensor: Tensor, declared: Type | None) -> str:
     """Gives the element of an output: BYTES is text unless the node declares bytes."""
     is_text = tensor.datatype == "BYTES" and leaf(declared) != "bytes"
     return "string" if is_text else ELEMENTS[tensor.datatype]
-
-
-def leaf(type_: Type | None) -> str | None:
-    """Gives the name of the innermost type of nested lists, or None where it is no scalar."""
-    while isinstance(type_, Array):
-        type_ = type_.element
-    return getattr(type_, "name", None)
 
 
 def _open_dims(type_: Type | None) -> tuple[None, ...] | None:

@@ -15,9 +15,9 @@ import numpy as np
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.arguments import Values, cast, join
+from beam_ensembles.handlers.arguments import Values, cast, join, leaf
 from beam_ensembles.handlers.open_inference.metadata import Tensor
-from beam_ensembles.handlers.open_inference.signature import ELEMENTS, leaf
+from beam_ensembles.handlers.open_inference.signature import ELEMENTS
 from beam_ensembles.types import NUMPY_DTYPES
 
 _DATATYPES: Final = {

@@ -23,6 +23,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.pytorch.answers import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
@@ -124,7 +125,7 @@ class PytorchKind:
             _compare(node, signature)
         else:
             check_callable(node, model, node.spec.options.get("method"))
-        loaded = WithinMemory(
+        run = WithinMemory(
             member.BeamMember(
                 handler,
                 model,
@@ -135,6 +136,7 @@ class PytorchKind:
             ),
             node.spec.name,
         )
+        loaded = by_length(node, run, signature)
         if node.spec.options.get("trial", True):
             _try_out(node, loaded)
         return loaded

@@ -10,6 +10,7 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.arguments import leaf
 from beam_ensembles.handlers.importing import check_import
 from beam_ensembles.handlers.model_file import check_file, check_trust
 from beam_ensembles.handlers.signature_checks import check_inputs, check_signature, port_type
@@ -133,10 +134,8 @@ def with_bytes(node: NodeView, signature: Signature) -> Signature:
     inputs = node.spec.inputs
     ports = (inputs.ports or [port.name for port in signature.inputs]) if inputs is not None else ()
     columns = dict(zip(ports, node.spec.columns, strict=False))
-    given = {port for port, column in columns.items() if node.inputs.get(column) == BYTES}
-    wanted = {
-        o.port or o.column for o in node.spec.outputs if o.type is not None and o.type.required() == BYTES
-    }
+    given = {port for port, column in columns.items() if leaf(node.inputs.get(column)) == BYTES.name}
+    wanted = {o.port or o.column for o in node.spec.outputs if leaf(o.type) == BYTES.name}
     alone = len(signature.outputs) == 1 and wanted
     return Signature(
         tuple(_as_bytes(port) if port.name in given else port for port in signature.inputs),

@@ -23,6 +23,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256
 from beam_ensembles.handlers.signatures import Signature
 from beam_ensembles.handlers.tensorflow.calls import Served, columns_of, reader, signature_of
@@ -103,7 +104,7 @@ class TensorflowKind:
         if not isinstance(model, Served) and hasattr(model, "call"):
             member.check_call(node, model.call)
         names = [port.name for port in signature.outputs] if signature is not None else ["output"]
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model,
             member.inference_args(node),
@@ -111,6 +112,7 @@ class TensorflowKind:
             write=functools.partial(columns_of, node, names),
             per_row=member.is_per_row(node),
         )
+        return by_length(node, loaded, signature)
 
 
 def _beam(node: CheckedNode) -> Any:

@@ -12,7 +12,7 @@ from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.handlers.member import no_gpu, not_installed
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.tensorrt.engine import Engine
-from beam_ensembles.types import row_shape
+from beam_ensembles.types import dtype_of, row_shape
 
 MOST_ROWS: Final = 64
 """The most rows at once of an engine that is built here, where the node does not say."""
@@ -101,11 +101,15 @@ def _failed(node: CheckedNode, text: str) -> EnsembleError:
 
 
 def row_shapes(node: CheckedNode, inputs: list[str]) -> Mapping[str, tuple[int, ...]]:
-    """Gives the shape of one row of each input, as far as the node's columns say it."""
+    """Gives the shape of one row of each input, as far as the node's columns say it; that of a list they do not."""
     ports = node.spec.inputs.ports if node.spec.inputs is not None else None
-    shapes = [row_shape(node.inputs[column]) for column in node.spec.columns]
+    types = [node.inputs[column] for column in node.spec.columns]
+    shapes = [row_shape(type_) for type_ in types]
     if ports is not None:
-        return dict(zip(ports, shapes, strict=True))
+        named = zip(ports, types, shapes, strict=True)
+        return {port: shape for port, type_, shape in named if dtype_of(type_) is not None}
+    if any(dtype_of(type_) is None for type_ in types):
+        return {}
     if len(shapes) == 1 and shapes[0]:
         return {inputs[0]: shapes[0]}
     return {inputs[0]: (sum(shape[0] if shape else 1 for shape in shapes),)}

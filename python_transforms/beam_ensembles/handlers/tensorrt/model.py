@@ -25,6 +25,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.pytorch.call import given_of
@@ -90,7 +91,7 @@ class TensorRTKind:
         beam = member.handlers_of(node, "tensorrt_inference", "tensorrt")
         handler, engine = member.load(node, functools.partial(_handler, node, beam))
         _compare(node, engine.signature)
-        return WithinMemory(
+        loaded = WithinMemory(
             member.BeamMember(
                 handler,
                 engine,
@@ -101,6 +102,7 @@ class TensorRTKind:
             ),
             node.spec.name,
         )
+        return by_length(node, loaded, engine.signature)
 
 
 def _handler(node: CheckedNode, beam: Any, place: str) -> Any:
