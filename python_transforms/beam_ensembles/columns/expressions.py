@@ -1,0 +1,148 @@
+"""Expressions over columns: conditions that say which rows to take, and computed columns.
+
+    holds = Condition("score > 0.5", {"score": DOUBLE})
+    holds({"score": np.array([0.4, 0.6])})  # -> array([False, True])
+
+    double = Expressions({"y": "x * 2"}, {"x": DOUBLE})
+    double({"x": np.array([1.0])})  # -> {"y": array([2.0])}
+
+Both read the companions of nullable columns (``x?``). What polars raises for a row is raised for the whole batch: the
+caller splits it to find the row. They pickle as their texts and are compiled again where they are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beam_ensembles.columns.polars_series import from_series, to_series
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.expression_types import polars_type
+from beam_ensembles.graph.expressions import compile_expression, first_line
+from beam_ensembles.graph.kinds import Columns, validity
+from beam_ensembles.types import Type
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Condition:
+    """Says for which rows a condition holds.
+
+    Args:
+        text: The condition.
+        types: The type of each column that it reads; there may be more.
+
+    Raises:
+        ExpressionError: It is none; ``graph.expressions.check_condition`` says so before.
+    """
+
+    def __init__(self, text: str, types: Mapping[str, Type]) -> None:
+        self._text, self._types = text, dict(types)
+        found = compile_expression(text, types)
+        self.columns = found.columns
+        """The columns that it reads."""
+        self._expression = found.expression.fill_null(False) if found.type.nullable else found.expression
+
+    def __call__(self, columns: Columns) -> np.ndarray:
+        """Evaluates the condition.
+
+        Args:
+            columns: At least the columns that it reads, with their companions; all of the same length.
+
+        Returns:
+            Truth values, ``[N]``; null counts as false.
+
+        Raises:
+            NodeError: ``expression_failed``: it cannot be evaluated for one of the rows.
+        """
+        frame = frame_of(columns, self.columns, self._types)
+        return _evaluated(frame, {self._text: self._expression})[0].to_numpy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Condition, (self._text, self._types)
+
+
+class Expressions:
+    """Computes columns.
+
+    Args:
+        texts: The expression of each column.
+        types: The type of each column that they read; there may be more.
+        outputs: What each column shall be; a column that is missing has the type that its expression gives.
+
+    Raises:
+        ExpressionError: One of them cannot be compiled; ``graph.expressions.check_expression`` says so before.
+    """
+
+    def __init__(
+        self, texts: Mapping[str, str], types: Mapping[str, Type], outputs: Mapping[str, Type] | None = None
+    ) -> None:
+        self._texts, self._types = dict(texts), dict(types)
+        found = {name: compile_expression(text, types) for name, text in texts.items()}
+        self._read = tuple(dict.fromkeys(column for one in found.values() for column in one.columns))
+        self.outputs = {name: (outputs or {}).get(name, one.type) for name, one in found.items()}
+        """The type of each column that it gives."""
+        self._expressions = {
+            name: one.expression.cast(polars_type(self.outputs[name])) for name, one in found.items()
+        }
+
+    def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Computes the columns.
+
+        Args:
+            columns: At least the columns that the expressions read, with their companions; all of the same length.
+
+        Returns:
+            The columns, and the companion of each that holds a null.
+
+        Raises:
+            NodeError: ``expression_failed``: one of them cannot be evaluated for one of the rows.
+        """
+        frame = frame_of(columns, self._read or tuple(self._types)[:1], self._types)
+        found: dict[str, np.ndarray] = {}
+        for series in _evaluated(frame, self._expressions):
+            values, valid = from_series(series, self.outputs[series.name])
+            found[series.name] = values
+            if valid is not None:
+                found[validity(series.name)] = valid
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expressions, (self._texts, self._types, self.outputs)
+
+
+def frame_of(columns: Columns, names: Sequence[str], types: Mapping[str, Type]) -> pl.DataFrame:
+    """Makes a frame of some of the columns, with nulls where their companions say that there is no value."""
+    import polars as pl
+
+    return pl.DataFrame(
+        [to_series(name, columns[name], types[name], columns.get(validity(name))) for name in names]
+    )
+
+
+def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[pl.Series]:
+    """Evaluates expressions; each series has as many items as the frame has rows."""
+    import polars as pl
+
+    try:
+        found = frame.select(**expressions)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise NodeError("expression_failed", _reason(frame, expressions, error)) from None
+    if found.height == frame.height:
+        return found.get_columns()
+    return [series.new_from_index(0, frame.height) for series in found.get_columns()]  # all are constants
+
+
+def _reason(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr], error: BaseException) -> str:
+    """Says which of several expressions failed, and why."""
+    import polars as pl
+
+    for name, expression in expressions.items():
+        try:
+            frame.select(expression)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as own:
+            return f"'{name}' cannot be computed: {first_line(own)}"
+    return f"an expression cannot be computed: {first_line(error)}"

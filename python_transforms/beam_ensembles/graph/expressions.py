@@ -1,0 +1,212 @@
+"""Expressions against the columns that they read: which type comes out, and what is wrong with them.
+
+check_condition("score > 0.5 AND NOT flag", types, report)  # -> True where it is a condition
+check_expression("COALESCE(a, b) * 2", types, report)       # -> its type
+compile_expression(text, types)                             # -> what a worker evaluates
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, may_be_null, nan_as_null
+from beam_ensembles.graph.expression_types import has_map, has_null_items, polars_type, type_of
+from beam_ensembles.spec.expressions import ExpressionError, parse
+from beam_ensembles.types import BOOLEAN, Array, Type
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Report = Callable[[str, str], None]
+"""Takes the code and the message of a problem."""
+
+_MOST_CHARACTERS: Final = 1_000_000
+_TOO_DEEP: Final = "it is nested too deep, or has too many operators in a row; make it several columns"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression that was checked.
+
+    Attributes:
+        expression: What polars evaluates.
+        type: What it gives.
+        columns: The columns that it reads, each once, in order; there may be none.
+    """
+
+    expression: pl.Expr
+    type: Type
+    columns: tuple[str, ...]
+
+
+def check_condition(text: str, types: Mapping[str, Type | None], report: Report) -> bool:
+    """Checks a condition.
+
+    Args:
+        text: The condition.
+        types: The type of each column that may be read; None where it is not known because of another mistake, about
+            which nothing is reported.
+        report: Takes what is wrong: ``bad_expression``, ``expression_not_rowwise``, ``unknown_column``,
+            ``expression_type``, ``not_boolean`` or ``no_inputs``.
+
+    Returns:
+        Whether it is one, as far as that can be told.
+    """
+    found = _checked(text, types, report)
+    if found is None:
+        return False
+    if found.type.required() != BOOLEAN:
+        report("not_boolean", f"it is {found.type}, not a condition; compare it, as in {_compared(text)}")
+        return False
+    if not found.columns:
+        report(
+            "no_inputs", "the condition reads no column, so that it is the same for every row; leave it out"
+        )
+        return False
+    return True
+
+
+def check_expression(text: str, types: Mapping[str, Type | None], report: Report) -> Type | None:
+    """Checks an expression.
+
+    Args:
+        text: The expression.
+        types: As for ``check_condition``.
+        report: Takes what is wrong, as for ``check_condition``.
+
+    Returns:
+        What it gives, nullable where it can be null; None where it cannot be told or something was reported.
+    """
+    found = _checked(text, types, report)
+    return None if found is None else found.type
+
+
+def _checked(text: str, types: Mapping[str, Type | None], report: Report) -> Compiled | None:
+    known = {name: type_ for name, type_ in types.items() if type_ is not None}
+    try:
+        read = parse(text).meta.root_names()
+        if any(name in types and name not in known for name in read):
+            return None
+        return compile_expression(text, known)
+    except ExpressionError as error:
+        report(error.code, str(error))
+        return None
+
+
+def compile_expression(text: str, types: Mapping[str, Type]) -> Compiled:
+    """Gives what a worker evaluates of an expression.
+
+    NaN counts as null wherever numbers are compared. Tensors are lists, counted from 1.
+
+    Args:
+        text: The expression.
+        types: The type of each column that may be read.
+
+    Raises:
+        ExpressionError: With one of the codes of ``check_condition`` but ``not_boolean`` and ``no_inputs``.
+    """
+    parsed = parse(text)
+    columns = tuple(dict.fromkeys(parsed.meta.root_names()))
+    read = _types_read(columns, types)
+    try:
+        tree = json.loads(parsed.meta.serialize(format="json"))
+        check_rowwise(tree)
+        changed = nan_as_null(tree, lambda part: _gives_floats(part, read))
+        expression = parsed if changed is tree else _expression(changed)
+        is_nullable = may_be_null(changed, read)
+    except RecursionError as error:
+        raise ExpressionError("bad_expression", _TOO_DEEP) from error
+    type_ = read[columns[0]].required() if _is_column(tree) else _type(expression, read)
+    return Compiled(expression, type_.optional() if is_nullable else type_, columns)
+
+
+def _is_column(tree: Tree) -> bool:
+    return kind_of(tree)[0] == "Column"
+
+
+def _types_read(columns: tuple[str, ...], types: Mapping[str, Type]) -> dict[str, Type]:
+    for column in columns:
+        if column not in types:
+            near = nearest(column, types)
+            message = f"there is no column '{column}'{near} (columns: {listed(tuple(types))})"
+            raise ExpressionError("unknown_column", message)
+        if has_map(types[column]):
+            message = f"'{column}' is {types[column]}; expressions cannot read maps"
+            raise ExpressionError("expression_type", message)
+    return {column: types[column] for column in columns}
+
+
+def _gives_floats(tree: Tree, types: Mapping[str, Type]) -> bool:
+    import polars as pl
+
+    try:
+        found = _schema(types).select(found=_expression(tree)).collect_schema()["found"]
+    except pl.exceptions.PolarsError:
+        return False  # the whole expression has the same problem and says so
+    return bool(found.is_float())
+
+
+def _schema(types: Mapping[str, Type]) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.LazyFrame(schema={column: polars_type(type_) for column, type_ in types.items()})
+
+
+def _expression(tree: Tree) -> pl.Expr:
+    """Makes an expression of a tree."""
+    import polars as pl
+
+    text = json.dumps(tree)
+    try:
+        if len(text) <= _MOST_CHARACTERS:
+            return pl.Expr.deserialize(io.BytesIO(text.encode()), format="json")
+    except pl.exceptions.ComputeError:
+        pass
+    raise ExpressionError("bad_expression", _TOO_DEEP)
+
+
+def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:
+    """Gives the type of what an expression gives, without saying whether it can be null."""
+    import polars as pl
+
+    empty = _schema(types)
+    nulls = pl.DataFrame(
+        {column: [None] for column in types} or {"": [None]}, schema_overrides=_overrides(types)
+    )
+    try:
+        dtype = empty.select(found=expression).collect_schema()["found"]
+        nulls.select(found=expression)  # finds what only shows when it runs, such as a bad regular expression
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise ExpressionError("expression_type", first_line(error)) from error
+    found = type_of(dtype)
+    if found is None:
+        message = f"it gives {_named(dtype)}, which no column can hold; cast it, as in CAST(... AS VARCHAR)"
+        raise ExpressionError("expression_type", message)
+    if isinstance(found, Array) and any(has_null_items(type_) for type_ in types.values()):
+        return Array(found.element.optional())
+    return found
+
+
+def _overrides(types: Mapping[str, Type]) -> dict[str, Any]:
+    return {column: polars_type(type_) for column, type_ in types.items()}
+
+
+def _named(dtype: pl.DataType) -> str:
+    name = str(dtype.base_type()).lower()
+    return "nothing but null" if name == "null" else f"a {name}"
+
+
+def _compared(text: str) -> str:
+    return f"{text} > 0" if len(text) <= 40 else "x > 0"
+
+
+def first_line(error: BaseException) -> str:
+    """Gives what polars says is wrong, in one line."""
+    lines = str(error).strip().splitlines()
+    line = lines[0].rstrip(".:") if lines else type(error).__name__
+    return line if line[:2].isupper() else line[:1].lower() + line[1:]
