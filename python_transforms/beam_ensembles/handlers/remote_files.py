@@ -6,11 +6,14 @@ Beam's FileSystems (2.77) open no http(s) URLs.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any, Final
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -26,6 +29,34 @@ _MOST_REDIRECTS: Final = 5
 _ATTEMPTS: Final = 3
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kept:
+    """Copies that stay: those of ``places``, until ``ends``."""
+
+    places: frozenset[str]
+    ends: contextlib.ExitStack
+    copies: dict[tuple[str, bool], str] = dataclasses.field(default_factory=dict)
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
+
+
+@contextlib.contextmanager
+def fetched_once(places: Iterable[str | None]) -> Iterator[None]:
+    """Lets files be fetched once within, though several nodes load them one after the other.
+
+    Args:
+        places: The absolute URI of each node's file; the copies of those that are there twice stay until the end.
+    """
+    counts = Counter(place for place in places if place is not None)
+    with contextlib.ExitStack() as ends:
+        token = _KEPT.set(_Kept(frozenset(place for place, count in counts.items() if count > 1), ends))
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+
 @contextlib.contextmanager
 def fetched(place: str, *, folders: bool = False) -> Iterator[str]:
     """Gives the local copy of a file of another place, for as long as it is being loaded.
@@ -37,6 +68,18 @@ def fetched(place: str, *, folders: bool = False) -> Iterator[str]:
     Raises:
         EnsembleError: It cannot be read, or is too large.
     """
+    kept = _KEPT.get()
+    if kept is None or place not in kept.places:
+        with _copied(place, folders) as copy:
+            yield copy
+        return
+    if (place, folders) not in kept.copies:
+        kept.copies[place, folders] = kept.ends.enter_context(_copied(place, folders))
+    yield kept.copies[place, folders]
+
+
+@contextlib.contextmanager
+def _copied(place: str, folders: bool) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
         copy = os.path.join(folder, os.path.basename(urlsplit(place).path.rstrip("/")) or "model")
         if urlsplit(place).scheme.lower() in ("http", "https"):

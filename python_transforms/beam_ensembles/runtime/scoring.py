@@ -19,6 +19,7 @@ from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
 from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
+from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.steps import NodeStep
@@ -71,7 +72,8 @@ class LoadedStage:
 
     def __init__(self, code: StageCode, kinds: Kinds) -> None:
         self._code = code
-        self._steps = [_load(node, kinds) for node in code.nodes]
+        with fetched_once(node.uri for node in code.nodes):
+            self._steps = [_load(node, kinds) for node in code.nodes]
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def score(self, elements: Sequence[Any]) -> ScoredColumns:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.handlers.remote_files import fetched, fetched_once
+from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from tests.support.nodes import check_node, load_node, problems_of
 
 PAIR = {"x": "array<float>[2]"}
@@ -88,3 +91,29 @@ def test_a_graph_that_is_not_as_declared_is_refused_when_it_is_loaded(
         "gs://bucket/double.onnx",
         "gs://bucket/none.onnx",
     ]
+
+
+def test_nodes_of_one_file_fetch_it_once(tmp_path: Path, onnx_models: Path, bucket: list[str]) -> None:
+    other = NODE | {
+        "uri": "gs://bucket/open.onnx",
+        "outputs": {"w": {"from": "Y", "type": "array<float>[2]"}},
+    }
+    nodes = {"first": NODE | {"outputs": {"y": {"from": "Y", "type": "array<float>[2]"}}}, "other": other}
+    pin = {"sha256": _digest(onnx_models / "double.onnx")}
+    nodes["second"] = NODE | pin | {"outputs": {"z": {"from": "Y", "type": "array<float>[2]"}}}
+    file = tmp_path / "two.json"
+    file.write_text(json.dumps({"ensemble": "two", "inputs": PAIR, "nodes": nodes}), encoding="utf-8")
+    handler = EnsembleModelHandler(file)
+    bucket.clear()
+    handler.load_model()
+    assert [path for path in bucket if path.startswith("gs://")] == [
+        "gs://bucket/double.onnx",
+        "gs://bucket/open.onnx",
+    ]
+    copies = {path for path in bucket if not path.startswith("gs://")}
+    assert len(copies) == 2
+    assert not any(Path(copy).exists() for copy in copies)
+    uri = str(NODE["uri"])
+    with fetched_once([uri, uri]), fetched(uri) as one, fetched(uri) as again:
+        assert again == one
+    assert not Path(one).exists()
