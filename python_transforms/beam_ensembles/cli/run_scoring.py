@@ -19,9 +19,10 @@ from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
-from beam_ensembles.graph import EnsembleGraph, plan
+from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.row_source import score
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
 from beam_ensembles.tables.formats import Columns, open_reader, open_writer
@@ -85,9 +86,8 @@ def score_file(call: Call, show: Show) -> Summary:
     )
     reader = _opened(call, graph, columns)
     show("loading the models")
-    (stage,) = plan(graph).stages
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-    code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
+    code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
     scoring = _Scoring(
         code, LoadedStage(code, KINDS), Summary(code.ensemble, call.input, call.output, call.errors)
     )
@@ -161,7 +161,7 @@ class _Scoring:
 
     def score(self, chunk: Chunk) -> tuple[list[int], tuple[list[Any], ...], list[dict[str, Any]]]:
         """Gives which rows of a chunk were scored, their answers by column, and what to write of the others."""
-        scored = self.stage.score(chunk)
+        scored = score(self.code, self.stage, chunk)
         failed = [
             (chunk.numbers[row.index], chunk[row.index], row.node, row.error) for row in scored.failures
         ]

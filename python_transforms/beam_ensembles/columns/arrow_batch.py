@@ -80,6 +80,16 @@ class ArrowBatch:
         arrays = [element, *texts, *gone.columns[count:]]
         return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
+    def take(self, rows: np.ndarray) -> ArrowBatch:
+        """Gives some of the rows, by their places."""
+        return dataclasses.replace(self, batch=self.batch.take(pa.array(rows, pa.int64())))
+
+    def joined(self, others: Sequence[ArrowBatch]) -> ArrowBatch:
+        """Gives these rows and those of other batches of one schema."""
+        return dataclasses.replace(
+            self, batch=pa.concat_batches([self.batch, *(other.batch for other in others)])
+        )
+
 
 class ArrowReader:
     """Reads record batches; settles the schemas of the outputs once for as long as the incoming one stays the same.

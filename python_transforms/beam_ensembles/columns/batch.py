@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.kinds import valid_rows
+from beam_ensembles.graph.kinds import valid_rows, validity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,6 +71,15 @@ class ColumnBatch:
         """
         self.columns.update({name: _read_only(values) for name, values in columns.items()})
 
+    def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """Gives columns, each with its companion where it has one."""
+        found: dict[str, np.ndarray] = {}
+        for name in names:
+            found[name] = self.columns[name]
+            if (companion := validity(name)) in self.columns:
+                found[companion] = self.columns[companion]
+        return found
+
     def present(self, column: str) -> np.ndarray:
         """Gives which rows have a value in a column, ``[N]``."""
         return valid_rows(self.columns, column)
@@ -81,6 +90,25 @@ class ColumnBatch:
         found[list(places)] = True
         self.add({ignored(node): found})
 
+    def take(self, places: np.ndarray, rows: np.ndarray) -> ColumnBatch:
+        """Gives some of the rows as a batch of its own, without failures.
+
+        Args:
+            places: Their positions in the columns.
+            rows: Their indices in the rows that go with that batch.
+        """
+        found = ColumnBatch(rows, {})
+        found.add({name: values[places] for name, values in self.columns.items()})
+        return found
+
+    def keep(self, names: Collection[str]) -> None:
+        """Lets go of the columns that nothing reads any more; what belongs to a column stays with it."""
+        self.columns = {
+            name: values
+            for name, values in self.columns.items()
+            if name.removesuffix(validity("")) in names or name.endswith(ignored(""))
+        }
+
     def drop(self, node: str, faults: Mapping[int, NodeError]) -> None:
         """Takes rows out: ``faults`` maps positions in the columns to reasons."""
         if not faults:
@@ -90,6 +118,21 @@ class ColumnBatch:
         keep[list(faults)] = False
         self.rows = self.rows[keep]
         self.columns = {name: _read_only(values[keep]) for name, values in self.columns.items()}
+
+
+def join(batches: Sequence[ColumnBatch]) -> ColumnBatch:
+    """Puts batches without failures into one; its rows are theirs, one batch after another."""
+    names = dict.fromkeys(name for batch in batches for name in batch.columns)
+    found = ColumnBatch(np.arange(sum(map(len, batches))), {})
+    found.add({name: np.concatenate([_column(batch, name) for batch in batches]) for name in names})
+    return found
+
+
+def _column(batch: ColumnBatch, name: str) -> np.ndarray:
+    """Gives a column of a batch; what another batch notes of some rows holds for all of one that notes nothing."""
+    if name in batch.columns:
+        return batch.columns[name]
+    return np.full(len(batch), name.endswith(validity("")), dtype=np.bool_)
 
 
 def ignored(node: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.doubts import Doubts, doubts
+from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
 from beam_ensembles.graph.model import EnsembleGraph
@@ -127,8 +128,6 @@ class _Checker:
     def _check_condition(self, node: NodeSpec) -> None:
         known = {column: self._types.get(column) for column in node.when_columns}
         if node.when is not None and None not in known.values():
-            from beam_ensembles.graph.expressions import check_condition
-
             place = node.path("when")
             check_condition(
                 node.when,
@@ -144,8 +143,7 @@ class _Checker:
         if not kind.takes_nulls:
             inputs = {column: type_ and type_.required() for column, type_ in inputs.items()}
         found: list[Problem] = []
-        makers = self._names.makers
-        read = {column: self._nodes[makers[column]] for column in columns if column in makers}
+        read = self._makers(node)
         spec = dataclasses.replace(node, options=sound)
         view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append)
         types = kind.check(view)
@@ -154,6 +152,10 @@ class _Checker:
         self.problems.extend(problem for problem in found if problem.path not in wrong)
         own = [output.column for output in node.outputs if self._names.makers.get(output.column) == node.name]
         return {column: types.get(column) for column in own}
+
+    def _makers(self, node: NodeSpec) -> dict[str, NodeSpec]:
+        makers = self._names.makers
+        return {column: self._nodes[makers[column]] for column in node.columns if column in makers}
 
     def _settled(self, node: NodeSpec, kind: Kind) -> CheckedNode | None:
         inputs = {column: self._types.get(column) for column in node.columns}
@@ -174,6 +176,7 @@ class _Checker:
             on_error=self._policies[node.name],
             takes_nulls=kind.takes_nulls or "quorum" in node.options,
             compared=compared(node, beside) if beside is not None else (),
+            makers=self._makers(node),
             files=self._files.for_workers(),
         )
 

@@ -15,7 +15,9 @@ INFERENCE_ARGS: Final = Option(
     "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
 )
 BATCH: Final = Option(
-    "batch", "mapping", "{max: ROWS}: the most rows that one call gets; more are given in several calls."
+    "batch",
+    "mapping",
+    "{max: ROWS, max_wait: SECONDS}: the most rows that one call gets, and how long a row may wait for others.",
 )
 DEVICE: Final = Option(
     "device",
@@ -77,6 +79,7 @@ HONOURED: Final[Mapping[str, Accepted]] = {
 
 BATCH_KEYS: Final = ("min", "max", "max_bytes", "max_wait")
 _MOST_RETRIES: Final = 100
+_LONGEST_WAIT: Final = 86_400
 
 _ROWS_COME_TOGETHER: Final = "all nodes of a stage are given the same rows together"
 REFUSED: Final[Mapping[str, str]] = {
@@ -134,10 +137,14 @@ def check_calls(node: NodeView) -> None:
 def _check_batch(node: NodeView) -> None:
     batch = node.option("batch")
     for key, value in (batch or {}).items():
-        if key in ("min", "max_bytes", "max_wait"):
+        if key in ("min", "max_bytes"):
             node.problem(
                 "not_built", below("batch", key), f"'{key}' is not built in this version; leave it out"
             )
+        elif key == "max_wait":
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST_WAIT:
+                text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {_LONGEST_WAIT}"
+                node.problem("bad_value", below("batch", "max_wait"), text)
         elif key != "max":
             text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
             node.problem("unknown_option", below("batch", str(key)), text)

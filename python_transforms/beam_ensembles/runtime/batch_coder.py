@@ -1,7 +1,8 @@
 """The coder of what travels between the steps of a stage, with a size that costs nothing to estimate.
 
-The steps are fused, so nothing is encoded. But a worker samples the size of the elements of every step, and Beam's
-coder for unknown types pickles an element to learn it: a batch of a thousand rows each time. Written for Beam 2.77.
+The steps are fused where they need the same resources, and then nothing is encoded. But a worker samples the size of
+the elements of every step, and Beam's coder for unknown types pickles an element to learn it: a batch of a thousand rows
+each time. Written for Beam 2.77.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from apache_beam.coders import typecoders
 from apache_beam.coders.coders import Coder
 
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.runtime.arrow_scoring import ArrowResult
-from beam_ensembles.runtime.scoring import BatchResult
+from beam_ensembles.runtime.arrow_source import ArrowResult
+from beam_ensembles.runtime.in_flight import InFlight
+from beam_ensembles.runtime.row_source import BatchResult
 
 _ROW_BYTES: Final = 64
 """What a row is taken to weigh."""
@@ -67,6 +69,6 @@ class ArrowResultCoder(BatchCoder):
 
 def register_batch_types() -> None:
     """Lets Beam find the coder of batches and results."""
-    for type_ in (RowBatch, BatchResult):
+    for type_ in (RowBatch, InFlight, BatchResult):
         typecoders.registry.register_coder(type_, BatchCoder)
     typecoders.registry.register_coder(ArrowResult, ArrowResultCoder)

@@ -9,13 +9,14 @@ from typing import Any
 import apache_beam as beam
 
 from beam_ensembles.columns.rows import ObjectRows
-from beam_ensembles.errors import NodeError
-from beam_ensembles.graph import plan
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.graph.planning import needs_stages
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
-from beam_ensembles.runtime.scoring import LoadedStage, ScoredColumns, StageCode
+from beam_ensembles.runtime.row_source import ScoredColumns, score
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 
 base = beam_compat.import_base()
 
@@ -69,10 +70,17 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
     ) -> None:
         super().__init__(min_batch_size=min(min_batch_size, max_batch_size), max_batch_size=max_batch_size)
         graph = graph_of_file(file, parameters=parameters, trust=trust)
-        (stage,) = plan(graph).stages
+        apart = needs_stages(graph)
+        if apart:
+            text = (
+                f"{listed(apart)} asks for a stage of its own, and RunInference is one stage; use RunEnsemble"
+            )
+            raise InvalidEnsemble(
+                [Problem(f"nodes.{apart[0]}", "several_stages", text)], ensemble=graph.spec.name
+            )
         added = tuple(name for name, _ in graph.outputs)
         inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-        self._code = StageCode(graph.spec.name, stage.nodes, inputs, graph.outputs, ObjectRows((), added))
+        self._code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, ObjectRows((), added))
 
     def load_model(self) -> LoadedStage:
         """Loads every member of the ensemble."""
@@ -82,7 +90,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
         self, batch: Sequence[Any], model: LoadedStage, inference_args: Mapping[str, Any] | None = None
     ) -> Iterable[Any]:
         """Scores a batch of rows; gives one result a row, in order."""
-        return _results(self._code, batch, model.score(list(map(_row, batch))))
+        return _results(self._code, batch, score(self._code, model, list(map(_row, batch))))
 
     def get_num_bytes(self, batch: Sequence[Any]) -> int:
         """The nodes count the bytes of their columns; Beam would pickle the batch to count it."""

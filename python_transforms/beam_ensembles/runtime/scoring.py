@@ -1,4 +1,4 @@
-"""Scores one batch of rows: rows to columns, nodes, columns to rows. The whole of a one-stage ensemble but Beam."""
+"""What a stage does, its members loaded on a worker, and how the ensemble's input columns are read."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
-from beam_ensembles.columns.convert import Converted, to_column, to_values
-from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
+from beam_ensembles.columns.batch import ColumnBatch, RowFailure
+from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
@@ -38,6 +37,7 @@ class StageCode:
         inputs: For each column read from the rows: its name, the row's field, its type.
         outputs: The columns to add, with their types.
         form: How rows are read and built.
+        alive: The columns that later stages read; None for the last stage, which builds the outputs.
     """
 
     ensemble: str
@@ -45,21 +45,7 @@ class StageCode:
     inputs: tuple[tuple[str, str, Type], ...]
     outputs: tuple[tuple[str, Type], ...]
     form: RowForm
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoredColumns:
-    """What became of a batch.
-
-    Attributes:
-        rows: Index of each row that was scored.
-        added: Values of each output column, one a scored row.
-        failures: The other rows, in order.
-    """
-
-    rows: np.ndarray
-    added: tuple[list[Any], ...]
-    failures: tuple[RowFailure, ...]
+    alive: tuple[str, ...] | None = None
 
 
 class LoadedStage:
@@ -71,35 +57,16 @@ class LoadedStage:
     """
 
     def __init__(self, code: StageCode, kinds: Kinds) -> None:
-        self._code = code
         with fetched_once(node.uri for node in code.nodes):
             self._steps = [_load(node, kinds) for node in code.nodes]
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
-    def score(self, elements: Sequence[Any]) -> ScoredColumns:
-        """Scores elements of the PCollection; rows that fail are told apart, nothing is raised for them."""
-        code = self._code
-        batch = read_columns(
-            code,
-            len(elements),
-            lambda field, type_: _field(code.form.values(elements, field), type_, field),
-        )
-        self.run(batch)
-        alive = len(batch) > 0
-        added = tuple(self._values(batch, name, type_) if alive else [] for name, type_ in code.outputs)
-        return ScoredColumns(batch.rows, added, in_order(batch.failures))
-
     def run(self, batch: ColumnBatch) -> None:
-        """Runs the nodes over the input columns: theirs are added, rows that fail leave with their reasons."""
+        """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons."""
         for step in self._steps:
             if not len(batch):
                 return
             step.run(batch)
-
-    def _values(self, batch: ColumnBatch, name: str, type_: Type) -> list[Any]:
-        row = self._code.form.row
-        valid = batch.columns.get(validity(name))
-        return values_with_nulls(batch.columns[name], valid, lambda column: to_values(column, type_, row))
 
 
 def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
@@ -129,10 +96,6 @@ class _Out:
 
 Read: TypeAlias = tuple[Converted, np.ndarray | None]
 """A field of the rows as a column with its faults, and which of its items have a value (None: all)."""
-
-
-def _field(values: Sequence[Any], type_: Type, name: str) -> Read:
-    return nullable_column(values, type_, name) if type_.nullable else (to_column(values, type_, name), None)
 
 
 def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
@@ -176,50 +139,9 @@ def _without(
     return values[~np.isin(present, list(faults))]
 
 
-def result_of(code: StageCode, batch: RowBatch, scored: ScoredColumns) -> BatchResult:
-    """Builds the elements of both outputs, each with its event time."""
-    elements: Sequence[Any] = batch.elements
-    micros = batch.micros
-    if scored.failures:
-        elements = [batch.elements[at] for at in scored.rows]
-        micros = None if batch.micros is None else [batch.micros[at] for at in scored.rows]
-    ok = code.form.extend(elements, scored.added)
-    failed = [(failure, _error_row(code, batch, failure)) for failure in scored.failures]
-    failed_micros = None if batch.micros is None else [batch.micros[failure.index] for failure, _ in failed]
-    return BatchResult(ok, micros, tuple(failed), failed_micros, batch.windows)
-
-
 def bundle_error(ensemble: str, failure: RowFailure) -> RowFailed:
     """Gives what fails the bundle where a row failed and there is no error output."""
     return RowFailed(ensemble, failure.node, failure.error.code, failure.error.message)
-
-
-def _error_row(code: StageCode, batch: RowBatch, failure: RowFailure) -> Any:
-    error = failure.error
-    details = (code.ensemble, failure.node, error.code, error.message, error.stack)
-    return code.form.failed(batch.elements[failure.index], details)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BatchResult:
-    """The outputs of one batch.
-
-    Attributes:
-        ok: Elements of the main output.
-        micros: Event time of each; None where all have that of the batch.
-        failed: The failures, each with its element of the error output.
-        failed_micros: Likewise their event times.
-        windows: The windows of all of them.
-    """
-
-    ok: Sequence[Any]
-    micros: Sequence[int] | None
-    failed: tuple[tuple[RowFailure, Any], ...]
-    failed_micros: Sequence[int] | None
-    windows: tuple[Any, ...]
-
-    def __len__(self) -> int:
-        return len(self.ok) + len(self.failed)
 
 
 def _peak_memory() -> int:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
-from beam_ensembles.runtime.executor import run_split
-
-if TYPE_CHECKING:
-    from beam_ensembles.columns.expressions import Condition
-
-_HOLDS: Final = "holds"
+from beam_ensembles.graph.kinds import CheckedNode, validity
+from beam_ensembles.runtime.conditions import RowsWhere
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,7 +25,7 @@ class Selection:
     """
 
     node: CheckedNode
-    condition: Condition | None
+    condition: RowsWhere | None
     needed: tuple[str, ...]
     members: tuple[str, ...]
     quorum: int
@@ -39,11 +33,7 @@ class Selection:
     @classmethod
     def of(cls, node: CheckedNode) -> Selection | None:
         """Makes the selection of a node; None where it runs on every row."""
-        condition = None
-        if node.spec.when is not None:
-            from beam_ensembles.columns.expressions import Condition
-
-            condition = Condition(node.spec.when, dict(node.condition))
+        condition = None if node.spec.when is None else RowsWhere(node)
         nullable = tuple(column for column, type_ in node.inputs.items() if type_.nullable)
         quorum = int(node.spec.options.get("quorum", 0)) if nullable else 0
         needed = () if node.takes_nulls else nullable
@@ -61,8 +51,9 @@ class Selection:
         runs = np.ones(len(batch), dtype=np.bool_)
         skipped = 0
         if self.condition is not None:
-            runs = self._where_holds(batch, self.condition, faults)
-            skipped = len(batch) - int(np.count_nonzero(runs)) - len(faults)
+            runs, own = self.condition(batch)
+            faults.update(own)
+            skipped = len(batch) - int(np.count_nonzero(runs)) - len(own)
         for column in self.needed:
             valid = batch.columns.get(validity(column))
             if valid is not None:
@@ -72,26 +63,6 @@ class Selection:
             few = runs & (present < self.quorum)
             self._leave_out(few, runs, faults, self._too_few())
         return runs, skipped
-
-    def _where_holds(
-        self, batch: ColumnBatch, condition: Condition, faults: dict[int, NodeError]
-    ) -> np.ndarray:
-        def holds(columns: Columns) -> Columns:
-            return {_HOLDS: condition(columns)}
-
-        read = {column: batch.columns[column] for column in self.node.condition}
-        for column in self.node.condition:
-            if (companion := validity(column)) in batch.columns:
-                read[companion] = batch.columns[companion]
-        found, own = run_split(holds, read, len(batch))
-        if not own:
-            return np.array(found[_HOLDS], dtype=np.bool_)
-        faults.update(own)
-        runs = np.ones(len(batch), dtype=np.bool_)
-        runs[list(own)] = False
-        if found:
-            runs[runs] = found[_HOLDS]
-        return runs
 
     def _leave_out(
         self, which: np.ndarray, runs: np.ndarray, faults: dict[int, NodeError], error: NodeError

@@ -14,9 +14,11 @@ from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.runtime.arrow_scoring import ArrowResult, score_arrow
+from beam_ensembles.runtime.arrow_source import ArrowSource
+from beam_ensembles.runtime.in_flight import InFlight, Source
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.scoring import BatchResult, LoadedStage, StageCode, result_of
+from beam_ensembles.runtime.row_source import RowSource
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 
 base = beam_compat.import_base()
 
@@ -56,6 +58,26 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         """The ensemble's name; nodes add theirs."""
         return self._code.ensemble
 
+    def run_inference(
+        self, batch: Any, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+    ) -> Iterable[Any]:
+        """Scores one batch; gives the outputs, or what the next stage goes on with."""
+        code = self._code
+        if isinstance(batch, InFlight):
+            source, columns = batch.source, batch.columns
+        else:
+            source = self._open(batch)
+            columns = source.read(code)
+        model.run(columns)
+        if code.alive is None:
+            return [source.finish(code, columns)]
+        columns.keep(code.alive)
+        return [InFlight(source, columns)]
+
+    def _open(self, batch: Any) -> Source:
+        """Gives the rows of an element of the PCollection that the ensemble is applied to."""
+        raise NotImplementedError
+
     def _args(self) -> tuple[Any, ...]:
         """What the handler is made with again on the workers."""
         return (self._code,)
@@ -65,21 +87,18 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
 
 
 class StageModelHandler(_StageHandler):
-    """Runs a stage: one ``RowBatch`` in, one ``BatchResult`` out.
+    """Runs a stage of rows that came one by one: takes a ``RowBatch``, or an ``InFlight`` of the stage before.
 
     Args:
         code: What the stage does.
     """
 
-    def run_inference(
-        self, batch: RowBatch, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
-    ) -> Iterable[BatchResult]:
-        """Scores one batch."""
-        return [result_of(self._code, batch, model.score(batch.elements))]
+    def _open(self, batch: RowBatch) -> Source:
+        return RowSource(batch)
 
 
 class ArrowStageHandler(_StageHandler):
-    """Runs a stage: an element that holds an Arrow record batch of rows in, one ``ArrowResult`` out.
+    """Runs a stage of rows in Arrow: takes an element that holds a record batch, or an ``InFlight``.
 
     Args:
         code: What the stage does.
@@ -91,11 +110,8 @@ class ArrowStageHandler(_StageHandler):
         self._rows = rows
         self._reader = ArrowReader(rows)
 
-    def run_inference(
-        self, batch: Element, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
-    ) -> Iterable[ArrowResult]:
-        """Scores one batch."""
-        return [score_arrow(self._code, self._reader.read(batch), model)]
+    def _open(self, batch: Element) -> Source:
+        return ArrowSource(self._reader.read(batch))
 
     def _args(self) -> tuple[Any, ...]:
         return (self._code, self._rows)

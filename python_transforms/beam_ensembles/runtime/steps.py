@@ -37,8 +37,6 @@ class NodeStep:
         self._limit = batch_limit(node)
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)
-        nullable = (column for column, type_ in node.inputs.items() if type_.nullable)
-        self._companions = tuple(map(validity, nullable)) if node.takes_nulls else ()
         self._action = node.on_error.action
         self._defaults = {
             column: to_column([value], node.outputs[column], column).values
@@ -86,11 +84,9 @@ class NodeStep:
         return None if runs.all() else runs
 
     def _columns(self, batch: ColumnBatch) -> dict[str, np.ndarray]:
-        columns = {name: batch.columns[name] for name in self._reads}
-        for name in self._companions:
-            if name in batch.columns:
-                columns[name] = batch.columns[name]
-        return columns
+        if self._node.takes_nulls:
+            return batch.read(self._reads)
+        return {name: batch.columns[name] for name in self._reads}
 
     def _add(self, batch: ColumnBatch, outputs: Columns) -> None:
         batch.add(outputs)

@@ -17,10 +17,10 @@ COMMON_KEYS: Final = (
 )  # fmt: skip
 """The keys that every node of the language may have."""
 
-POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of")
+POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of", "stage", "resources")
 """Those of them that mean the same on a node of any kind."""
 
-BUILT_KEYS: Final = ("batch", "device", "per_row", "retries", "samples", "timeout")
+BUILT_KEYS: Final = ("batch", "device", "per_row", "quorum", "retries", "samples", "timeout")
 """Those of the others that this version builds; each kind of node says which of them it takes."""
 
 EXPRESSION_KEYS: Final = ("when", "select", "cases")

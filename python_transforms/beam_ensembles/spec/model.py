@@ -24,13 +24,22 @@ class Inputs:
         columns: The columns, in the order of the file.
         ports: For a mapping the argument's name of each column, as many as there are columns; None for a list,
             which is one argument (a model) or the members (a combiner).
+        passed: How many of the columns, the last ones, are those of ``passthrough``.
+        places: The place below its node of each column, where expressions read some of them.
     """
 
     columns: tuple[str, ...]
     ports: tuple[str, ...] | None = None
+    passed: int = 0
+    places: tuple[str, ...] = ()
 
     def path(self, index: int) -> str:
-        """Gives the place of a column below its node: ``inputs[0]`` or ``inputs.X``."""
+        """Gives the place of a column below its node: ``inputs[0]``, ``inputs.X`` or ``passthrough[0]``."""
+        if self.places:
+            return self.places[index]
+        listed = len(self.columns) - self.passed
+        if index >= listed:
+            return below("passthrough", index - listed)
         return below("inputs", index if self.ports is None else self.ports[index])
 
 
@@ -42,11 +51,13 @@ class OutputSpec:
         column: The column's name.
         port: The name under which the model gives it (``from``), or None: the column's name, else the only port.
         type: The declared type, or None where the model's signature or the kind determines it.
+        key: The node's key that it stands under: ``outputs`` or ``select``.
     """
 
     column: str
     port: str | None = None
     type: Type | None = None
+    key: str = "outputs"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +89,8 @@ class NodeSpec:
         when_columns: The columns that the condition reads.
         on_error: What becomes of a row that it fails on; None where the file says nothing.
         shadow_of: The node that it runs beside and is compared with, or None.
+        own_stage: Whether it asks for a stage of its own.
+        resources: What its worker must have, by the names of Beam's resource hints.
     """
 
     name: str
@@ -90,6 +103,8 @@ class NodeSpec:
     when_columns: tuple[str, ...] = ()
     on_error: OnError | None = None
     shadow_of: str | None = None
+    own_stage: bool = False
+    resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -10,8 +10,10 @@ from beam_ensembles.errors import nearest
 from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
+from beam_ensembles.spec.placement import own_stage, resources
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
+from beam_ensembles.spec.reading import with_expressions
 
 _NOT_BUILT: Final = tuple(key for key in COMMON_KEYS if key not in (*BUILT_KEYS, *POLICY_KEYS))
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, *_NOT_BUILT, "inputs", "outputs")
@@ -46,8 +48,10 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         inputs=_inputs(given, path, mistakes),
         outputs=_outputs(given, path, mistakes),
         options={key: item for key, item in given.items() if key not in _OWN_KEYS},
+        own_stage=own_stage(given, path, mistakes),
+        resources=resources(given, path, mistakes),
     )
-    return with_policies(node, given, path, mistakes)
+    return with_policies(with_expressions(node, given, path, mistakes), given, path, mistakes)
 
 
 def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str, str]:
@@ -78,6 +82,10 @@ def _inputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> Inputs |
         return None
     if isinstance(value, dict):
         return _ports(value, place, mistakes)
+    if given.get("combine") == "stack" and "passthrough" in given:
+        members = mistakes.names(value, place, "[forest, network]")
+        passed = mistakes.names(given["passthrough"], below(path, "passthrough"), "[age, amount]")
+        return Inputs((*members, *passed), passed=len(passed))
     return Inputs(mistakes.names(value, place, "[pixels], or a mapping such as {X: pixels}"))
 
 
@@ -103,9 +111,8 @@ def _outputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[O
 
 
 def _selected(given: Mapping[str, Any], place: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
-    select = given.get("select")
-    if isinstance(select, dict):
-        return tuple(OutputSpec(column) for column in select)
+    if given.get("apply") == "sql":
+        return ()  # its columns are added with what its expressions read
     example = "{label: string, confidence: double}"
     mistakes.add(place, "missing_key", f"a node needs outputs: the columns that it adds, such as {example}")
     return ()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.spec.expressions import ExpressionError, columns_of
 from beam_ensembles.spec.mistakes import Mistakes, described
 from beam_ensembles.spec.model import ON_ERROR, NodeSpec, OnError
 from beam_ensembles.spec.places import below
@@ -53,12 +54,10 @@ def _condition(value: Any, path: str, mistakes: Mistakes) -> tuple[str | None, t
     text = mistakes.text(value, path, '"score > 0.5"')
     if text is None:
         return None, ()
-    from beam_ensembles.spec.expressions import columns_of
-
     try:
         return text, columns_of(text)
-    except ValueError as error:
-        mistakes.add(path, "bad_expression", str(error))
+    except ExpressionError as error:
+        mistakes.add(path, error.code, str(error))
         return None, ()
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, Protocol
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 
+from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.graph.planning import Plan, Stage
+from beam_ensembles.graph.planning import Plan, Stage, alive_between
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.runtime.arrow_scoring import ArrowResult, EmitArrow
+from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
-from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
-from beam_ensembles.runtime.scoring import BatchResult, StageCode
+from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
+from beam_ensembles.runtime.gathering import Gather
+from beam_ensembles.runtime.in_flight import InFlight
+from beam_ensembles.runtime.row_source import BatchResult
+from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_handler import ArrowStageHandler, StageModelHandler
 from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, bind
 from beam_ensembles.transforms.config import OUTPUT
@@ -43,10 +49,8 @@ def run_plan(
         InvalidEnsemble: The rows are not what the ensemble reads.
     """
     binding = bind(graph, input_rows(pcoll.element_type), call)
-    (stage,) = plan.stages
-    outputs: dict[str, beam.PCollection[Any]]
-    outputs = pcoll | f"Stage({stage.name})" >> _RunStage(graph, stage, binding, errors)
-    return outputs
+    ends = _RowEnds(graph.spec.name, binding, errors)
+    return _run(pcoll, graph, plan, binding, ends)
 
 
 def run_plan_on_arrow(
@@ -76,51 +80,109 @@ def run_plan_on_arrow(
         InvalidEnsemble: The rows are not what the ensemble reads.
     """
     binding = bind(graph, rows, call)
-    (stage,) = plan.stages
-    code = _code(graph, stage, binding)
-    handler = ArrowStageHandler(code, arrow_rows(rows, graph, binding, announced))
-    outputs: dict[str, beam.PCollection[Any]]
-    outputs = pcoll | f"Stage({stage.name})" >> _RunArrowStage(code.ensemble, handler, errors)
+    ends = _ArrowEnds(
+        graph.spec.name, arrow_rows(rows, graph, binding, announced), pcoll.element_type, errors
+    )
+    return _run(pcoll, graph, plan, binding, ends)
+
+
+def _run(
+    pcoll: beam.PCollection[Any], graph: EnsembleGraph, plan: Plan, binding: Binding, ends: _Ends
+) -> dict[str, beam.PCollection[Any]]:
+    register_batch_types()
+    found: Any = pcoll
+    for at, (stage, alive) in enumerate(zip(plan.stages, (*alive_between(graph, plan), None), strict=True)):
+        code = StageCode(
+            graph.spec.name, stage.nodes, binding.inputs, graph.outputs, binding.outputs.form, alive
+        )
+        transform: beam.PTransform[Any, Any] = _RunStage(stage, code, ends, is_first=at == 0)
+        if stage.resources:
+            transform = transform.with_resource_hints(**stage.resources)
+        found = found | f"Stage({stage.name})" >> transform
+    outputs: dict[str, beam.PCollection[Any]] = found
     return outputs
 
 
-def _code(graph: EnsembleGraph, stage: Stage, binding: Binding) -> StageCode:
-    return StageCode(graph.spec.name, stage.nodes, binding.inputs, graph.outputs, binding.outputs.form)
+class _Ends(Protocol):
+    """How rows get into the first stage and out of the last one."""
+
+    def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        """Makes the batches that the first stage takes."""
+
+    def handler(self, code: StageCode) -> Any:
+        """Gives the handler of a stage."""
+
+    def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
+        """Makes the outputs by tag of the results of the last stage."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _RowEnds:
+    """Rows that come and go one by one."""
+
+    ensemble: str
+    binding: Binding
+    errors: str | None
+
+    def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
+        batch = BatchGlobally() if in_global_window else BatchPerWindow()
+        batches: beam.PCollection[Any] = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
+        return batches
+
+    def handler(self, code: StageCode) -> StageModelHandler:
+        return StageModelHandler(code)
+
+    def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
+        results.element_type = BatchResult
+        outputs = self.binding.outputs
+        unbatch = Unbatch(self.ensemble, self.errors)
+        return _emit(results, "Unbatch", unbatch, self.errors, (outputs.hint, outputs.errors_hint))
+
+
+@dataclasses.dataclass(frozen=True)
+class _ArrowEnds:
+    """Record batches, which are as large as the caller made them."""
+
+    ensemble: str
+    rows: ArrowRows
+    element_type: Any
+    errors: str | None
+
+    def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        return pcoll
+
+    def handler(self, code: StageCode) -> ArrowStageHandler:
+        return ArrowStageHandler(code, self.rows)
+
+    def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
+        results.element_type = ArrowResult
+        emit = EmitArrow(self.ensemble, self.errors)
+        return _emit(results, "Emit", emit, self.errors, (self.element_type, self.element_type))
 
 
 class _RunStage(beam.PTransform[Any, Any]):
     """One stage: a composite, so that resource hints cover all its parts."""
 
-    def __init__(self, graph: EnsembleGraph, stage: Stage, binding: Binding, errors: str | None) -> None:
+    def __init__(self, stage: Stage, code: StageCode, ends: _Ends, *, is_first: bool) -> None:
         super().__init__()
-        self._graph, self._stage, self._binding, self._errors = graph, stage, binding, errors
+        self._stage, self._code, self._ends, self._is_first = stage, code, ends, is_first
 
-    def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
-        outputs = self._binding.outputs
-        code = _code(self._graph, self._stage, self._binding)
-        in_global_window = isinstance(pcoll.windowing.windowfn, GlobalWindows)
-        batch = BatchGlobally() if in_global_window else BatchPerWindow()
-        register_batch_types()
-        batches = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
-        results = batches | "RunInference" >> base.RunInference(StageModelHandler(code))
-        results.element_type = BatchResult
-        unbatch = Unbatch(code.ensemble, self._errors)
-        return _emit(results, "Unbatch", unbatch, self._errors, (outputs.hint, outputs.errors_hint))
+    def expand(self, pcoll: beam.PCollection[Any]) -> Any:
+        batches = self._ends.begin(pcoll) if self._is_first else self._gathered(pcoll)
+        results = batches | "RunInference" >> base.RunInference(self._ends.handler(self._code))
+        if self._code.alive is None:
+            return self._ends.finish(results)
+        results.element_type = InFlight
+        return results
 
-
-class _RunArrowStage(beam.PTransform[Any, Any]):
-    """One stage over record batches, which are as large as the caller made them."""
-
-    def __init__(self, ensemble: str, handler: ArrowStageHandler, errors: str | None) -> None:
-        super().__init__()
-        self._ensemble, self._handler, self._errors = ensemble, handler, errors
-
-    def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
-        register_batch_types()
-        results = pcoll | "RunInference" >> base.RunInference(self._handler)
-        results.element_type = ArrowResult
-        hint = pcoll.element_type
-        return _emit(results, "Emit", EmitArrow(self._ensemble, self._errors), self._errors, (hint, hint))
+    def _gathered(self, batches: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        gathering = self._stage.gathering
+        if gathering is None:
+            return batches
+        gather = Gather(gathering.node, batch_limit(gathering.node) or DEFAULT_BATCH_SIZE)
+        gathered: beam.PCollection[Any] = batches | "Gather" >> beam.ParDo(gather).with_output_types(InFlight)
+        return gathered
 
 
 def _emit(

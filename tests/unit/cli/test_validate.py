@@ -32,12 +32,13 @@ def test_a_right_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(INVALID / "not_built_key.yaml")
+    path = str(INVALID / "bad_value_default.yaml")
     assert main(["validate", path]) == 1
+    at = "nodes.network.on_error.default"
     assert capsys.readouterr().out.splitlines() == [
         f"not valid {path}: 2 problems",
-        "  [not_built] nodes.network.when: 'when' is not built in this version; leave it out",
-        "  [not_built] nodes.network.stage: 'stage' is not built in this version; leave it out",
+        f"  [bad_value] {at}.probabilities: the default of 'probabilities' is [1, 2], which is no array<float>[3]",
+        f"  [unknown_column] {at}.other: this node adds no column 'other' (it adds: probabilities)",
     ]
 
 

@@ -8,7 +8,7 @@ from apache_beam.coders import typecoders
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.runtime.batch_coder import BatchCoder, register_batch_types
-from beam_ensembles.runtime.scoring import BatchResult
+from beam_ensembles.runtime.row_source import BatchResult
 
 
 def test_batches_survive_where_steps_are_not_fused() -> None:

@@ -15,9 +15,10 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.row_coder import PositionalRowCoder, row_class
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import schema_of
-from beam_ensembles.runtime.arrow_scoring import score_arrow
+from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode, result_of
+from beam_ensembles.runtime.row_source import RowSource
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, row_shape, width_of
 from tests.support.arrow_batches import read, record_batch, stream
 
@@ -86,6 +87,12 @@ def cases(draw: st.DrawFn) -> tuple[Type, Type, list[Any]]:
     return declared, field, draw(st.lists(value_of(field, lengths), max_size=6))
 
 
+def finished(code: StageCode, source: Any) -> Any:
+    columns = source.read(code)
+    LoadedStage(code, KINDS).run(columns)
+    return source.finish(code, columns)
+
+
 def by_rows(code: StageCode, field: Type, values: list[Any]) -> tuple[list[Any], list[Any]]:
     """Gives the fields of scored rows and of failed ones, all through the coders of the wire."""
     fields = (("id", Scalar("int64")), ("v", field), ("kept", field))
@@ -95,7 +102,7 @@ def by_rows(code: StageCode, field: Type, values: list[Any]) -> tuple[list[Any],
     for at, value in enumerate(values):
         on_the_wire = coder.encode(row(at, as_row(value, field), as_row(value, field)))
         elements.append(coder.decode(on_the_wire))
-    found = result_of(code, RowBatch(elements), LoadedStage(code, KINDS).score(elements))
+    found = finished(code, RowSource(RowBatch(elements)))
     (_, type_), *_ = code.outputs
     out: Any = PositionalRowCoder(schema_of((*fields, ("made", type_))))
     scored = [list(out.decode(out.encode(element))) for element in found.ok]
@@ -143,7 +150,7 @@ def by_arrow(code: StageCode, field: Type, values: list[Any]) -> tuple[list[Any]
             fields, [(at, v, v) for at, v in enumerate(values)], [7 * at for at in range(len(values))]
         )
     )
-    found = score_arrow(code, ArrowReader(rows).read(data), LoadedStage(code, KINDS))
+    found = finished(code, ArrowSource(ArrowReader(rows).read(data)))
     return _scored(found.ok), _failed(found.failed)
 
 

@@ -1,4 +1,4 @@
-"""Scores one Arrow record batch of rows without ever making a row: columns, nodes, record batches of both outputs."""
+"""Batches of rows that came in an Arrow record batch: no row is ever made of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 
 from beam_ensembles.columns.arrow_batch import ArrowBatch, Element
-from beam_ensembles.columns.batch import RowFailure
+from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.columns.nulls import nullable_arrow_column
 from beam_ensembles.graph.kinds import validity
-from beam_ensembles.runtime.scoring import LoadedStage, Read, StageCode, bundle_error, in_order, read_columns
+from beam_ensembles.runtime.scoring import Read, StageCode, bundle_error, in_order, read_columns
 from beam_ensembles.types import Type
 
 
@@ -40,24 +41,49 @@ def _size(element: Element) -> int:
     return len(element) if isinstance(element, bytes) else int(element.nbytes)
 
 
-def score_arrow(code: StageCode, batch: ArrowBatch, model: LoadedStage) -> ArrowResult:
-    """Scores a record batch; rows that fail are told apart, nothing is raised for them.
+@dataclasses.dataclass(frozen=True, slots=True)
+class ArrowSource:
+    """The rows of a record batch as they came.
 
-    Args:
-        code: What the stage does.
-        batch: The rows.
-        model: The stage's members.
+    Attributes:
+        batch: The record batch.
     """
-    columns = read_columns(code, len(batch), lambda field, type_: _field(batch, field, type_))
-    model.run(columns)
-    scored = None
-    if len(columns):
-        added = [(columns.columns[name], columns.columns.get(validity(name))) for name, _ in code.outputs]
-        scored = batch.scored(columns.rows, added)
-    if not columns.failures:
-        return ArrowResult(scored, None, None)
-    failures = in_order(columns.failures)
-    return ArrowResult(scored, _errors(code, batch, failures), failures[0])
+
+    batch: ArrowBatch
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def read(self, code: StageCode) -> ColumnBatch:
+        """Makes the ensemble's input columns; rows that are not as declared leave."""
+        return read_columns(code, len(self), lambda field, type_: _field(self.batch, field, type_))
+
+    def finish(self, code: StageCode, columns: ColumnBatch) -> ArrowResult:
+        """Builds the elements of both outputs."""
+        scored = None
+        if len(columns):
+            added = [(columns.columns[name], columns.columns.get(validity(name))) for name, _ in code.outputs]
+            scored = self.batch.scored(columns.rows, added)
+        if not columns.failures:
+            return ArrowResult(scored, None, None)
+        failures = in_order(columns.failures)
+        return ArrowResult(scored, _errors(code, self.batch, failures), failures[0])
+
+    def take(self, rows: np.ndarray) -> ArrowSource:
+        """Gives some of the rows, by their indices."""
+        return ArrowSource(self.batch.take(rows))
+
+    def time_key(self, micros: int) -> int | None:
+        """Gives what batches that may be joined have in common: the element's time where rows have none."""
+        return None if self.batch.rows.announced is None else micros
+
+    def timed(self, micros: int) -> ArrowSource:
+        """Gives the same rows: their times are in the record batch, or are those of the element."""
+        return self
+
+    def joined(self, others: Sequence[ArrowSource]) -> ArrowSource:
+        """Gives these rows and those of other record batches."""
+        return ArrowSource(self.batch.joined([other.batch for other in others]))
 
 
 def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
