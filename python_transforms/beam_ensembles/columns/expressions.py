@@ -28,38 +28,56 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Condition:
-    """Says for which rows a condition holds.
+class Conditions:
+    """Says of several conditions for which rows each holds.
 
     Args:
-        text: The condition.
-        types: The type of each column that it reads; there may be more.
+        texts: The conditions.
+        types: The type of each column that they read; there may be more.
 
     Raises:
-        ExpressionError: It is none; ``graph.expressions.check_condition`` says so before.
+        ExpressionError: One is none; ``graph.expressions.check_condition`` says so before.
     """
+
+    def __init__(self, texts: Sequence[str], types: Mapping[str, Type]) -> None:
+        self._texts, self._types = tuple(texts), dict(types)
+        found = [compile_expression(text, types) for text in texts]
+        self._read = tuple(dict.fromkeys(column for one in found for column in one.columns))
+        self._expressions = {
+            f"case {at}": one.expression.eq_missing(True) if one.type.nullable else one.expression
+            for at, one in enumerate(found, start=1)
+        }
+
+    def __call__(self, columns: Columns) -> np.ndarray:
+        """Evaluates the conditions.
+
+        Args:
+            columns: At least the columns that they read, with their companions; all of the same length.
+
+        Returns:
+            Truth values, ``[conditions, N]``; null counts as false.
+
+        Raises:
+            NodeError: ``expression_failed``: one cannot be evaluated for one of the rows.
+        """
+        frame = frame_of(columns, self._read, self._types)
+        return np.stack([series.to_numpy() for series in _evaluated(frame, self._expressions)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Conditions, (self._texts, self._types)
+
+
+class Condition:
+    """Says for which rows one condition holds; takes and raises what ``Conditions`` does."""
 
     def __init__(self, text: str, types: Mapping[str, Type]) -> None:
         self._text, self._types = text, dict(types)
-        found = compile_expression(text, types)
-        self.columns = found.columns
-        """The columns that it reads."""
-        self._expression = found.expression.fill_null(False) if found.type.nullable else found.expression
+        self._conditions = Conditions([text], types)
 
     def __call__(self, columns: Columns) -> np.ndarray:
-        """Evaluates the condition.
-
-        Args:
-            columns: At least the columns that it reads, with their companions; all of the same length.
-
-        Returns:
-            Truth values, ``[N]``; null counts as false.
-
-        Raises:
-            NodeError: ``expression_failed``: it cannot be evaluated for one of the rows.
-        """
-        frame = frame_of(columns, self.columns, self._types)
-        return _evaluated(frame, {self._text: self._expression})[0].to_numpy()
+        """Gives truth values, ``[N]``; null counts as false."""
+        found: np.ndarray = self._conditions(columns)[0]
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Condition, (self._text, self._types)

@@ -6,7 +6,8 @@ from typing import Final
 
 from beam_ensembles.functions.processor import ProcessorKind
 from beam_ensembles.functions.softmax import SoftmaxKind
+from beam_ensembles.functions.sql import SqlKind
 from beam_ensembles.graph.kinds import kind_table
 
-FUNCTION_KINDS: Final = kind_table([ProcessorKind(), SoftmaxKind()])
+FUNCTION_KINDS: Final = kind_table([ProcessorKind(), SoftmaxKind(), SqlKind()])
 """Each value of a node's ``apply`` key."""

@@ -65,5 +65,6 @@ def _hides_columns(node: NodeSpec, paths: Iterable[str]) -> bool:
 
 
 def _hides_readers(node: NodeSpec, paths: Iterable[str]) -> bool:
-    places = (node.path("inputs"), node.path("when"))
+    keys = ("inputs", "passthrough", "when", "select", "cases")
+    places = [node.path(key) for key in keys]
     return node.inputs is None or any(_is_in(path, place) for path in paths for place in places)

@@ -74,7 +74,7 @@ def check_names(spec: EnsembleSpec, names: Names, doubts: Doubts) -> Iterator[Pr
 
 def _clashes(node: NodeSpec, names: Names) -> Iterator[Problem]:
     for output in node.outputs:
-        place = node.path("outputs", output.column)
+        place = node.path(output.key, output.column)
         if output.column in names.inputs:
             text = f"'{output.column}' is a column of the incoming row, which this one would hide; rename it"
             yield Problem(place, "hides_input", text)

@@ -41,9 +41,15 @@ _BEFORE_PARENTHESES: Final = frozenset(
 )  # fmt: skip
 """Words that may stand before a parenthesis without being functions."""
 
-_OTHER_ROWS: Final = frozenset(
-    ("exists", "group", "having", "join", "over", "partition", "select", "window", "with")
-)
+_OTHER_ROWS: Final = frozenset(("exists", "over", "select"))
+_PLAIN_NAMES: Final = frozenset(
+    (
+        "current_user", "fetch", "group", "having", "into", "join", "limit", "offset", "order", "partition",
+        "session_user", "struct", "top", "union", "user", "values", "view", "where", "window", "with",
+    )
+)  # fmt: skip
+"""Words of SQL that mean nothing in an expression, so that they are columns, quoted or not."""
+
 _PLACE: Final = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
@@ -167,7 +173,7 @@ def _rendered(token: _Token) -> str:
         return " "
     if token.kind == "number" and "." in token.text and "e" not in token.text.lower():
         return f"{token.text}e0"
-    return token.text
+    return f'"{token.text}"' if token.word in _PLAIN_NAMES else token.text
 
 
 def _reason(error: str, tokens: list[_Token], parts: list[str], text: str) -> str:

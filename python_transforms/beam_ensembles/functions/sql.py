@@ -1,0 +1,99 @@
+"""``sql``: columns computed by SQL expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.answers import holds
+from beam_ensembles.graph.expression_types import has_null_items
+from beam_ensembles.graph.expressions import check_expression
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.spec.places import below
+from beam_ensembles.types import Array, Type
+
+
+class SqlKind:
+    """Computes columns by expressions, each from one row alone."""
+
+    kind = "apply"
+    name = "sql"
+    summary = "Computes columns by SQL expressions."
+    takes = "Nothing to list: the columns that the expressions read are its inputs."
+    gives = "One column for each expression of `select`, by its name; its type need not be declared."
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+    takes_nulls = True
+    options: tuple[Option, ...] = (
+        Option(
+            "select",
+            "mapping",
+            'The expression of each column: {age: "COALESCE(age_days, 0.0)"}.',
+            required=True,
+        ),
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks every expression at its place (``select.age``), and what ``outputs`` declares of its column."""
+        select: Mapping[str, str] = node.option("select", {})
+        inputs = node.spec.inputs
+        if inputs is not None and inputs.ports is not None:
+            node.problem(
+                "unknown_port", inputs.path(0), "expressions read columns by name; leave 'inputs' out"
+            )
+            return {}
+        if inputs is None and select:
+            node.problem("no_inputs", "select", "the expressions read no column; a node reads at least one")
+            return {}
+        given = {column: _type_of(node, column, text) for column, text in select.items()}
+        ports = _ports(node.spec)
+        for column, port in ports.items():
+            if port not in select:
+                text = f"there is no expression for '{port}' in 'select' (there are: {listed(list(select))})"
+                node.problem("unknown_port", below("outputs", column), f"{text}{nearest(port, select)}")
+        return {column: self._settled(node, column, given.get(port)) for column, port in ports.items()}
+
+    def _settled(self, node: NodeView, column: str, given: Type | None) -> Type | None:
+        declared = next(output.type for output in node.spec.outputs if output.column == column)
+        if declared is None or given is None:
+            return declared or given
+        if not _holds(declared, given):
+            text = f"'{column}' is declared {declared}, but its expression gives {given}; cast it"
+        elif _is_nullable(given) and not _is_nullable(declared):
+            text = f"'{column}' is declared {declared}, but its expression may give null; write COALESCE(..., value)"
+        else:
+            return declared
+        node.problem("type_mismatch", f"outputs.{column}", text)
+        return None
+
+    def load(self, node: CheckedNode) -> Member:
+        """Compiles the expressions."""
+        from beam_ensembles.columns.expressions import Expressions
+
+        select: Mapping[str, Any] = node.spec.options["select"]
+        texts = {column: select[port] for column, port in _ports(node.spec).items()}
+        return Expressions(texts, node.inputs, node.outputs)
+
+
+def _ports(spec: NodeSpec) -> dict[str, str]:
+    """Gives for each column the key of its expression."""
+    return {output.column: output.port or output.column for output in spec.outputs}
+
+
+def _type_of(node: NodeView, column: str, text: str) -> Type | None:
+    types = {name: node.inputs.get(name) for name in node.spec.columns}
+    return check_expression(
+        text, types, lambda code, message: node.problem(code, below("select", column), message)
+    )
+
+
+def _holds(declared: Type, given: Type) -> bool:
+    if isinstance(declared, Array) and isinstance(given, Array) and given.shape is None:
+        return holds(Array(declared.element), given)  # the length of each row's list is checked when it runs
+    return holds(declared, given)
+
+
+def _is_nullable(type_: Type) -> bool:
+    return type_.nullable or has_null_items(type_)
