@@ -19,6 +19,8 @@ SUMMARIES: Final = {
     "serve": "start the service that Java, Go and Python pipelines call",
     "validate": "check an ensemble file and say everything that is wrong with it",
     "run": "score a file of rows with an ensemble on this machine",
+    "graph": "draw an ensemble, as Mermaid's text or as SVG",
+    "plan": "show the stages that an ensemble runs in, and why",
     "list": "show what a node can run, and what of it is installed",
 }
 """The verbs and what they do."""

@@ -6,9 +6,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
+from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import (
     GREEN,
     YELLOW,
@@ -19,10 +20,7 @@ from beam_ensembles.cli.ensemble_file import (
     wrong,
 )
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import ANYTHING, Files
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.spec.load import read_text
+from beam_ensembles.graph import EnsembleGraph
 
 DESCRIPTION: Final = """\
 Check an ensemble file and say everything that is wrong with it: names, types, options, and the models' own
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"beam-ensembles validate: {no_file(args.file)}", file=sys.stderr)
         return _USAGE
     try:
-        graph = _check(args.file, dict(args.parameter), args.trust)
+        graph = checked(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
         print(_as_json(exc.problems) if args.json else wrong(args.file, exc.problems, sys.stdout))
         return _WRONG
@@ -55,12 +53,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"{coloured('warning', YELLOW, sys.stderr)} {args.file}: {warning}", file=sys.stderr)
     print(_as_json([]) if args.json else _right(args.file, graph))
     return _RIGHT
-
-
-def _check(path: str, parameters: dict[str, str], trust: Sequence[str]) -> EnsembleGraph:
-    folder = os.path.dirname(os.path.abspath(path))
-    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)
-    return check_text(read_text(path), KINDS, files, parameters=parameters)
 
 
 def _as_json(problems: Iterable[Problem]) -> str:

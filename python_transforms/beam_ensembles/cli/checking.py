@@ -1,0 +1,27 @@
+"""Checks an ensemble file as the person who named it on the command line trusts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.graph.files import ANYTHING, Files
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.spec.load import read_text
+
+
+def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
+    """Reads and checks an ensemble file; its own folder is trusted, and so is the code that it names.
+
+    Args:
+        path: The file.
+        parameters: Values of ``${name}``.
+        trust: Further folders and URI prefixes to trust.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING)
+    return check_text(read_text(path), KINDS, files, parameters=parameters)
