@@ -7,6 +7,7 @@ import fnmatch
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -213,9 +214,16 @@ def sha256_of(path: str) -> str:
         for folder, _, names in os.walk(path)
         for name in names
     ]
+    return sha256_of_files(path, found)
+
+
+def sha256_of_files(folder: str, names: Iterable[str]) -> str:
+    """Computes the SHA-256 of some files of a local folder, as that of a folder which holds nothing else."""
     listing = hashlib.sha256()
-    for name in sorted(found, key=os.fsencode):
-        listing.update(f"{_sha256_of_file(os.path.join(path, name))}  ".encode() + os.fsencode(name) + b"\n")
+    for name in sorted(set(names), key=os.fsencode):
+        listing.update(
+            f"{_sha256_of_file(os.path.join(folder, name))}  ".encode() + os.fsencode(name) + b"\n"
+        )
     return listing.hexdigest()
 
 

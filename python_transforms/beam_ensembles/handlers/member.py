@@ -18,6 +18,7 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.model_file import verified
+from beam_ensembles.handlers.remote_files import Beside, nothing_beside
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,13 +107,20 @@ def no_gpu_for_device(node: CheckedNode, reason: str) -> InvalidEnsemble:
     return no_gpu(node, "device", f"{reason}; say 'device: auto' to do without")
 
 
-def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False) -> tuple[Any, Any]:
+def load(
+    node: CheckedNode,
+    make: Callable[[str], Any],
+    *,
+    folders: bool = False,
+    beside: Beside = nothing_beside,
+) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
 
     Args:
         node: The node.
         make: Makes the handler for the place of the model's file on this machine.
         folders: Whether a model of this kind may be a folder.
+        beside: Which files belong to a model's file.
 
     Returns:
         The handler and the model.
@@ -122,7 +130,7 @@ def load(node: CheckedNode, make: Callable[[str], Any], *, folders: bool = False
             refuses the node's ``inference_args``.
     """
     try:
-        with verified(node, folders=folders) as place:
+        with verified(node, folders=folders, beside=beside) as place:
             handler = make(place)
             handler.validate_inference_args(inference_args(node))
             handler.set_environment_vars()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.files import FileProblem, local_path, sha256_of
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.graph.files import FileProblem, local_path, sha256_of, sha256_of_files
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
-from beam_ensembles.handlers.remote_files import fetched
+from beam_ensembles.handlers.remote_files import Beside, fetched, nothing_beside
+from beam_ensembles.handlers.signatures import ModelFormatError
 
 URI: Final = Option(
     "uri", "string", "The model's file: a path or URI, relative to the ensemble file.", required=True
@@ -22,12 +25,16 @@ SHA256: Final = Option(
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
-def check_file(node: NodeView, *, folders: bool = False) -> str | None:
+def check_file(
+    node: NodeView, *, folders: bool = False, beside: Beside = nothing_beside, key: str = "uri"
+) -> str | None:
     """Resolves a node's ``uri`` and compares the file with ``sha256``, reporting what is wrong.
 
     Args:
         node: The node.
         folders: Whether a model of this kind may be a folder.
+        beside: Which files belong to a model's file; one that cannot be read is left to the kind to report.
+        key: The node's key that names the file.
 
     Returns:
         The absolute place of the file, or None where it cannot be used.
@@ -36,20 +43,28 @@ def check_file(node: NodeView, *, folders: bool = False) -> str | None:
     pin_is_good = pin is None or _DIGEST.fullmatch(str(pin)) is not None
     if not pin_is_good:
         node.problem("bad_sha256", "sha256", f"'{pin}' is no SHA-256: that is 64 hexadecimal digits")
-    uri = node.option("uri")
+    uri = node.option(key)
     if not isinstance(uri, str):
         return None
     try:
         place = node.files.check(uri, folders=folders)
     except FileProblem as problem:
-        node.problem(problem.code, "uri", str(problem))
+        node.problem(problem.code, key, str(problem))
         return None
     path = local_path(place)
-    if pin is not None and pin_is_good and path is not None:
-        found = sha256_of(path)
+    if path is None:
+        return place
+    names: Sequence[str] = ()
+    with contextlib.suppress(ModelFormatError, OSError):
+        names = beside(path)
+    missing = [name for name in names if not os.path.isfile(_neighbour(path, name))]
+    for name in missing:
+        node.problem("missing_file", key, f"'{path}' keeps weights in '{name}', which is not beside it")
+    if pin is not None and pin_is_good and not missing:
+        found = _digest(path, names)
         if found != pin.lower():
             shown = found if node.files.is_trusted(place) else None
-            node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, shown))
+            node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, shown, path, names))
     return place
 
 
@@ -65,7 +80,7 @@ def check_trust(node: NodeView, place: str) -> None:
 
 
 @contextlib.contextmanager
-def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
+def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
     A file of another place is fetched before, once a worker process, so that what was compared is what is loaded.
@@ -73,28 +88,48 @@ def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
     Args:
         node: The node.
         folders: Whether a model of this kind may be a folder.
+        beside: Which files belong to a model's file; they are fetched and compared with it.
 
     Raises:
         InvalidEnsemble: The file is not the pinned one.
+        ModelFormatError: A file that belongs to it could not be beside it.
         EnsembleError: It cannot be fetched.
     """
-    path = local_path(str(node.uri))
+    path, place = local_path(str(node.uri)), str(node.uri)
     with (
-        contextlib.nullcontext(path) if path is not None else fetched(str(node.uri), folders=folders) as copy
+        contextlib.nullcontext(path)
+        if path is not None
+        else fetched(place, folders=folders, beside=beside) as copy
     ):
-        if node.spec.options.get("sha256") is not None:
-            _compare(node, sha256_of(copy))
+        pin = node.spec.options.get("sha256")
+        if pin is not None:
+            names = beside(copy)
+            found = _digest(copy, names)
+            if found != str(pin).lower():
+                text = _mismatch(place, str(pin), found, copy, names)
+                raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
         yield copy
 
 
-def _compare(node: CheckedNode, found: str) -> None:
-    pin = str(node.spec.options["sha256"])
-    if found != pin.lower():
-        text = _mismatch(str(node.uri), pin, found)
-        raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
+def _neighbour(path: str, name: str) -> str:
+    return os.path.join(os.path.dirname(path), name)
 
 
-def _mismatch(place: str, pin: str, found: str | None) -> str:
-    """Says the file's own digest only where the caller may know about it."""
+def _digest(path: str, names: Sequence[str]) -> str:
+    """Gives the SHA-256 of a model: of its file or folder, or of the file and those that belong to it."""
+    if not names:
+        return sha256_of(path)
+    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names])
+
+
+def _mismatch(place: str, pin: str, found: str | None, path: str, names: Sequence[str]) -> str:
+    """Says what is wrong with a pin, and the model's own digest only where the caller may know about it."""
     own = f"is {found}, not" if found else "is not"
-    return f"the file '{place}' is not the pinned one: its SHA-256 {own} {pin.lower()}"
+    if not names:
+        return f"the file '{place}' is not the pinned one: its SHA-256 {own} {pin.lower()}"
+    files = sorted({os.path.basename(path), *names}, key=os.fsencode)
+    how = f"sha256sum {' '.join(map(shlex.quote, files))} | sha256sum"
+    if pin.lower() == sha256_of(path):
+        text = f"the pin covers '{place}' alone, but its weights are in {listed(names)}"
+        return f"{text}: pin them all, by what this prints in their folder: {how}"
+    return f"'{place}' with its weights is not the pinned one: its SHA-256 {own} {pin.lower()} ({how})"

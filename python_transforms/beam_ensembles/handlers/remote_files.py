@@ -1,7 +1,4 @@
-"""Model files of other places, fetched to this machine: storage through Beam's FileSystems, the web through requests.
-
-Beam's FileSystems (2.77) open no http(s) URLs.
-"""
+"""Model files of other places, fetched to this machine: storage by Beam's FileSystems, the web by requests."""
 
 from __future__ import annotations
 
@@ -12,20 +9,17 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, Final
-from urllib.parse import unquote, urljoin, urlsplit
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote, urljoin, urlsplit
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers.web import is_web, open_web
 
 _BLOCK: Final = 1 << 20
-_CONNECT_SECONDS: Final = 10.0
-_SILENCE_SECONDS: Final = 60.0
-"""How long a web server may be silent in the middle of an answer."""
 _MOST_SECONDS: Final = 3_600.0
 _MOST_BYTES: Final = 64 << 30
-_MOST_REDIRECTS: Final = 5
 _ATTEMPTS: Final = 3
 
 
@@ -35,7 +29,7 @@ class _Kept:
 
     places: frozenset[str]
     ends: contextlib.ExitStack
-    copies: dict[tuple[str, bool], str] = dataclasses.field(default_factory=dict)
+    copies: dict[tuple[str, bool, Beside], str] = dataclasses.field(default_factory=dict)
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
@@ -57,36 +51,62 @@ def fetched_once(places: Iterable[str | None]) -> Iterator[None]:
             _KEPT.reset(token)
 
 
+Beside: TypeAlias = Callable[[str], Sequence[str]]
+"""Gives the names of the files that belong to a model's file at a path, relative to its folder and within it."""
+
+
+def nothing_beside(_: str) -> Sequence[str]:
+    """Says that a model's file is all there is of it."""
+    return ()
+
+
 @contextlib.contextmanager
-def fetched(place: str, *, folders: bool = False) -> Iterator[str]:
+def fetched(place: str, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
     """Gives the local copy of a file of another place, for as long as it is being loaded.
 
     Args:
         place: Its absolute URI.
         folders: Whether it may be a folder, whose files are all fetched; never of the web.
+        beside: Which files belong to it; they are fetched to stand beside it.
 
     Raises:
         EnsembleError: It cannot be read, or is too large.
     """
     kept = _KEPT.get()
     if kept is None or place not in kept.places:
-        with _copied(place, folders) as copy:
+        with _copied(place, folders, beside) as copy:
             yield copy
         return
-    if (place, folders) not in kept.copies:
-        kept.copies[place, folders] = kept.ends.enter_context(_copied(place, folders))
-    yield kept.copies[place, folders]
+    key = (place, folders, beside)
+    if key not in kept.copies:
+        kept.copies[key] = kept.ends.enter_context(_copied(*key))
+    yield kept.copies[key]
 
 
 @contextlib.contextmanager
-def _copied(place: str, folders: bool) -> Iterator[str]:
+def _copied(place: str, folders: bool, beside: Beside) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
         copy = os.path.join(folder, os.path.basename(urlsplit(place).path.rstrip("/")) or "model")
-        if urlsplit(place).scheme.lower() in ("http", "https"):
-            _fetch_web(place, copy)
-        else:
-            _fetch_stored(place, copy, folders)
+        _fetch(place, copy, folders)
+        for name in beside(copy):
+            target = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _fetch(_beside(place, name), target, folders=False)
         yield copy
+
+
+def _beside(place: str, name: str) -> str:
+    """Gives the place of a file in the same folder, or below it."""
+    if is_web(place):
+        return urljoin(place, quote(name))
+    return f"{place.rpartition('/')[0]}/{name}"
+
+
+def _fetch(place: str, copy: str, folders: bool) -> None:
+    if is_web(place):
+        _fetch_web(place, copy)
+    else:
+        _fetch_stored(place, copy, folders)
 
 
 def _fetch_stored(place: str, copy: str, folders: bool) -> None:
@@ -111,7 +131,7 @@ def _fetch_web(url: str, copy: str) -> None:
 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _download(requests, url, copy)
+            return _download(requests.get, url, copy)
         except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as exc:
             if attempt == _ATTEMPTS:
                 reason = f"{type(exc).__name__} after {attempt} attempts"
@@ -120,31 +140,11 @@ def _fetch_web(url: str, copy: str) -> None:
     return None
 
 
-def _download(requests: Any, url: str, copy: str) -> None:
+def _download(get: Callable[..., Any], url: str, copy: str) -> None:
     deadline = time.monotonic() + _MOST_SECONDS
-    with _opened(requests, url) as answer, open(copy, "wb") as sink:
+    with open_web(get, url) as answer, open(copy, "wb") as sink:
         for block in answer.iter_content(_BLOCK):
             sink.write(block)
             if sink.tell() > _MOST_BYTES or time.monotonic() > deadline:
                 limits = f"{_MOST_BYTES >> 30} GiB and {_MOST_SECONDS / 60:.0f} minutes"
                 raise EnsembleError(f"'{url}' is too large, or comes too slowly: the limits are {limits}")
-
-
-def _opened(requests: Any, url: str) -> Any:
-    """Opens a URL; follows redirects only within its own host, since only that one was allowed."""
-    found = url
-    for _ in range(_MOST_REDIRECTS):
-        answer = requests.get(
-            found, stream=True, timeout=(_CONNECT_SECONDS, _SILENCE_SECONDS), allow_redirects=False
-        )
-        if not answer.is_redirect:
-            break
-        answer.close()
-        target = urljoin(found, unquote(answer.headers["location"]))
-        if urlsplit(target)[:2] != urlsplit(url)[:2]:
-            raise EnsembleError(f"'{url}' leads to another host: name '{target}' itself, and allow its host")
-        found = target
-    if answer.status_code != 200:
-        answer.close()
-        raise EnsembleError(f"'{url}' cannot be read: the server says {answer.status_code} {answer.reason}")
-    return answer

@@ -197,20 +197,6 @@ def test_weights_may_be_given_but_need_not(tmp_path: Path) -> None:
     assert read_signature(str(path)).inputs == (Port("X", "float", (None, 2)),)
 
 
-def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
-    path = write_graph(
-        tmp_path / "parted.onnx",
-        [("Add", ["X", "bias"], ["Y"], {})],
-        [("X", "FLOAT", ["N", 2000])],
-        [("Y", "FLOAT", ["N", 2000])],
-        [numpy_helper.from_array(np.ones(2000, np.float32), "bias")],
-    )
-    assert read_signature(str(path)).inputs == (Port("X", "float", (None, 2000)),)
-    onnx.save(onnx.load(path), path, save_as_external_data=True)
-    with pytest.raises(ModelFormatError, match="in other files"):
-        read_signature(str(path))
-
-
 @pytest.mark.parametrize("data", [b"", b"{}", b"\x08\x07", b"\x3a\x7f", b"\xff" * 20])
 def test_what_is_no_model_has_no_signature(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "model.onnx").write_bytes(data)

@@ -24,7 +24,6 @@ _ELEMENTS: Final = {
 _OPTIONAL_SINCE: Final = 4
 """The IR version since which an input that has a weight of its name may be given in its place; before, graphs named all
 their weights among their inputs."""
-_EXTERNAL: Final = 1
 Span = tuple[int, int]
 
 
@@ -72,14 +71,8 @@ def _signature(data: mmap.mmap) -> Signature:
 
 
 def _constant(data: mmap.mmap, span: Span) -> str:
-    """Reads a TensorProto's name, 8; data_location 14 says whether its values are in the file."""
-    name = ""
-    for number, value, end in fields(data, *span):
-        if number == 8 and end >= 0:
-            name = data[value:end].decode()
-        elif number == 14 and value == _EXTERNAL:
-            raise ModelFormatError("the model keeps its weights in other files; save it as one file")
-    return name
+    """Reads a TensorProto's name, 8."""
+    return _text(data, span, 8)
 
 
 def _port(data: mmap.mmap, span: Span) -> Port:

@@ -36,6 +36,7 @@ from beam_ensembles.handlers.onnx.session import (
     session_options,
     signature_of,
 )
+from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.signature_checks import asked_for, check_signature
 from beam_ensembles.handlers.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
@@ -79,7 +80,7 @@ class OnnxKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
-        place = check_file(node)
+        place = check_file(node, beside=weight_files)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
@@ -88,6 +89,7 @@ class OnnxKind:
         if path is not None:
             try:
                 signature = read_signature(path)
+                weight_files(path)
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         _check_device(node)
@@ -102,7 +104,7 @@ class OnnxKind:
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
         handler, session = member.load(
-            node, lambda place: beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
+            node, functools.partial(_handler, beam, arguments), beside=weight_files
         )
         check_device(node, session)
         signature = signature_of(session)
@@ -120,6 +122,15 @@ class OnnxKind:
             per_row=member.is_per_row(node),
         )
         return by_length(node, loaded, signature)
+
+
+def _handler(beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
+    """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
+    handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
+    if weight_files(place):
+        given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))
+        handler.load_model = functools.partial(beam.ort.InferenceSession, place, *given)
+    return handler
 
 
 def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
@@ -28,6 +28,7 @@ from beam_ensembles.handlers.config import (
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.onnx.graph import read_signature
+from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.pytorch.call import given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.results import to_columns
@@ -110,6 +111,8 @@ def _handler(node: CheckedNode, beam: Any, place: str) -> Any:
     arguments = member.config(node)
     arguments.pop("max_batch_size", None)
     is_graph = _format(node.spec.options, str(node.uri)) == "onnx"
+    if is_graph:
+        _check_whole(place)
     handler = beam.TensorRTEngineHandlerNumPy(
         min_batch_size=1,
         max_batch_size=batch_limit(node) or MOST_ROWS,
@@ -123,6 +126,17 @@ def _handler(node: CheckedNode, beam: Any, place: str) -> Any:
         else functools.partial(load_engine, node, place, beam.TRT_LOGGER)
     )
     return handler
+
+
+def _check_whole(path: str) -> None:
+    """Makes sure that an ONNX graph holds its own weights: TensorRT is given its bytes alone.
+
+    Raises:
+        ModelFormatError: It does not.
+    """
+    names = weight_files(path)
+    if names:
+        raise ModelFormatError(f"it keeps its weights in {listed(names)}; save it as one file")
 
 
 def _call(result: Any, batch: list[Mapping[str, Values]], engine: Engine, _: Any = None) -> list[Any]:
@@ -142,6 +156,7 @@ def _graph(node: NodeView, path: str) -> Signature | None:
     """Reads what a local graph takes and gives; engines take any number of rows, since batches are padded and cut."""
     try:
         found = read_signature(path)
+        _check_whole(path)
     except (ModelFormatError, OSError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         return None

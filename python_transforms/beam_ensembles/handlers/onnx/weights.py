@@ -1,0 +1,82 @@
+"""The files beside an ONNX model in which it keeps its weights: protocol buffers hold no more than 2 GiB.
+
+Field numbers are those of ``onnx.proto``. A tensor may stand among a graph's initializers, in an attribute of a node,
+and in the graphs and functions within.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.wire import WireError, fields
+
+_EXTERNAL: Final = 1
+_DEEPEST: Final = 100
+_TENSOR: Final = "tensor"
+_PARTS: Final[dict[str, dict[int, str]]] = {
+    "model": {7: "graph", 25: "function"},
+    "graph": {1: "node", 5: _TENSOR, 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: _TENSOR, 6: "graph", 10: _TENSOR, 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: _TENSOR, 2: _TENSOR},
+}
+"""What a message of each kind holds in which field, as far as there are tensors in it."""
+
+
+def weight_files(path: str) -> tuple[str, ...]:
+    """Gives the names of the files in which a model keeps its weights, relative to its folder.
+
+    Raises:
+        ModelFormatError: It is no ONNX model, or names a file outside of its folder.
+        OSError: It cannot be read.
+    """
+    if os.path.getsize(path) == 0:
+        return ()
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
+        except (WireError, UnicodeDecodeError) as exc:
+            raise ModelFormatError(f"the file is no ONNX model ({exc})") from exc
+    return tuple(_inside(name) for name in found)
+
+
+def _locations(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> Iterator[str]:
+    """Walks down to the tensors, and gives the location of each that is in another file."""
+    if depth > _DEEPEST:
+        raise WireError(f"messages are nested more than {_DEEPEST} deep")
+    if kind == _TENSOR:
+        yield from _location(data, start, end)
+        return
+    parts = _PARTS[kind]
+    for number, at, to in fields(data, start, end):
+        if to >= 0 and number in parts:
+            yield from _locations(data, parts[number], at, to, depth + 1)
+
+
+def _location(data: mmap.mmap, start: int, end: int) -> Iterator[str]:
+    """Reads a TensorProto: data_location 14, external_data 13, whose entries are of a key 1 and a value 2."""
+    entries: dict[str, str] = {}
+    is_external = False
+    for number, at, to in fields(data, start, end):
+        if number == 14 and to < 0:
+            is_external = at == _EXTERNAL
+        elif number == 13 and to >= 0:
+            pair = {
+                field: data[first:last].decode() for field, first, last in fields(data, at, to) if last >= 0
+            }
+            entries[pair.get(1, "")] = pair.get(2, "")
+    if is_external:
+        yield entries.get("location", "")
+
+
+def _inside(name: str) -> str:
+    found = os.path.normpath(name) if name else ""
+    if not found or os.path.isabs(found) or found.split(os.sep)[0] in (os.curdir, os.pardir) or "\\" in found:
+        text = f"the model keeps weights in '{name}', which is outside of its folder"
+        raise ModelFormatError(f"{text}; save them beside it")
+    return found
