@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.doubts import Doubts, doubts
+from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
@@ -91,6 +92,7 @@ class _Checker:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
         nodes = [self._check_node(node) for node in self._in_running_order()]
         self.problems.extend(check_shadows(self._spec, self._types))
+        self.problems.extend(check_environment(self._spec))
         self.problems.extend(_check_portable(self._spec, self._names, self._types))
         outputs = {column: self._types.get(column) for column in self._names.outputs(self._spec)}
         checked = tuple(node for node in nodes if node is not None)
