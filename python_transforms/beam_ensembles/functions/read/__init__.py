@@ -1,0 +1,1 @@
+"""``apply: read``: the bytes at the path or URL of each row."""

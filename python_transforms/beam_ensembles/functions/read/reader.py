@@ -1,0 +1,199 @@
+"""Reads files: of this machine, of storage through Beam's FileSystems, of the web by requests."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import requests
+import requests.adapters
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+from urllib3.exceptions import HTTPError
+
+from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.functions.read.places import Places
+from beam_ensembles.graph.files import local_path
+from beam_ensembles.handlers.retrying import tried_again
+from beam_ensembles.handlers.web import OtherHost, WebRefusal, is_web, open_web
+
+_BLOCK: Final = 1 << 18
+_GONE: Final = (404, 410)
+_PASSING: Final = (408, 425, 429, 500, 502, 503, 504)
+"""The statuses of answers that may be others the next time."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What one read may take.
+
+    Attributes:
+        max_bytes: The largest file.
+        seconds: How long one attempt may take.
+        retries: How often a read that failed in passing is made again.
+        concurrency: How many files are read at once.
+    """
+
+    max_bytes: int
+    seconds: float
+    retries: int
+    concurrency: int
+
+
+class Passing(NodeError):
+    """A read failed in a way that may be gone the next time."""
+
+
+class Unreachable(Passing):
+    """The same where it is the host itself that cannot be reached."""
+
+
+class Reader:
+    """Reads the files of a batch side by side.
+
+    Args:
+        places: Which files rows may name.
+        limits: What one read may take.
+    """
+
+    def __init__(self, places: Places, limits: Limits) -> None:
+        self._places, self._limits = places, limits
+        self._session = _session(limits.concurrency)
+
+    def read_all(self, names: Iterable[str]) -> Mapping[str, bytes | NodeError]:
+        """Reads each file once.
+
+        Returns:
+            Its bytes by name, or why it cannot be read.
+        """
+        distinct = list(dict.fromkeys(names))
+        away = _Away()
+        with ThreadPoolExecutor(min(self._limits.concurrency, len(distinct)) or 1) as pool:
+            found = pool.map(lambda name: self._read(name, away), distinct)
+            return dict(zip(distinct, found, strict=True))
+
+    def _read(self, name: str, away: _Away) -> bytes | NodeError:
+        place = name
+        try:
+            place = self._places.find(name)
+            path = local_path(place)
+            if path is not None:
+                return self._local(path)
+            if not is_web(place):
+                return self._again(self._stored, place)
+            away.check(place)
+            return self._again(self._web, place)
+        except Unreachable as error:
+            away.add(place, error)
+            return error
+        except Exception as error:
+            return error if isinstance(error, NodeError) else _unreadable(name, error)
+
+    def _again(self, read: Any, place: str) -> bytes:
+        found: bytes = tried_again(read, self._limits.retries, lambda error: isinstance(error, Passing))(
+            place
+        )
+        return found
+
+    def _local(self, path: str) -> bytes:
+        if not os.path.exists(path):
+            raise NodeError("missing_file", f"there is no file '{path}'")
+        if not os.path.isfile(path):
+            raise NodeError("unreadable_file", f"'{path}' is no regular file")
+        self._check_size(path, os.path.getsize(path))
+        with open(path, "rb") as file:
+            return self._checked(path, file.read(self._limits.max_bytes + 1))
+
+    def _stored(self, place: str) -> bytes:
+        try:
+            with FileSystems.open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                return self._checked(place, file.read(self._limits.max_bytes + 1))
+        except NodeError:
+            raise
+        except ValueError as exc:  # no such file system, or not installed
+            raise _unreadable(place, exc) from exc
+        except Exception as exc:  # each file system has errors of its own
+            if not FileSystems.exists(place):
+                raise NodeError("missing_file", f"there is no file '{place}'") from exc
+            raise Passing(
+                "server_unreachable", f"'{place}' cannot be read: {type(exc).__name__}: {exc}"
+            ) from exc
+
+    def _web(self, url: str) -> bytes:
+        deadline = time.monotonic() + self._limits.seconds
+        try:
+            with open_web(self._session.get, url, self._limits.seconds) as answer:
+                return self._content(url, answer, deadline)
+        except WebRefusal as refusal:
+            if refusal.status in _PASSING:
+                raise Passing("server_unreachable", str(refusal)) from refusal
+            code = "missing_file" if refusal.status in _GONE else "unreadable_file"
+            raise NodeError(code, str(refusal)) from refusal
+        except OtherHost as error:
+            raise NodeError("untrusted_host", str(error)) from error
+        except (requests.ReadTimeout, HTTPError) as exc:
+            raise Passing("server_unreachable", f"'{url}' cannot be read: {type(exc).__name__}") from exc
+        except requests.ConnectionError as exc:
+            raise Unreachable("server_unreachable", f"'{url}' cannot be read: {type(exc).__name__}") from exc
+
+    def _content(self, url: str, answer: Any, deadline: float) -> bytes:
+        length = answer.headers.get("content-length", "")
+        self._check_size(url, int(length) if length.isdecimal() else 0)
+        read = getattr(answer.raw, "read1", answer.raw.read)  # read1 waits for no whole block
+        blocks, size = [], 0
+        while block := read(_BLOCK, decode_content=True):
+            blocks.append(block)
+            size += len(block)
+            self._check_size(url, size)
+            if time.monotonic() > deadline:
+                text = f"'{url}' does not come within the {self._limits.seconds:g} seconds of 'timeout'"
+                raise Passing("server_unreachable", text)
+        return b"".join(blocks)
+
+    def _checked(self, place: str, content: bytes) -> bytes:
+        self._check_size(place, len(content))
+        return content
+
+    def _check_size(self, place: str, size: int) -> None:
+        if size > self._limits.max_bytes:
+            text = f"'{place}' is larger than the {self._limits.max_bytes} bytes of 'max_bytes'"
+            raise NodeError("unreadable_file", text)
+
+
+class _Away:
+    """The hosts that could not be reached in a batch: its other files there are not waited for."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, Unreachable] = {}
+        self._lock = threading.Lock()
+
+    def add(self, url: str, error: Unreachable) -> None:
+        with self._lock:
+            self._errors.setdefault(urlsplit(url).netloc, error)
+
+    def check(self, url: str) -> None:
+        with self._lock:
+            error = self._errors.get(urlsplit(url).netloc)
+        if error is not None:
+            raise NodeError(error.code, f"not tried, since {error.message}")
+
+
+def _session(connections: int) -> requests.Session:
+    """Makes a session that keeps connections for other files of the same host, but nothing that a host says of rows."""
+    session = requests.Session()
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, requests.adapters.HTTPAdapter(pool_maxsize=connections))
+    return session
+
+
+def _unreadable(place: str, error: Exception) -> NodeError:
+    said = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
+    return NodeError("unreadable_file", f"'{place}' cannot be read: {said}")
