@@ -7,7 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from beam_ensembles.combiners.options import WEIGHTS, check_members, check_weights, weights_of
+from beam_ensembles.combiners.members import average, common_numbers, has_quorum, presence
+from beam_ensembles.combiners.options import (
+    QUORUM,
+    WEIGHTS,
+    check_members,
+    check_quorum,
+    check_weights,
+    weights_of,
+)
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
@@ -34,33 +42,15 @@ class MeanKind:
         """Checks that all members are numbers of one shape; the average is a double of that shape."""
         check_members(node)
         check_weights(node)
-        average = _average_type(node)
-        ports = check_ports(node, [PORT])
-        return settle(node, "type_mismatch", dict.fromkeys(ports, average))
+        check_quorum(node)
+        found = common_numbers(node)
+        if found is not None:
+            found = Array(DOUBLE, row_shape(found)) if row_shape(found) else DOUBLE
+        return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), found))
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        return Average(node.spec.columns, weights_of(node), node.outputs)
-
-
-def _average_type(node: NodeView) -> Type | None:
-    found: Type | None = None
-    for index, column in enumerate(node.spec.columns):
-        type_ = node.inputs.get(column)
-        if type_ is None:
-            continue
-        dtype, place = dtype_of(type_), f"inputs[{index}]"
-        if dtype is None or dtype.kind not in "fiu":
-            node.problem(
-                "type_mismatch", place, f"'{column}' is {type_}; {node.spec.target} takes numbers or tensors"
-            )
-        elif found is not None and row_shape(type_) != row_shape(found):
-            node.problem(
-                "type_mismatch", place, f"'{column}' is {type_}, the members before it are like {found}"
-            )
-        else:
-            found = Array(DOUBLE, row_shape(type_)) if row_shape(type_) else DOUBLE
-    return found
+        return Average(node.spec.columns, weights_of(node), has_quorum(node), node.outputs)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,23 +61,28 @@ class Average:
     Attributes:
         members: The members' columns.
         weights: A weight each, or None.
+        quorum: Whether some members may have no value on a row.
         outputs: The column to add, with its type.
     """
 
     members: tuple[str, ...]
     weights: list[float] | None
+    quorum: bool
     outputs: Mapping[str, Type]
 
     def __call__(self, columns: Columns) -> Columns:
         """Averages over the members."""
-        stacked = np.asarray([columns[name] for name in self.members])
-        average = np.average(np.moveaxis(stacked, 0, -1), axis=-1, weights=self.weights)
-        return {name: average.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}
+        values = [columns[name] for name in self.members]
+        if self.quorum:
+            found = average(values, self.weights, presence(columns, self.members))
+        else:
+            found = np.average(np.moveaxis(np.asarray(values), 0, -1), axis=-1, weights=self.weights)
+        return {name: found.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}
 
 
-MEAN = MeanKind("mean", "The average of numbers or tensors of one shape.", ())
+MEAN = MeanKind("mean", "The average of numbers or tensors of one shape.", (QUORUM,))
 WEIGHTED_MEAN = MeanKind(
     "weighted_mean",
     "The weighted average of numbers or tensors of one shape.",
-    (dataclasses.replace(WEIGHTS, description="One number a member, not negative.", required=True),),
+    (dataclasses.replace(WEIGHTS, description="One number a member, not negative.", required=True), QUORUM),
 )

@@ -1,13 +1,14 @@
-"""What the two votes give, and as what type: ``label``, ``confidence``, ``probabilities``."""
+"""What the votes give, and as what type: ``label``, ``confidence``, ``probabilities``, ``unanimous``."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.combiners.members import Values
 from beam_ensembles.graph.answers import check_ports, ports_of, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of
@@ -45,32 +46,24 @@ class Ballot:
     types: Mapping[str, Type]
 
     @classmethod
-    def of(cls, node: CheckedNode) -> Ballot:
-        """Makes the writer of a checked node."""
-        return cls(ports_of(node.spec, PORTS), node.outputs)
+    def of(cls, node: CheckedNode, ports: Sequence[str] = PORTS) -> Ballot:
+        """Makes the writer of a checked node with some ports."""
+        return cls(ports_of(node.spec, ports), node.outputs)
 
-    def columns(self, shares: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> Columns:
-        """Makes the output columns.
+    def gives(self, port: str) -> bool:
+        """Says whether a column takes what a port gives."""
+        return port in self.ports.values()
 
-        Args:
-            shares: What each class got of each row, ``[N, k]``; the first of the greatest wins.
-            labels: The classes in that order, ``[k]``.
-        """
-        winners = np.argmax(shares, axis=1)
-        found: dict[str, np.ndarray[Any, Any]] = {}
-        for column, port in self.ports.items():
-            if port == "label":
-                values = labels[winners]
-            elif port == "confidence":
-                values = shares[np.arange(len(winners)), winners]
-            else:
-                values = shares
-            found[column] = values.astype(dtype_of(self.types[column]) or object, copy=False)
-        return found
+    def columns(self, given: Mapping[str, Values]) -> Columns:
+        """Makes the output columns of what each port gives, ``[N, ...]``."""
+        return {
+            column: given[port].astype(dtype_of(self.types[column]) or object, copy=False)
+            for column, port in self.ports.items()
+        }
 
 
-def label_array(labels: list[Any]) -> np.ndarray[Any, Any]:
-    """Makes an array of labels: of whole numbers, or of objects for texts."""
+def label_array(labels: Sequence[Any]) -> Values:
+    """Makes an array of labels: of truth values, of whole numbers, or of objects for texts."""
     if labels and isinstance(labels[0], str):
         return np.fromiter(labels, dtype=object, count=len(labels))
-    return np.asarray(labels, dtype=np.int64)
+    return np.asarray(labels, dtype=np.bool_ if labels and isinstance(labels[0], bool) else np.int64)

@@ -6,14 +6,20 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
-from beam_ensembles.combiners.options import WEIGHTS, check_members, check_weights, weights_of
-from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.combiners.members import Values, has_quorum, presence
+from beam_ensembles.combiners.options import (
+    QUORUM,
+    WEIGHTS,
+    check_members,
+    check_quorum,
+    check_weights,
+    weights_of,
+)
+from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.labels import check_agreement, check_labels
-from beam_ensembles.types import INT64, STRING, Scalar, Type
+from beam_ensembles.graph.labels import check_labels, check_sets
+from beam_ensembles.types import Type
 
 
 class HardVoteKind:
@@ -34,6 +40,7 @@ class HardVoteKind:
     takes_nulls = False
     options: tuple[Option, ...] = (
         WEIGHTS,
+        QUORUM,
         Option(
             "labels",
             "list",
@@ -46,11 +53,12 @@ class HardVoteKind:
         """Checks that all members give labels of one kind."""
         check_members(node)
         check_weights(node)
-        label, declared = _label_type(node), check_labels(node)
+        check_quorum(node)
+        label, declared = common_label(node), check_labels(node)
         if label is not None and declared is not None and label != declared:
             text = f"the labels are of type {declared}, but the members give {label}"
             node.problem("bad_labels", "labels", text)
-        check_agreement(node, order_matters=False)
+        check_sets(node)
         labels = node.option("labels")
         self._check_probabilities(node, labels)
         return settle_ballot(node, label or declared, len(labels) if isinstance(labels, list) else None)
@@ -64,34 +72,8 @@ class HardVoteKind:
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
         labels = node.spec.options.get("labels")
-        return HardVote(node.spec.columns, weights_of(node), labels, Ballot.of(node))
-
-
-def _label_type(node: NodeView) -> Type | None:
-    """Gives the members' type of label, ``string`` or ``int64`` for any whole numbers."""
-    found: Type | None = None
-    for index, column in enumerate(node.spec.columns):
-        type_ = node.inputs.get(column)
-        if type_ is None:
-            continue
-        label = _as_label(type_)
-        if label is None:
-            text = f"'{column}' is {type_}; a hard vote takes one label a row: a text or a whole number"
-            node.problem("type_mismatch", f"inputs[{index}]", text)
-        elif found is not None and label != found:
-            text = f"'{column}' is {type_}, the members before it give labels of type {found}"
-            node.problem("type_mismatch", f"inputs[{index}]", text)
-        else:
-            found = label
-    return found
-
-
-def _as_label(type_: Type) -> Type | None:
-    if not isinstance(type_, Scalar):
-        return None
-    if type_.name == "string":
-        return STRING
-    return INT64 if type_.name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32") else None
+        known = None if labels is None else label_array(labels)
+        return HardVote(node.spec.columns, weights_of(node), has_quorum(node), known, Ballot.of(node))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,33 +83,24 @@ class HardVote:
     Attributes:
         members: The members' columns, each ``[N]``.
         weights: A weight each, or None.
+        quorum: Whether some members may have no value on a row.
         labels: All labels in the order in which they win a tie, or None: those found, sorted.
         ballot: Writes the result.
     """
 
     members: tuple[str, ...]
     weights: list[float] | None
-    labels: list[Any] | None
+    quorum: bool
+    labels: Values | None
     ballot: Ballot
 
     def __call__(self, columns: Columns) -> Columns:
         """Votes on each row."""
-        votes = [columns[name].tolist() for name in self.members]
-        labels = self.labels if self.labels is not None else sorted(set().union(*votes))
-        index = {label: at for at, label in enumerate(labels)}
-        rows = len(votes[0])
-        shares = np.zeros((rows, len(labels)))
-        each = self.weights or [1.0] * len(votes)
-        for weight, vote in zip(each, votes, strict=True):
-            shares[np.arange(rows), _codes(vote, index)] += weight
-        return self.ballot.columns(shares / sum(each), label_array(labels))
-
-
-def _codes(vote: list[Any], index: Mapping[Any, int]) -> np.ndarray[Any, Any]:
-    try:
-        return np.fromiter(map(index.__getitem__, vote), dtype=np.intp, count=len(vote))
-    except KeyError as exc:
-        allowed = listed([repr(label) for label in index])
-        raise NodeError(
-            "unknown_label", f"a member gave the label {exc.args[0]!r}; 'labels' are {allowed}"
-        ) from exc
+        present = presence(columns, self.members) if self.quorum else None
+        votes = [columns[name] for name in self.members]
+        tally = Tally.of(votes, self.labels, self.weights, present)
+        label, confidence = tally.winners()
+        given = {"label": label, "confidence": confidence}
+        if self.ballot.gives("probabilities"):
+            given["probabilities"] = tally.shares()
+        return self.ballot.columns(given)

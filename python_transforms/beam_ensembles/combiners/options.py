@@ -1,4 +1,4 @@
-"""What combiners share: a list of members, and their weights."""
+"""What combiners share: a list of members, their weights, and how many of them must have a value."""
 
 from __future__ import annotations
 
@@ -10,6 +10,13 @@ from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 
 WEIGHTS: Final = Option(
     "weights", "list", "One number a member, not negative; all count the same without it."
+)
+
+QUORUM: Final = Option(
+    "quorum",
+    "integer",
+    "How many members must have a value; weights count among those that do.",
+    default="all",
 )
 
 
@@ -46,6 +53,24 @@ def _is_weight(weight: Any) -> bool:
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         return False
     return 0 <= weight <= sys.float_info.max
+
+
+def check_quorum(node: NodeView) -> None:
+    """Reports a quorum of no or too many members (``bad_value``), or one that members of no weight can make up."""
+    quorum, members = node.option("quorum"), len(node.spec.columns)
+    if not isinstance(quorum, int):
+        return
+    if not 1 <= quorum <= members:
+        text = f"'quorum' cannot be {quorum}: {node.spec.target} has {members} members here (allowed: 1 to {members})"
+        node.problem("bad_value", "quorum", text)
+        return
+    weights = node.option("weights")
+    if isinstance(weights, list) and (idle := sum(weight == 0 for weight in weights)) >= quorum:
+        text = (
+            f"members of weight 0 (there are {idle}) could make up the quorum of {quorum} alone, and then nothing "
+            f"counts; ask for a 'quorum' of at least {idle + 1}, or leave these members out"
+        )
+        node.problem("bad_weights", "weights", text)
 
 
 def weights_of(node: CheckedNode) -> list[float] | None:

@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
-from beam_ensembles.combiners.options import WEIGHTS, check_members, check_weights, weights_of
+from beam_ensembles.combiners.members import Values, average, has_quorum, presence
+from beam_ensembles.combiners.options import (
+    QUORUM,
+    WEIGHTS,
+    check_members,
+    check_quorum,
+    check_weights,
+    weights_of,
+)
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.labels import check_agreement, check_labels
+from beam_ensembles.graph.labels import check_labels, check_orders, check_sets, labels_of, order_of
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 
@@ -21,13 +29,16 @@ class SoftVoteKind:
     kind = "combine"
     name = "soft_vote"
     summary = "The class with the greatest average probability over its members."
-    takes = "The members: columns of probabilities, one a class, in the same order."
+    takes = (
+        "The members: columns of probabilities, one a class; whose 'labels' differ in order are put into one."
+    )
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
     extra: str | None = None
     modules: tuple[str, ...] = ()
     takes_nulls = False
     options: tuple[Option, ...] = (
         WEIGHTS,
+        QUORUM,
         Option(
             "labels",
             "list",
@@ -40,25 +51,29 @@ class SoftVoteKind:
         """Checks that all members have one probability a class and that there are as many labels."""
         check_members(node)
         check_weights(node)
+        check_quorum(node)
         classes = _classes(node)
         label = check_labels(node) if node.option("labels") is not None else INT64
         labels = node.option("labels")
         if label is not None and isinstance(labels, list) and classes is not None and len(labels) != classes:
             text = f"{len(labels)} labels for {classes} probabilities; give one a class, in their order"
             node.problem("bad_labels", "labels", text)
-        check_agreement(node, order_matters=True)
+        check_sets(node)
+        check_orders(node)
         return settle_ballot(node, label, classes)
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        members = node.spec.columns
-        labels = node.spec.options.get("labels") or list(range(_probabilities(node.inputs[members[0]]) or 0))
-        return SoftVote(members, weights_of(node), label_array(labels), Ballot.of(node))
+        members, own = node.spec.columns, node.spec.options.get("labels")
+        known = labels_of(node.makers)
+        orders = tuple(order_of(column, own, members, known) for column in members)
+        labels = label_array(own or list(range(_probabilities(node.inputs[members[0]]) or 0)))
+        return SoftVote(members, weights_of(node), has_quorum(node), orders, labels, Ballot.of(node))
 
 
 def _classes(node: NodeView) -> int | None:
     """Gives how many classes the members have; reports those with none, or with another number."""
-    classes: int | None = None
+    classes, known = None, labels_of(node.makers)
     for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is None:
@@ -74,7 +89,15 @@ def _classes(node: NodeView) -> int | None:
             node.problem("type_mismatch", f"inputs[{index}]", text)
         else:
             classes = found
+            _check_count(node, index, found, known.get(column))
     return classes
+
+
+def _check_count(node: NodeView, index: int, classes: int, labels: tuple[Any, ...] | None) -> None:
+    column = node.spec.columns[index]
+    if labels is not None and len(labels) != classes:
+        text = f"'{node.makers[column].name}' has {len(labels)} labels, but '{column}' holds {classes} probabilities"
+        node.problem("label_mismatch", f"inputs[{index}]", text)
 
 
 def _probabilities(type_: Type) -> int | None:
@@ -90,16 +113,31 @@ class SoftVote:
     Attributes:
         members: The members' columns, each ``[N, k]``.
         weights: A weight each, or None.
-        labels: The classes in the order of the probabilities.
+        quorum: Whether some members may have no value on a row.
+        orders: Which of a member's probabilities stand where in the vote; None where they are in its order.
+        labels: The classes in the order of the vote's probabilities, ``[k]``.
         ballot: Writes the result.
     """
 
     members: tuple[str, ...]
     weights: list[float] | None
-    labels: np.ndarray[Any, Any]
+    quorum: bool
+    orders: tuple[list[int] | None, ...]
+    labels: Values
     ballot: Ballot
 
     def __call__(self, columns: Columns) -> Columns:
         """Votes on each row."""
-        stacked = np.asarray([columns[name] for name in self.members])
-        return self.ballot.columns(np.average(stacked, axis=0, weights=self.weights), self.labels)
+        values = [
+            columns[name] if order is None else columns[name][:, order]
+            for name, order in zip(self.members, self.orders, strict=True)
+        ]
+        if self.quorum:
+            shares = average(values, self.weights, presence(columns, self.members))
+        else:
+            shares = np.average(np.asarray(values), axis=0, weights=self.weights)
+        winners = np.argmax(shares, axis=1)
+        confidence = shares[np.arange(len(winners)), winners]
+        return self.ballot.columns(
+            {"label": self.labels[winners], "confidence": confidence, "probabilities": shares}
+        )

@@ -120,6 +120,7 @@ class CheckedNode:
         on_error: What becomes of a row that it fails on.
         takes_nulls: Whether what it runs reads nullable columns with their nulls.
         compared: For a shadow the pairs of its own columns and those of the node beside it.
+        makers: The node that makes each column that it reads; an input of the ensemble has none.
         files: Where the node's other URIs are, and which hosts the rows themselves may name.
     """
 
@@ -133,6 +134,7 @@ class CheckedNode:
     on_error: OnError = dataclasses.field(default_factory=OnError)
     takes_nulls: bool = False
     compared: tuple[tuple[str, str], ...] = ()
+    makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
     files: Files = Files()
 
     @property

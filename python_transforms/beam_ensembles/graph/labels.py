@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_ensembles.errors import listed
@@ -39,28 +40,90 @@ def _is_int64(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
-def check_agreement(node: NodeView, *, order_matters: bool) -> None:
-    """Compares the labels of a vote and of the models that it reads, where they say them (``label_mismatch``).
+def labels_of(makers: Mapping[str, NodeSpec]) -> dict[str, tuple[Any, ...]]:
+    """Gives the classes of columns, in their order, where the node that makes one says them.
 
     Args:
-        node: The vote.
-        order_matters: Whether their order must be the same too: it is that of the probabilities.
+        makers: The node that makes each column.
     """
+    found = {column: _labels_of(maker) for column, maker in makers.items()}
+    return {column: tuple(labels) for column, labels in found.items() if labels is not None}
+
+
+def check_sets(node: NodeView) -> None:
+    """Makes sure that a vote and its members tell the same classes apart, where they say them (``label_mismatch``)."""
     agreed, owner = _labels_of(node.spec), "the vote"
     for index, column in enumerate(node.spec.columns):
         member = node.makers.get(column)
-        found = _labels_of(member) if member is not None and member.kind == "model" else None
+        found = _labels_of(member) if member is not None else None
         if member is None or found is None:
             continue
         if agreed is None:
             agreed, owner = found, f"'{member.name}'"
-        elif found != agreed and (order_matters or set(found) != set(agreed)):
-            order = " in this order" if order_matters else ""
-            theirs, ours = listed([str(one) for one in found]), listed([str(one) for one in agreed])
-            text = f"the classes of '{member.name}' are {theirs}{order}, those of {owner} are {ours}"
+        elif set(found) != set(agreed):
+            text = (
+                f"the classes of '{member.name}' are {_shown(found)}, those of {owner} are {_shown(agreed)}"
+            )
             node.problem("label_mismatch", f"inputs[{index}]", text)
 
 
+def check_orders(node: NodeView) -> None:
+    """Makes sure that the probabilities of a vote's members can be put into one order (``label_mismatch``).
+
+    Members that say their classes in another order than the vote, or than the first one that says them, are put into
+    that order (``order_of``). Then the others must say theirs too: nothing tells which of the orders they have.
+    """
+    known = labels_of(node.makers)
+    agreed = _agreed(_labels_of(node.spec), node.spec.columns, known)
+    other = next((column for column in node.spec.columns if _is_reordered(known.get(column), agreed)), None)
+    if agreed is None or other is None:
+        return
+    for index, column in enumerate(node.spec.columns):
+        if column not in known:
+            maker = node.makers.get(column)
+            todo = "put them all into one order" if maker is None else f"give '{maker.name}' its 'labels'"
+            text = (
+                f"nothing says in which order the classes of '{column}' are, and those of '{other}' are "
+                f"{_shown(known[other])} where the vote has {_shown(agreed)}; {todo}"
+            )
+            node.problem("label_mismatch", f"inputs[{index}]", text)
+
+
+def order_of(
+    column: str, own: Sequence[Any] | None, columns: Sequence[str], known: Mapping[str, Sequence[Any]]
+) -> list[int] | None:
+    """Gives which of a member's probabilities stand where in the vote; None where they are in its order already.
+
+    Args:
+        column: The member.
+        own: The vote's own labels, or None.
+        columns: All members.
+        known: The classes of those that say them.
+    """
+    found, agreed = known.get(column), _agreed(own, columns, known)
+    if found is None or agreed is None or not _is_reordered(found, agreed):
+        return None
+    places = {label: at for at, label in enumerate(found)}
+    return [places[label] for label in agreed]
+
+
+def _agreed(
+    own: Sequence[Any] | None, columns: Sequence[str], known: Mapping[str, Sequence[Any]]
+) -> Sequence[Any] | None:
+    """Gives the order that a vote keeps to: its own labels, else those of the first member that says them."""
+    return own if own is not None else next((known[column] for column in columns if column in known), None)
+
+
+def _is_reordered(found: Sequence[Any] | None, agreed: Sequence[Any] | None) -> bool:
+    if found is None or agreed is None:
+        return False
+    return list(found) != list(agreed) and set(found) == set(agreed)
+
+
 def _labels_of(node: NodeSpec) -> list[Any] | None:
-    labels = node.options.get("labels")
+    labels = node.options.get("labels") if node.kind in ("model", "combine") else None
     return labels if isinstance(labels, list) and _are_labels(labels) else None
+
+
+def _shown(labels: Sequence[Any]) -> str:
+    return listed([str(label) for label in labels])

@@ -49,12 +49,16 @@ def check(
         ([AB, AB], AB, []),
         ([AB, None, AB], None, []),
         ([None, None], BA, []),
-        ([AB, BA], None, [1]),
-        ([AB, BA, AC], AB, [1, 2]),
-        ([AB, AB], BA, [0, 1]),
+        ([AB, BA], None, []),
+        ([AB, AB], BA, []),
+        ([AB, BA, AC], AB, [2]),
+        ([AC, None, BA], None, [2]),
+        ([AB, None, BA, None], None, [1, 3]),
+        ([None, BA], AB, [0]),
+        ([None, AC], AB, [1]),
     ],
 )
-def test_soft_votes_need_one_order(
+def test_soft_votes_need_one_set_and_where_orders_differ_every_order(
     tmp_path: Path, members: list[list[str] | None], vote: list[str] | None, wrong: list[int]
 ) -> None:
     places = [("label_mismatch", f"nodes.vote.inputs[{at}]") for at in wrong]

@@ -1,0 +1,67 @@
+"""``agree``: whether the members gave the same label, and how many of them did."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from beam_ensembles.combiners.ballots import Ballot
+from beam_ensembles.combiners.members import has_quorum, presence
+from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
+from beam_ensembles.combiners.tally import Tally, common_label
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.types import BOOLEAN, DOUBLE, Type
+
+PORTS: Final = ("unanimous", "agreement", "label")
+
+
+class AgreeKind:
+    """Compares the members' labels; of labels that equally many gave, ``label`` is the lowest."""
+
+    kind = "combine"
+    name = "agree"
+    summary = "Whether its members gave the same label."
+    takes = "The members: columns of labels."
+    gives = (
+        "unanimous: whether all gave the same; agreement: the greatest share of the members that gave the same; "
+        "label: what these gave."
+    )
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+    takes_nulls = False
+    options: tuple[Option, ...] = (QUORUM,)
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks that all members give labels of one kind."""
+        check_members(node)
+        check_quorum(node)
+        given = {"unanimous": BOOLEAN, "agreement": DOUBLE, "label": common_label(node)}
+        ports = check_ports(node, PORTS)
+        return settle(node, "type_mismatch", {column: given[port] for column, port in ports.items()})
+
+    def load(self, node: CheckedNode) -> Member:
+        """Nothing is loaded: gives the function itself."""
+        return Agreement(node.spec.columns, has_quorum(node), Ballot.of(node, PORTS))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Agreement:
+    """Counts equal labels.
+
+    Attributes:
+        members: The members' columns, each ``[N]``.
+        quorum: Whether some members may have no value on a row: then only the others are compared.
+        ballot: Writes the result.
+    """
+
+    members: tuple[str, ...]
+    quorum: bool
+    ballot: Ballot
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Compares the labels of each row."""
+        present = presence(columns, self.members) if self.quorum else None
+        label, share = Tally.of([columns[name] for name in self.members], present=present).winners()
+        return self.ballot.columns({"unanimous": share == 1, "agreement": share, "label": label})

@@ -1,0 +1,113 @@
+"""``stack``: the feature row of a meta-model, as scikit-learn's StackingClassifier and StackingRegressor make it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from beam_ensembles.combiners.members import numbers_of
+from beam_ensembles.combiners.options import check_members
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.types import Type, dtype_of, row_shape
+
+PORT: Final = "features"
+_IF_BINARY: Final = "if_binary"
+
+
+class StackKind:
+    """Puts the members' answers side by side, and the columns of ``passthrough`` behind them."""
+
+    kind = "combine"
+    name = "stack"
+    summary = "The feature row of a meta-model: the answers of its members, side by side."
+    takes = (
+        "The members: columns of numbers or tensors: what predict_proba, decision_function or predict give."
+    )
+    gives = "features: a tensor of all their numbers, in that order, then those of passthrough."
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+    takes_nulls = False
+    options: tuple[Option, ...] = (
+        Option(
+            "passthrough", "list", "Columns to put behind the members, such as the members' own features."
+        ),
+        Option(
+            "drop",
+            "string",
+            "Whether the first of two probabilities is left out, as it follows from the other one.",
+            choices=(_IF_BINARY, "none"),
+            default=_IF_BINARY,
+        ),
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks that there are only numbers; the features are as many, of the dtype that holds them all."""
+        check_members(node)
+        features = _features(node)
+        return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), features))
+
+    def load(self, node: CheckedNode) -> Member:
+        """Nothing is loaded: gives the function itself."""
+        drops = tuple(_drops(node.spec, at, node.inputs, node.makers) for at in range(len(node.spec.columns)))
+        return Stacked(tuple(zip(node.spec.columns, drops, strict=True)), node.outputs)
+
+
+def _features(node: NodeView) -> Type | None:
+    """Gives the type of the feature row, where it is known; reports columns that are no numbers."""
+    dtypes, width, is_known = [], 0, True
+    for at, column in enumerate(node.spec.columns):
+        type_ = node.inputs.get(column)
+        dtype = None if type_ is None else dtype_of(type_)
+        if type_ is None or dtype is None:
+            is_known = False
+            if type_ is not None and node.spec.inputs is not None:
+                text = f"'{column}' is {type_}; features are numbers, booleans, or tensors such as array<double>[2]"
+                node.problem("type_mismatch", node.spec.inputs.path(at), text)
+            continue
+        shape = row_shape(type_)
+        drops = _drops(node.spec, at, node.inputs, node.makers)
+        dtypes.append(dtype)
+        width += math.prod((*shape[:-1], shape[-1] - 1) if drops else shape)
+    return numbers_of(np.result_type(*dtypes), (width,)) if is_known and dtypes else None
+
+
+def _drops(spec: NodeSpec, at: int, types: Mapping[str, Type | None], makers: Mapping[str, NodeSpec]) -> bool:
+    """Says whether a column's first probability is left out: it has two, of one or of several answers.
+
+    What scikit-learn gives by another method than ``predict_proba`` is no probability.
+    """
+    inputs, type_ = spec.inputs, types.get(spec.columns[at])
+    if inputs is None or type_ is None or spec.options.get("drop") == "none":
+        return False
+    dtype, shape = dtype_of(type_), row_shape(type_)
+    if at >= len(inputs.columns) - inputs.passed or dtype is None or dtype.kind != "f":
+        return False
+    maker = makers.get(spec.columns[at])
+    if maker is not None and (maker.kind, maker.target) == ("model", "sklearn"):
+        return shape[-1:] == (2,) and maker.options.get("method") == "predict_proba"
+    return shape[-1:] == (2,) and len(shape) <= 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Stacked:
+    """Puts numbers side by side in the order of ``transform`` of scikit-learn's stacking estimators.
+
+    Attributes:
+        columns: The members, then those passed through, each with whether the first of its last dimension is left out.
+        outputs: The column to add, with its type.
+    """
+
+    columns: tuple[tuple[str, bool], ...]
+    outputs: Mapping[str, Type]
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Makes the feature row of each row."""
+        parts = [columns[name][..., 1:] if drops else columns[name] for name, drops in self.columns]
+        found = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+        return {name: found.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}
