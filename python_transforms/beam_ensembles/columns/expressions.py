@@ -145,13 +145,17 @@ def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[
     """Evaluates expressions; each series has as many items as the frame has rows."""
     import polars as pl
 
+    rows = frame.height
+    if rows == 1:
+        # polars divides one row by a constant, but multiplies many by its inverse: a row's last bit must not tell
+        frame = pl.DataFrame([series.new_from_index(0, 2) for series in frame.get_columns()])
     try:
         found = frame.select(**expressions)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise NodeError("expression_failed", _reason(frame, expressions, error)) from None
-    if found.height == frame.height:
-        return found.get_columns()
-    return [series.new_from_index(0, frame.height) for series in found.get_columns()]  # all are constants
+    if found.height != frame.height:  # all are constants
+        return [series.new_from_index(0, rows) for series in found.get_columns()]
+    return found.head(rows).get_columns()
 
 
 def _reason(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr], error: BaseException) -> str:

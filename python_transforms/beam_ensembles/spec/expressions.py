@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LONGEST: Final = 8192
 """How many characters an expression may have."""
 
+MOST_OPERATORS: Final = 250
+"""How many operators it may have: polars goes through them by recursion, and a thread's stack has an end."""
+
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
     | (?P<comment>--|/\*)
@@ -41,6 +44,7 @@ _BEFORE_PARENTHESES: Final = frozenset(
 )  # fmt: skip
 """Words that may stand before a parenthesis without being functions."""
 
+_OPERATORS: Final = frozenset(("and", "or", "not", "xor", "case", "is", "like", "ilike", "between", "in"))
 _OTHER_ROWS: Final = frozenset(("exists", "over", "select"))
 _PLAIN_NAMES: Final = frozenset(
     (
@@ -76,6 +80,10 @@ class _Token:
     def word(self) -> str:
         return self.text.lower() if self.kind == "word" else ""
 
+    @property
+    def is_operator(self) -> bool:
+        return (self.kind == "sign" and self.text not in ",.()") or self.word in _OPERATORS
+
 
 def columns_of(text: str) -> tuple[str, ...]:
     """Gives the columns that an expression reads, each once, in order.
@@ -96,7 +104,7 @@ def parse(text: str) -> pl.Expr:
 
     tokens = list(_tokens(text))
     _check_words(tokens)
-    if not tokens:
+    if not "".join(text.split()):
         raise ExpressionError("bad_expression", "there is nothing in the expression")
     parts = [_rendered(token) for token in tokens]
     try:
@@ -129,7 +137,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 def _unexpected(text: str, at: int) -> str:
     if text[at] in "'\"":
         what = "text" if text[at] == "'" else "name"
-        return f"the {what} that starts at character {at + 1} has no end: {text[at : at + 20]}"
+        return f"the {what} that starts at character {at + 1} has no end: {text[at : at + 20].strip()}"
     return f"{text[at]!r} at character {at + 1} is no part of an expression"
 
 
@@ -139,6 +147,9 @@ def _check_words(tokens: list[_Token]) -> None:
         if token.word and after.kind in ("text", "quoted") and token.word not in ("like", "ilike"):
             message = f"put a space behind '{token.text}' at character {token.at + 1}"
             raise ExpressionError("bad_expression", message)
+    if sum(token.is_operator for token in tokens) > MOST_OPERATORS:
+        message = f"the expression has more than {MOST_OPERATORS} operators; make it several columns"
+        raise ExpressionError("bad_expression", message)
     solid = [token for token in tokens if token.kind != "space"]
     before = _Token("sign", "", 0)
     for token, after in itertools.pairwise([*solid, _Token("sign", "", 0)]):

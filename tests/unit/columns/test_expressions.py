@@ -1,0 +1,230 @@
+"""Expressions over batches of columns."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from apache_beam.utils.timestamp import Timestamp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from beam_ensembles.columns.expressions import Condition, Conditions, Expressions
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import Columns, validity
+from beam_ensembles.types import DOUBLE, STRING, Scalar, Type, dtype_of, parse_type, row_shape
+from tests.support.expressions import EXPRESSIONS, TYPES
+
+TEXTS = st.sampled_from(["", "a", "b", "A1", " a a ", "aab,c", "17", "-3", "2.5", "äöü", "a_bcc", "nan"])
+NUMBERS = st.one_of(
+    st.sampled_from([0.0, 1.0, -1.0, 2.0, 2.5, math.nan, math.inf]), st.floats(-100, 100, width=32)
+)
+DAYS = st.dates(datetime.date(1950, 1, 1), datetime.date(2100, 1, 1)).map(str)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "double": NUMBERS, "float": NUMBERS, "int64": st.integers(-5, 5), "int32": st.integers(-5, 5),
+    "uint8": st.integers(0, 5), "boolean": st.booleans(), "string": TEXTS, "bytes": TEXTS.map(str.encode),
+    "timestamp": st.integers(-(10**15), 2 * 10**15).map(lambda micros: Timestamp(micros=micros)),
+    "array<double>[2]": st.lists(NUMBERS, min_size=2, max_size=2), "array<double>": st.lists(NUMBERS, max_size=4),
+    "array<string?>": st.lists(st.none() | TEXTS, max_size=3),
+    "row<a: int32, b: string?>": st.fixed_dictionaries({"a": st.integers(-5, 5), "b": st.none() | TEXTS}),
+}  # fmt: skip
+
+
+def column(values: list[Any], type_: Type) -> np.ndarray:
+    """Makes a column as the executor does: zeros or None where there is no value."""
+    dtype = dtype_of(type_)
+    if dtype is None:
+        found = np.empty(len(values), dtype=object)
+        found[:] = values
+        return found
+    blank = np.zeros(row_shape(type_), dtype=dtype)
+    found = np.array([blank if value is None else value for value in values], dtype=dtype)
+    return found.reshape(len(values), *row_shape(type_))
+
+
+def columns_of(rows: dict[str, list[Any]], types: dict[str, Type]) -> dict[str, np.ndarray]:
+    found = {}
+    for name, values in rows.items():
+        found[name] = column(values, types[name])
+        if types[name].nullable:
+            found[validity(name)] = np.array([value is not None for value in values])
+    return found
+
+
+def outcome(expressions: Expressions, columns: Columns) -> Any:
+    """Gives each row's value, None where there is none; or the error."""
+    try:
+        found = expressions(columns)
+    except NodeError as error:
+        if "gives null" in error.message:
+            raise  # the announced type was wrong
+        return error
+    values, valid = found["out"], found.get("out?")
+    return [None if valid is not None and not valid[at] else values[at] for at in range(len(values))]
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray | float | np.floating):
+        return bool(np.array_equal(one, other, equal_nan=True))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+ROW = {
+    name: DAYS
+    if name == "d"
+    else (st.none() if type_.nullable else st.nothing()) | VALUES[str(type_.required())]
+    for name, type_ in TYPES.items()
+    if name != "m"
+}
+COMPILED = {text: Expressions({"out": text}, TYPES) for text in EXPRESSIONS}
+
+
+@settings(max_examples=10, deadline=None)
+@given(rows=st.lists(st.fixed_dictionaries(ROW), min_size=1, max_size=4))
+def test_a_batch_gives_what_its_rows_give_one_at_a_time(rows: list[dict[str, Any]]) -> None:
+    columns = columns_of({name: [row[name] for row in rows] for name in ROW}, dict(TYPES))
+    singles = [{name: values[at : at + 1] for name, values in columns.items()} for at in range(len(rows))]
+    for text, expressions in COMPILED.items():
+        alone = [outcome(expressions, single) for single in singles]
+        together = outcome(expressions, columns)
+        if any(isinstance(row, NodeError) for row in alone):
+            assert isinstance(together, NodeError), text
+        else:
+            assert same(together, [row[0] for row in alone]), text
+
+
+def evaluated(text: str, types: dict[str, str], **columns: Any) -> tuple[Any, Any]:
+    """Gives the values of one expression and its companion."""
+    expressions = Expressions({"out": text}, {name: parse_type(type_) for name, type_ in types.items()})
+    found = expressions(columns)
+    return found["out"], found.get("out?")
+
+
+def test_numbers_are_computed_as_numpy_does() -> None:
+    x, f = np.array([1.5, -2.0, 0.0]), np.array([1, 2, 3], dtype=np.float32)
+    found, valid = evaluated("x * 2 + f / 3", {"x": "double", "f": "float"}, x=x, f=f)
+    assert valid is None
+    np.testing.assert_allclose(found, x * 2 + f / 3, rtol=1e-7)
+    found, _ = evaluated("LN(ABS(x) + 1)", {"x": "double"}, x=x)
+    np.testing.assert_allclose(found, np.log1p(np.abs(x)), rtol=1e-15)
+
+
+def test_nulls_are_those_of_the_companions_and_what_stands_there_means_nothing() -> None:
+    y, valid = np.array([1.0, 99.0]), np.array([True, False])
+    found, present = evaluated("y + 1", {"y": "double?"}, **{"y": y, "y?": valid})
+    assert (found.tolist(), present.tolist()) == ([2.0, 0.0], [True, False])
+    found, present = evaluated("COALESCE(y, -1)", {"y": "double?"}, **{"y": y, "y?": valid})
+    assert (found.tolist(), present) == ([1.0, -1.0], None)
+    v = np.array(["a", None], dtype=object)
+    found, present = evaluated("UPPER(v)", {"v": "string?"}, **{"v": v, "v?": valid})
+    assert (found.tolist(), present.tolist()) == (["A", None], [True, False])
+
+
+def test_a_nullable_column_without_a_companion_has_all_its_values() -> None:
+    found, present = evaluated("y + 1", {"y": "double?"}, y=np.array([1.0, 2.0]))
+    assert (found.tolist(), present) == ([2.0, 3.0], None)
+
+
+def test_nan_compares_as_null_and_computes_as_itself() -> None:
+    x = np.array([math.nan, 2.0])
+    types = {"x": "double"}
+    for text in ("x > 1", "x <= 1", "x = x", "x <> 1", "x IN (1, 2)", "x NOT IN (1, 3)", "x BETWEEN 0 AND 9"):
+        assert evaluated(text, types, x=x)[1].tolist() == [False, True], text
+    assert evaluated("LN(0 - x) > 0", types, x=x)[1].tolist() == [False, False]
+    assert evaluated("x IS NOT DISTINCT FROM NULL", types, x=x)[0].tolist() == [True, False]
+    assert evaluated("NULLIF(x, 2)", types, x=x)[1].tolist() == [True, False]
+    np.testing.assert_array_equal(evaluated("x + 1", types, x=x)[0], [math.nan, 3.0])
+    assert Condition("NOT (x > 1)", {"x": DOUBLE})({"x": x}).tolist() == [False, False]
+
+
+def test_truth_has_three_values() -> None:
+    c, d = np.array([True, False, False] * 3), np.repeat([True, False, False], 3)
+    valid, other = np.array([True, True, False] * 3), np.repeat([True, True, False], 3)
+    columns = {"c": c, "c?": valid, "d": d, "d?": other}
+    types = {"c": "boolean?", "d": "boolean?"}
+    found, present = evaluated("c AND d", types, **columns)
+    assert present.tolist() == [True, True, False, True, True, True, False, True, False]
+    assert found[present].tolist() == [True, False, False, False, False, False]
+    found, present = evaluated("c OR d", types, **columns)
+    assert present.tolist() == [True, True, True, True, True, False, True, False, False]
+
+
+def test_lists_and_tensors_are_counted_from_one() -> None:
+    p = np.arange(6.0).reshape(3, 2)
+    p.flags.writeable = False
+    assert evaluated("p[2] - p[1]", {"p": "array<double>[2]"}, p=p)[0].tolist() == [1.0, 1.0, 1.0]
+    q = np.array([[1, 2], (), np.array([3.0])], dtype=object)
+    found, present = evaluated("q[1]", {"q": "array<double>"}, q=q)
+    assert (found[present].tolist(), present.tolist()) == ([1.0, 3.0], [True, False, True])
+    assert evaluated("ARRAY_SUM(p)", {"p": "array<int32>[2]"}, p=p.astype(np.int32))[0].tolist() == [1, 5, 9]
+    found, _ = evaluated("ARRAY_LENGTH(m)", {"m": "array<float>[2,3]"}, m=np.zeros((4, 2, 3), np.float32))
+    assert found.tolist() == [2, 2, 2, 2]
+
+
+def test_a_declared_tensor_is_made_of_lists_of_its_length() -> None:
+    types, outputs = {"q": parse_type("array<double>")}, {"out": parse_type("array<float>[2]")}
+    reverse = Expressions({"out": "ARRAY_REVERSE(q)"}, types, outputs)
+    found = reverse({"q": np.array([[1.0, 2.0], [3.0, 4.0]], dtype=object)})["out"]
+    assert (found.tolist(), found.dtype, found.shape) == ([[2, 1], [4, 3]], np.float32, (2, 2))
+    lists = np.empty(2, dtype=object)
+    lists[:] = [[1.0, 2.0], [3.0]]
+    with pytest.raises(NodeError, match="other lengths"):
+        reverse({"q": lists})
+
+
+def test_points_in_time_keep_their_microseconds() -> None:
+    s = column([Timestamp(micros=1_600_000_000_123_456), None], parse_type("timestamp"))
+    columns = {"s": s, "s?": np.array([True, False])}
+    found, present = evaluated("s + INTERVAL '1 hour'", {"s": "timestamp?"}, **columns)
+    assert found.tolist() == [Timestamp(micros=1_600_003_600_123_456), None]
+    assert present.tolist() == [True, False]
+
+
+def test_constants_stand_in_every_row() -> None:
+    found = Expressions({"one": "1", "name": "'a'"}, {"x": DOUBLE})({"x": np.zeros(3)})
+    assert (found["one"].tolist(), found["name"].tolist()) == ([1, 1, 1], ["a", "a", "a"])
+
+
+def test_a_row_that_cannot_be_computed_fails_its_batch_with_the_column_s_name() -> None:
+    expressions = Expressions({"a": "t", "b": "CAST(t AS INT)"}, {"t": STRING})
+    with pytest.raises(NodeError, match=r"'b' cannot be computed: .*x") as caught:
+        expressions({"t": np.array(["1", "x"], dtype=object)})
+    assert caught.value.code == "expression_failed"
+    assert expressions({"t": np.array(["1"], dtype=object)})["b"].tolist() == [1]
+
+
+def test_a_declared_type_that_cannot_hold_a_value_fails() -> None:
+    narrow = Expressions({"out": "i * 2"}, {"i": Scalar("int64")}, {"out": Scalar("int32")})
+    assert narrow({"i": np.array([1])})["out"].dtype == np.int32
+    with pytest.raises(NodeError, match="failed"):
+        narrow({"i": np.array([2**40])})
+
+
+def test_a_condition_counts_null_as_false() -> None:
+    condition = Condition("c", {"c": parse_type("boolean?")})
+    columns = {"c": np.array([True, False, True]), "c?": np.array([True, True, False])}
+    assert condition(columns).tolist() == [True, False, False]
+
+
+def test_several_conditions_are_evaluated_at_once() -> None:
+    conditions = Conditions(["x > 1", "t = 'a'"], {"x": DOUBLE, "t": STRING})
+    columns = {"x": np.array([0.0, 2.0]), "t": np.array(["a", "b"], dtype=object)}
+    assert conditions(columns).tolist() == [[False, True], [True, False]]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Condition("x > 1", {"x": DOUBLE}), Expressions({"y": "x > 1"}, {"x": DOUBLE})],
+    ids=["when", "sql"],
+)
+def test_they_travel_as_their_texts(made: Any) -> None:
+    loaded = pickle.loads(pickle.dumps(made))
+    x = {"x": np.array([0.5, 1.5])}
+    assert str(loaded(x)) == str(made(x))
+    assert b"polars" not in pickle.dumps(made).replace(b"polars_series", b"")
