@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.columns.nested_rows import has_rows, plain, with_dicts, with_rows
+from beam_ensembles.columns.number_lists import matrix_of
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Row, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -76,10 +77,12 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
     dtype = dtype_of(type_)
     if dtype is None:
         return _objects(values, type_)
-    try:
-        found = np.array(values)
-    except (ValueError, TypeError, OverflowError):
-        return None
+    found = matrix_of(values, width_of(type_) or 0, dtype.kind) if isinstance(type_, Array) else None
+    if found is None:
+        try:
+            found = np.array(values)
+        except (ValueError, TypeError, OverflowError):
+            return None
     if found.dtype.kind not in _KINDS[dtype.kind]:
         return None
     if (
@@ -140,19 +143,16 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
         return NodeError("null_value", f"input '{name}' is null, and {reason}")
     width = width_of(type_)
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
-        if any(item is None for item in value):
+        items = [value] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        if any(item is None for item in items):
             return NodeError(
                 "null_value", f"input '{name}' holds a null among its values, {type_} takes none"
             )
-        if _length(value) not in (width, row_shape(type_)[0]):
+        if len(items) not in (width, row_shape(type_)[0]):
             return NodeError(
-                "wrong_length", f"input '{name}' holds {_length(value)} values, {type_} needs {width}"
+                "wrong_length", f"input '{name}' holds {len(items)} values, {type_} needs {width}"
             )
     return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
-
-
-def _length(value: Any) -> int:
-    return len(value) if np.ndim(value) else 1
 
 
 def _shown(value: Any) -> str:

@@ -119,3 +119,19 @@ def test_a_number_that_does_not_fit_and_a_truth_value_are_no_numbers(type_: str,
 
 def test_infinity_stays_infinity() -> None:
     assert np.isinf(to_column([float("inf")], parse_type("float"), "x").values).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        ([1.0, [2.0]], "wrong_value"),
+        ([1.0, []], "wrong_value"),
+        ([[1.0], [2.0, 3.0], [4.0]], "wrong_length"),
+        (np.array(1.0), "wrong_length"),
+    ],
+    ids=repr,
+)
+def test_a_value_of_any_shape_is_the_error_of_its_row(value: Any, code: str) -> None:
+    found = to_column([[1.0, 2.0], value], parse_type("array<double>[2]"), "x")
+    assert found.faults[1].code == code
+    np.testing.assert_array_equal(found.values, [[1.0, 2.0]])
