@@ -25,7 +25,7 @@ from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support import vertex_ai
 from tests.support.parity import assert_parity
-from tests.support.vertex_ai import FakeEndpoint
+from tests.support.vertex_ai import FakeEndpoint, total
 
 PAIR = {"x": "array<double>[2]"}
 QUIET = {"window_ms": 1, "bucket_ms": 1}
@@ -51,10 +51,6 @@ def problems_of(inputs: dict[str, str], node: dict[str, Any], *hosts: str) -> li
     with pytest.raises(InvalidEnsemble) as caught:
         check(inputs, node, *hosts)
     return [(problem.code, problem.path.removeprefix("nodes.node.")) for problem in caught.value.problems]
-
-
-def total(instances: list[Any], _: Any) -> list[Any]:
-    return [float(sum(one)) for one in instances]
 
 
 @pytest.fixture
