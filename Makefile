@@ -71,8 +71,9 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write the reference of what a node can run, docs/handlers.md
+docs: ## Write the reference of what a node can run, docs/handlers.md, and the JSON Schema of ensemble files
 	$(PYTHON) -m scripts.handler_reference
+	$(PYTHON) -m scripts.file_schema
 
 .PHONY: lock
 lock: ## Pin the newest allowed versions of all Python requirements, with hashes

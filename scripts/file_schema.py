@@ -1,0 +1,29 @@
+"""``python -m scripts.file_schema``: writes the JSON Schema of ensemble files into the package."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from beam_ensembles.graph.json_schema import file_schema
+from beam_ensembles.graph.kinds import Kinds
+from beam_ensembles.runtime.kinds import KINDS
+from scripts.layout import ROOT, relative
+from scripts.terminal import say
+
+FILE: Final = ROOT / "python_transforms" / "beam_ensembles" / "ensemble.schema.json"
+
+
+def written(kinds: Kinds) -> str:
+    """Gives the schema's text."""
+    return f"{json.dumps(file_schema(kinds), indent=2, ensure_ascii=False)}\n"
+
+
+def main() -> None:
+    """Writes the schema."""
+    FILE.write_text(written(KINDS), encoding="utf-8")
+    say(relative(FILE))
+
+
+if __name__ == "__main__":
+    main()
