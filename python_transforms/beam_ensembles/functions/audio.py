@@ -1,0 +1,86 @@
+"""``audio``: sound files to samples at the rate that a model takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from beam_ensembles.functions.inputs import one_column, wrong_input
+from beam_ensembles.functions.rows import finished, objects, of_each
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.handlers.sounds import MOST_SECONDS, decode_sound
+from beam_ensembles.types import BYTES, FLOAT, Array, Type
+
+PORT: Final = "samples"
+GIVEN: Final = Array(FLOAT)
+_RATES: Final = (1_000, 384_000)
+_LONGEST: Final = 86_400
+
+
+class AudioKind:
+    """Decodes sounds with libsndfile, brings them to one rate with soxr, and mixes their channels to one."""
+
+    kind = "apply"
+    name = "audio"
+    summary = "Decodes sounds (WAV, FLAC, Ogg, MP3, AIFF) to samples of one channel at one rate."
+    takes = "One column of sound files: bytes."
+    gives = "samples: array<float>, -1 to 1, the mean of the channels."
+    extra: str | None = "audio"
+    modules: tuple[str, ...] = ("soundfile", "soxr")
+    takes_nulls = False
+    options: tuple[Option, ...] = (
+        Option("rate", "integer", "Samples a second of the result, as the model takes them.", required=True),
+        Option("max_seconds", "number", "The longest sound that is decoded.", default=f"{MOST_SECONDS:g}"),
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks that there is one column of bytes, and the rate."""
+        type_ = one_column(node, "sound files", "data")
+        if type_ is not None and type_ != BYTES:
+            wrong_input(node, 0, "sound files: bytes")
+        rate, seconds = node.option("rate"), node.option("max_seconds")
+        if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
+            text = f"'rate' is {rate}; allowed: {_RATES[0]} to {_RATES[1]} samples a second"
+            node.problem("bad_value", "rate", text)
+        if seconds is not None and not 0 < seconds <= _LONGEST:
+            text = f"'max_seconds' is {seconds}; allowed: more than 0, at most {_LONGEST}"
+            node.problem("bad_value", "max_seconds", text)
+        return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), GIVEN))
+
+    def load(self, node: CheckedNode) -> Member:
+        """Nothing is loaded: gives the function itself."""
+        options = node.spec.options
+        seconds = float(options.get("max_seconds", MOST_SECONDS))
+        return Samples(node.spec.columns[0], int(options["rate"]), seconds, node.outputs)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Samples:
+    """Decodes sounds.
+
+    Attributes:
+        column: The sound files.
+        rate: The sampling rate wanted, in Hz.
+        most_seconds: The longest sound that is decoded.
+        outputs: The type of each column that it adds.
+    """
+
+    column: str
+    rate: int
+    most_seconds: float
+    outputs: Mapping[str, Type]
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Decodes every row's sound.
+
+        Raises:
+            SomeFailed: Some rows hold no sound, or one that is too long.
+        """
+        found, faults = of_each(self._of_row, columns[self.column].tolist())
+        column = objects(found)
+        return finished(dict.fromkeys(self.outputs, (column, GIVEN)), self.outputs, faults)
+
+    def _of_row(self, data: bytes) -> list[float]:
+        return list(decode_sound(data, self.rate, self.column, self.most_seconds).tolist())

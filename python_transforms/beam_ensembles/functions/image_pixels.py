@@ -1,0 +1,103 @@
+"""What an ``image`` node does to a batch: encoded images to one array of pixels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from beam_ensembles.functions.rows import finished, of_each
+from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.images import MOST_PIXELS, decode_image
+from beam_ensembles.types import Type, dtype_of, row_shape
+
+Values = np.ndarray[Any, Any]
+
+_MODES = {"rgb": "RGB", "rgba": "RGBA", "gray": "L"}
+_FULL = 255.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pixels:
+    """Decodes, resizes and scales images.
+
+    Attributes:
+        column: The encoded images.
+        mode: Pillow's name of the colours.
+        most_pixels: The largest image that is decoded.
+        resized: Gives an image of Pillow's in the size wanted.
+        mean: What is taken off each colour, ``[channels]``; None: nothing.
+        std: What it is divided by then; None: nothing.
+        is_chw: Whether the colours come first.
+        given: The type of what comes out.
+        outputs: The type of each column that it adds.
+    """
+
+    column: str
+    mode: str
+    most_pixels: int
+    resized: Callable[[Any], Any]
+    mean: Values | None
+    std: Values | None
+    is_chw: bool
+    given: Type
+    outputs: Mapping[str, Type]
+
+    @classmethod
+    def of(cls, node: CheckedNode, given: Type) -> Pixels:
+        """Makes the member of a node that gives pixels of a type."""
+        options = node.spec.options
+        return cls(
+            node.spec.columns[0],
+            _MODES[options.get("colors", "rgb")],
+            options.get("max_pixels", MOST_PIXELS),
+            _resizer(options),
+            np.array(options["mean"], np.float64) if "mean" in options else None,
+            np.array(options["std"], np.float64) if "std" in options else None,
+            options.get("layout") == "chw",
+            given,
+            node.outputs,
+        )
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Decodes every row's image.
+
+        Raises:
+            SomeFailed: Some rows hold no image, or one that is too large.
+        """
+        found, faults = of_each(self._of_row, columns[self.column].tolist())
+        empty = np.empty((0, *row_shape(self.given)), dtype_of(self.given))
+        pixels = np.stack(found) if found else empty
+        return finished(dict.fromkeys(self.outputs, (pixels, self.given)), self.outputs, faults)
+
+    def _of_row(self, data: bytes) -> Values:
+        image = self.resized(decode_image(data, self.column, self.mode, self.most_pixels))
+        values = np.asarray(image).reshape(image.height, image.width, -1)
+        dtype = dtype_of(self.given)
+        if dtype != np.uint8:
+            values = self._scaled(values).astype(dtype)
+        return values.transpose(2, 0, 1) if self.is_chw else values
+
+    def _scaled(self, values: Values) -> Values:
+        """Gives colours of 0 to 1, less ``mean``, over ``std``: each of the 256 steps is computed once, in double."""
+        steps = np.arange(256)[:, None] / _FULL - (0.0 if self.mean is None else self.mean)
+        table = steps / (1.0 if self.std is None else self.std)
+        if table.shape[1] == 1:
+            return table[:, 0][values]
+        return table[values, np.arange(table.shape[1])]
+
+
+def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
+    from PIL import Image, ImageOps
+
+    height, width = options["size"]
+    size = (width, height)
+    method = Image.Resampling[options.get("resample", "bilinear").upper()]
+    fit = options.get("fit", "stretch")
+    if fit == "crop":
+        return lambda image: ImageOps.fit(image, size, method)
+    if fit == "pad":
+        return lambda image: ImageOps.pad(image, size, method)
+    return lambda image: image.resize(size, method)

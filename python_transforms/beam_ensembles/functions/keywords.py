@@ -1,0 +1,102 @@
+"""``keywords``: the words and phrases that a text is about, by yake: statistics of the text alone, without a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from beam_ensembles.functions.inputs import one_column, wrong_input
+from beam_ensembles.functions.rows import finished, objects
+from beam_ensembles.graph.answers import check_ports, ports_of, settle
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.types import DOUBLE, STRING, Array, Type
+
+KEYWORDS: Final = "keywords"
+SCORES: Final = "scores"
+GIVEN: Final[Mapping[str, Type]] = {KEYWORDS: Array(STRING), SCORES: Array(DOUBLE)}
+
+LANGUAGES: Final = (
+    "ar", "bg", "br", "cz", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "hi", "hr", "hu", "hy", "id", "it",
+    "ja", "lt", "lv", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sv", "tr", "uk", "zh",
+)  # fmt: skip
+"""The languages whose stop words yake has, as it calls them."""
+
+_K: Final = 10
+_MOST_WORDS: Final = 3
+_LIMITS: Final = {"k": (1, 1000), "max_words": (1, 10)}
+
+
+class KeywordsKind:
+    """Extracts keywords with yake (Campos et al., "YAKE! Keyword extraction from single documents", 2020)."""
+
+    kind = "apply"
+    name = "keywords"
+    summary = "Finds the words and phrases that a text is about, from the text alone."
+    takes = "One column of texts."
+    gives = "keywords: array<string>, best first; scores: array<double>, the lower the better."
+    extra: str | None = "keywords"
+    modules: tuple[str, ...] = ("yake",)
+    takes_nulls = False
+    options: tuple[Option, ...] = (
+        Option("k", "integer", "The most keywords of a text.", default=str(_K)),
+        Option("language", "string", "The language of the texts.", choices=LANGUAGES, default="en"),
+        Option("max_words", "integer", "The most words of a keyword.", default=str(_MOST_WORDS)),
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks that there is one column of texts."""
+        type_ = one_column(node, "texts", "text")
+        if type_ is not None and type_ != STRING:
+            wrong_input(node, 0, "texts: string")
+        for name, (least, most) in _LIMITS.items():
+            value = node.option(name)
+            if value is not None and not least <= value <= most:
+                node.problem("bad_value", name, f"'{name}' is {value}; allowed: {least} to {most}")
+        ports = check_ports(node, tuple(GIVEN))
+        return settle(node, "type_mismatch", {name: GIVEN[port] for name, port in ports.items()})
+
+    def load(self, node: CheckedNode) -> Member:
+        """Reads the language's stop words."""
+        import yake
+
+        options = node.spec.options
+        language = options.get("language", "en")
+        settings = {
+            "lan": language,
+            "n": options.get("max_words", _MOST_WORDS),
+            "top": options.get("k", _K),
+            "stopwords": yake.KeywordExtractor(lan=language).stopword_set,
+        }
+        return Keywords(node.spec.columns[0], settings, ports_of(node.spec, tuple(GIVEN)), node.outputs)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Keywords:
+    """Extracts keywords.
+
+    Attributes:
+        column: The texts.
+        settings: The extractor's.
+        ports: Which port each column takes that it adds.
+        outputs: The type of each column that it adds.
+    """
+
+    column: str
+    settings: Mapping[str, Any]
+    ports: Mapping[str, str]
+    outputs: Mapping[str, Type]
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Finds every text's keywords; a text without any has empty lists."""
+        import yake
+
+        # One a call: its cache of similar words is not made for several threads.
+        extractor = yake.KeywordExtractor(**self.settings)
+        found = [extractor.extract_keywords(text) for text in columns[self.column].tolist()]
+        answers = {
+            KEYWORDS: objects([[word for word, _ in one] for one in found]),
+            SCORES: objects([[float(score) for _, score in one] for one in found]),
+        }
+        given = {name: (answers[port], GIVEN[port]) for name, port in self.ports.items()}
+        return finished(given, self.outputs, {})

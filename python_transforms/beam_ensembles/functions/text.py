@@ -1,0 +1,167 @@
+"""``text``: a text made of columns by a template, such as a prompt."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.functions.inputs import wrong_input
+from beam_ensembles.functions.rows import finished, objects
+from beam_ensembles.functions.template import Template, TemplateError, parse_template
+from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, STRING, Array, Scalar, Type
+
+PORT: Final = "text"
+_SEPARATOR: Final = ", "
+_TRUTH: Final = ("false", "true")
+
+
+class TextKind:
+    """Fills a template with columns."""
+
+    kind = "apply"
+    name = "text"
+    summary = "Makes a text of columns by a template."
+    takes = "Texts, numbers, truth values and lists of them: a list of columns, or a mapping from the template's names."
+    gives = "text: string."
+    extra: str | None = None
+    modules: tuple[str, ...] = ()
+    takes_nulls = True
+    options: tuple[Option, ...] = (
+        Option(
+            "template",
+            "string",
+            "The text; {name} stands for a column's value and {{ for a brace. Nothing is evaluated.",
+            required=True,
+        ),
+        Option("separator", "string", "What stands between the items of a list.", default='", "'),
+        Option("null_text", "string", "What stands for a null.", default="nothing"),
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks that the template names the node's columns, and that they can be written."""
+        if node.spec.inputs is None:
+            text = "text needs inputs: the columns of its template, such as [title, body]"
+            node.problem("missing_key", "inputs", text)
+        else:
+            _check_template(node, _names(node.spec))
+        for index, column in enumerate(node.spec.columns):
+            type_ = node.inputs.get(column)
+            if type_ is not None and not _is_written(type_):
+                wrong_input(node, index, "texts, numbers, truth values and lists of those")
+        return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), STRING))
+
+    def load(self, node: CheckedNode) -> Member:
+        """Nothing is loaded: gives the function itself."""
+        options = node.spec.options
+        return Text(
+            parse_template(str(options["template"])),
+            dict(zip(_names(node.spec), node.spec.columns, strict=True)),
+            node.inputs,
+            str(options.get("separator", _SEPARATOR)),
+            str(options.get("null_text", "")),
+            node.outputs,
+        )
+
+
+def _names(spec: NodeSpec) -> Sequence[str]:
+    """Gives the name of each column in the template."""
+    return spec.columns if spec.inputs is None or spec.inputs.ports is None else spec.inputs.ports
+
+
+def _check_template(node: NodeView, names: Sequence[str]) -> None:
+    text = node.option("template")
+    if text is None:
+        return
+    try:
+        template = parse_template(text)
+    except TemplateError as error:
+        node.problem("bad_template", "template", str(error))
+        return
+    for name in dict.fromkeys(template.names):
+        if name not in names:
+            known = f"(inputs: {listed(names)})"
+            node.problem(
+                "bad_template", "template", f"{{{name}}} is none of the inputs{nearest(name, names)} {known}"
+            )
+    for index, name in enumerate(names):
+        if name not in template.names and node.spec.inputs is not None:
+            text = f"the template has no {{{name}}}; use it there, or take it out here"
+            node.problem("bad_template", node.spec.inputs.path(index), text)
+
+
+def _is_written(type_: Type) -> bool:
+    if isinstance(type_, Array) and (type_.shape is None or len(type_.shape) == 1):
+        type_ = type_.element
+    return isinstance(type_, Scalar) and (type_.name == "string" or type_.name in NUMPY_DTYPES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Text:
+    """Writes a template's text for each row.
+
+    Attributes:
+        template: The template.
+        columns: The column of each of its names.
+        types: The type of each column.
+        separator: What stands between the items of a list.
+        null: What stands for a null.
+        outputs: The type of each column that it adds.
+    """
+
+    template: Template
+    columns: Mapping[str, str]
+    types: Mapping[str, Type]
+    separator: str
+    null: str
+    outputs: Mapping[str, Type]
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Writes every row's text."""
+        written = {column: self._written(columns, column) for column in self.columns.values()}
+        rows = len(next(iter(written.values())))
+        parts: list[Any] = [itertools.repeat(self.template.texts[0], rows)]
+        for name, text in zip(self.template.names, self.template.texts[1:], strict=True):
+            parts += [written[self.columns[name]], itertools.repeat(text, rows)]
+        column = objects(list(map("".join, zip(*parts, strict=True))))
+        return finished(dict.fromkeys(self.outputs, (column, STRING)), self.outputs, {})
+
+    def _written(self, columns: Columns, name: str) -> list[str]:
+        """Gives the text of each row's value of a column."""
+        values, type_ = columns[name], self.types[name].required()
+        present = valid_rows(columns, name)
+        if isinstance(type_, Array):
+            return [
+                self.separator.join(self._items(row, type_.element)) if has_value else self.null
+                for row, has_value in zip(values, present.tolist(), strict=True)
+            ]
+        if present.all():
+            return _texts(values, type_)
+        found = iter(_texts(values[present], type_))
+        return [next(found) if has_value else self.null for has_value in present.tolist()]
+
+    def _items(self, row: Any, type_: Type) -> list[str]:
+        items = list(row)
+        texts = iter(_texts_of([item for item in items if item is not None], type_.required()))
+        return [self.null if item is None else next(texts) for item in items]
+
+
+def _texts_of(items: list[Any], type_: Type) -> list[str]:
+    dtype = NUMPY_DTYPES.get(type_.name) if isinstance(type_, Scalar) else None
+    return _texts(np.array(items, dtype=dtype or object), type_)
+
+
+def _texts(values: np.ndarray[Any, Any], type_: Type) -> list[str]:
+    """Writes values of a scalar type: a fraction with the fewest digits that tell it from all others of its type."""
+    if type_ == STRING:
+        return list(values.tolist())
+    if type_ == BOOLEAN:
+        return [_TRUTH[value] for value in values.tolist()]
+    return list(values.astype(str).tolist())
