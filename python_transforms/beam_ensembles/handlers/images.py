@@ -1,0 +1,66 @@
+"""Encoded images -> Pillow's: upright, 8 bits a colour, of a size that fits into memory."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import NodeError, listed
+
+IMAGE_FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
+"""What Pillow may take bytes for; its other formats start programs, or are hardly ever images of rows."""
+
+MOST_PIXELS: Final = 50_000_000
+"""The largest image that is decoded where nobody says otherwise: its header says how large it will be."""
+
+_SIXTEEN_BITS: Final = ("I;16", "I;16B", "I;16L", "I;16N")
+_UNKNOWN_SCALE: Final = ("I", "F")
+
+
+def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = MOST_PIXELS) -> Any:
+    """Decodes an image.
+
+    Args:
+        data: A file of one of ``IMAGE_FORMATS``; of several pictures in it the first is taken.
+        name: The column's name, for messages.
+        mode: Pillow's name of the mode wanted: RGB, which drops transparency, RGBA or L.
+        most_pixels: The largest width times height that is decoded.
+
+    Returns:
+        Pillow's image, turned as its EXIF data say.
+
+    Raises:
+        NodeError: ``wrong_value`` where it is no whole image, or one that is too large.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data), formats=IMAGE_FORMATS) as image:
+            width, height = image.size
+            if width * height > most_pixels:
+                text = f"it has {width} x {height} pixels, more than the {most_pixels} that are allowed"
+                raise _wrong(name, text)
+            return _upright(image).convert(mode)
+    except NodeError:
+        raise
+    except UnidentifiedImageError as exc:
+        raise _wrong(name, f"it is none of {listed(IMAGE_FORMATS)}") from exc
+    except Exception as exc:  # a decoder of foreign bytes may raise anything
+        raise _wrong(name, str(exc) or type(exc).__name__) from exc
+
+
+def _wrong(name: str, reason: str) -> NodeError:
+    return NodeError("wrong_value", f"'{name}' holds no image that can be read: {reason}")
+
+
+def _upright(image: Any) -> Any:
+    from PIL import Image, ImageOps
+
+    found = ImageOps.exif_transpose(image)
+    if found.mode in _SIXTEEN_BITS:  # Pillow itself would cut all above 255 off
+        return Image.fromarray((np.asarray(found) >> 8).astype(np.uint8))
+    if found.mode in _UNKNOWN_SCALE:
+        raise ValueError("its pixels are neither of 8 nor of 16 bits")
+    return found.convert("RGBA") if "transparency" in found.info else found
