@@ -7,16 +7,26 @@ there, is mostly a value that somebody has yet to write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
-from beam_ensembles.graph.kinds import Kind, Kinds, Option
-from beam_ensembles.spec.language import NAME_RULE, OUTPUT_KEYS, POLICY_KEYS
-from beam_ensembles.spec.model import KINDS, ON_ERROR
-from beam_ensembles.spec.placement import RESOURCES
-from beam_ensembles.types import SCALARS
-
-Schema = dict[str, Any]
+from beam_ensembles.graph.json_policies import policy_schemas, policy_text
+from beam_ensembles.graph.json_values import (
+    PARAMETER,
+    Schema,
+    inputs_schema,
+    key_schema,
+    list_of,
+    mapping_of,
+    name_schema,
+    option_schema,
+    output_schema,
+    ref,
+    type_schema,
+)
+from beam_ensembles.graph.kinds import Kind, Kinds
+from beam_ensembles.spec.language import POLICY_KEYS
+from beam_ensembles.spec.model import KINDS
 
 ADDRESS: Final = (
     "https://raw.githubusercontent.com/beam-ensembles/beam-ensembles/main/"
@@ -24,11 +34,6 @@ ADDRESS: Final = (
 )
 """Where the schema of the newest version is, for the line that editors read."""
 
-_PARAMETER: Final = r"\$\{[^{}]*\}"
-# Not all editors' patterns can name the letters of other alphabets, so that whatever is not ASCII passes for one.
-_NAME: Final = r"(?!__)[^\x00-\x40\x5b-\x5e\x60\x7b-\x7f][^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f]*"
-_NESTED: Final = r"array\s*<.+>\s*(?:\[[\d\s,]+\]\s*)?|map\s*<.+,.+>|row\s*<.+:.+>|optional\s*<.+>"
-_TYPE: Final = rf"\s*(?:{'|'.join(SCALARS)}|{_NESTED})\s*\??\s*"
 _KEYS: Final = {
     "model": "Runs a model; the value says of which framework, or on which server.",
     "combine": "Makes one prediction of several; the value says how.",
@@ -53,36 +58,30 @@ def file_schema(kinds: Kinds) -> Schema:
         "required": ["ensemble", "inputs", "nodes"],
         "additionalProperties": False,
         "properties": {
-            "ensemble": _named("name", "The ensemble's name: a part of step names and metrics."),
+            "ensemble": {
+                "description": "The ensemble's name: a part of step names and metrics.",
+                **ref("name"),
+            },
             "description": {"type": "string", "description": "What it is for, in free text."},
             "inputs": {
                 "description": "The columns that it reads from a row, with their types: the contract with the caller.",
-                **_mapping("type"),
+                **mapping_of("type"),
             },
-            "nodes": {"description": "What it runs, by name.", **_mapping("node")},
+            "nodes": {"description": "What it runs, by name.", **mapping_of("node")},
             "outputs": {
                 "description": "The columns to add to the row; without it, those that no node reads.",
                 "uniqueItems": True,
-                **_list("name"),
+                **list_of("name"),
             },
         },
         "$defs": {
-            "name": _pattern(_NAME, NAME_RULE, "A name."),
-            "key": {"type": "string", "pattern": f"^{_NAME}$", "patternErrorMessage": NAME_RULE},
-            "type": {
-                **_pattern(_TYPE, 'a type such as double or "array<double>[64]"', "A column's type."),
-                "examples": [
-                    *SCALARS,
-                    "array<double>",
-                    "array<double>[64]",
-                    "map<string,double>",
-                    "row<a: string, b: double>",
-                ],
-            },
+            "name": name_schema(),
+            "key": key_schema(),
+            "type": type_schema(),
             "expression": {"type": "string", "description": "SQL over the columns of one row."},
-            "inputs": _inputs(),
-            "output": _output(),
-            **{key: {"description": text, **_POLICIES.get(key, {})} for key, text in _POLICY_TEXTS.items()},
+            "inputs": inputs_schema(),
+            "output": output_schema(),
+            **policy_schemas(),
             "node": _node(kinds),
             **{_definition(kind): _of_kind(kind) for kind in kinds.values()},
         },
@@ -99,13 +98,13 @@ def _node(kinds: Kinds) -> Schema:
             # Only named here, so that each mistake is reported once: by the kind.
             "inputs": {"description": "The columns that it reads."},
             "outputs": {"description": "The columns that it adds."},
-            **{key: {"description": _POLICY_TEXTS.get(key, "")} for key in POLICY_KEYS},
+            **{key: policy_text(key) for key in POLICY_KEYS},
         },
         "oneOf": [{"required": [key]} for key in KINDS],
         "allOf": [
             {
                 "if": {"required": [kind.kind], "properties": {kind.kind: {"const": kind.name}}},
-                "then": _ref(_definition(kind)),
+                "then": ref(_definition(kind)),
             }
             for kind in kinds.values()
         ],
@@ -114,7 +113,7 @@ def _node(kinds: Kinds) -> Schema:
 
 def _targets(key: str, kinds: Iterable[Kind]) -> Schema:
     named = [{"const": kind.name, "description": kind.summary} for kind in kinds if kind.kind == key]
-    return {"description": _KEYS[key], "anyOf": [*named, {"type": "string", "pattern": _PARAMETER}]}
+    return {"description": _KEYS[key], "anyOf": [*named, {"type": "string", "pattern": PARAMETER}]}
 
 
 def _definition(kind: Kind) -> str:
@@ -135,211 +134,9 @@ def _of_kind(kind: Kind) -> Schema:
         "additionalProperties": False,
         "properties": {
             kind.kind: True,
-            "inputs": {"description": kind.takes, **_ref("inputs")},
-            "outputs": {"description": kind.gives, **_mapping("output")},
-            **{option.name: _option(option) for option in kind.options},
-            **{key: _ref(key) for key in POLICY_KEYS},
+            "inputs": {"description": kind.takes, **ref("inputs")},
+            "outputs": {"description": kind.gives, **mapping_of("output")},
+            **{option.name: option_schema(option) for option in kind.options},
+            **{key: ref(key) for key in POLICY_KEYS},
         },
     }
-
-
-def _option(option: Option) -> Schema:
-    default = f" Default: {option.default}." if option.default else ""
-    shape = _SHAPES.get(option.name, {})
-    if option.choices:
-        given: Schema = {"anyOf": [{"enum": list(option.choices)}, {"type": "string", "pattern": _PARAMETER}]}
-    else:
-        given = _ACCEPTED[option.accepts]()
-    return {
-        "description": f"{option.description}{default}",
-        **given,
-        **(shape if shape.get("type") == given.get("type") else {}),
-    }
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _named(definition: str, description: str) -> Schema:
-    return {"description": description, **_ref(definition)}
-
-
-def _mapping(definition: str, *, keys: str = "key") -> Schema:
-    """Gives the schema of a mapping of names, or of other keys, that is not empty."""
-    return {
-        "type": "object",
-        "minProperties": 1,
-        "propertyNames": _ref(keys),
-        "additionalProperties": _ref(definition),
-    }
-
-
-def _list(definition: str) -> Schema:
-    return {"type": "array", "minItems": 1, "items": _ref(definition)}
-
-
-def _pattern(pattern: str, wanted: str, description: str) -> Schema:
-    """Gives the schema of a text of a form, or with a parameter in it."""
-    return {
-        "description": description,
-        "type": "string",
-        "pattern": rf"^(?:{pattern})$|{_PARAMETER}",
-        "patternErrorMessage": f"{wanted}, or a parameter: ${{name}}",
-    }
-
-
-def _or_parameter(type_: str, wanted: str) -> Schema:
-    """Gives the schema of a value that is no text: one that is given as a parameter is written as text."""
-    return {
-        "type": [type_, "string"],
-        "pattern": f"^{_PARAMETER}$",
-        "patternErrorMessage": f"{wanted}, or a parameter: ${{name}}",
-    }
-
-
-def _inputs() -> Schema:
-    ports = {
-        "type": "object",
-        "minProperties": 1,
-        "propertyNames": {"pattern": r"^\S+$"},
-        "additionalProperties": _ref("name"),
-    }
-    return {
-        "description": "The columns that it reads: a list is one argument; a mapping names them, {port: column}.",
-        "anyOf": [_list("name"), ports],
-    }
-
-
-def _output() -> Schema:
-    keys: Schema = {
-        "from": {
-            "type": "string",
-            "pattern": r"^\S+$",
-            "description": "The part of the answer, by the model's name for it.",
-        },
-        "type": _ref("type"),
-    }
-    return {
-        "description": "A column that a node adds: its type, {from: port, type: type}, or {} where the model says it.",
-        "anyOf": [
-            _ref("type"),
-            {"type": "null"},
-            {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {key: keys.get(key, True) for key in OUTPUT_KEYS},
-            },
-        ],
-    }
-
-
-def _secret() -> Schema:
-    secret = {
-        "type": "object",
-        "required": ["secret"],
-        "properties": {
-            "secret": {
-                "type": "string",
-                "description": "Where workers find it: env:NAME or file:/absolute/path.",
-            },
-            "prefix": {"type": "string", "description": "What stands before it, such as 'Bearer '."},
-        },
-    }
-    return {"anyOf": [{"type": "string"}, secret]}
-
-
-_ACCEPTED: Final[Mapping[str, Callable[[], Schema]]] = {
-    "string": lambda: {"type": "string"},
-    "string or secret": _secret,
-    "integer": lambda: _or_parameter("integer", "a whole number"),
-    "number": lambda: _or_parameter("number", "a number"),
-    "boolean": lambda: _or_parameter("boolean", "true or false"),
-    "list": lambda: {"type": "array"},
-    "mapping": lambda: {"type": "object"},
-    "columns": lambda: {"anyOf": [_ref("name"), _inputs()]},
-}
-"""The schema of each kind of value that an option accepts."""
-
-_SHAPES: Final[Mapping[str, Schema]] = {
-    "select": {
-        "type": "object",
-        "minProperties": 1,
-        "propertyNames": _ref("key"),
-        "additionalProperties": _ref("expression"),
-    },
-    "cases": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["when", "arm"],
-            "additionalProperties": False,
-            "properties": {
-                "when": _ref("expression"),
-                "arm": {"type": "string", "description": "The arm's name."},
-            },
-        },
-    },
-    "passthrough": {"type": "array", "items": _ref("name")},
-    "weights": {"type": "array", "items": _or_parameter("number", "a number")},
-    "arms": {
-        "type": "object",
-        "minProperties": 1,
-        "additionalProperties": _or_parameter("integer", "a whole number"),
-    },
-    "labels": {"type": "array", "items": {"type": ["string", "integer"]}},
-    "batch": {
-        "type": "object",
-        "properties": {
-            "max": {
-                "description": "The most rows of one call.",
-                **_or_parameter("integer", "a whole number"),
-            },
-            "max_wait": {
-                "description": "Seconds that rows may wait for others, also for those of other bundles.",
-                **_or_parameter("number", "a number"),
-            },
-        },
-    },
-}
-"""What is inside of lists and mappings that mean the same wherever they stand."""
-
-_POLICY_TEXTS: Final[Mapping[str, str]] = {
-    "when": "SQL condition over columns; where it does not hold, the node does not run and its columns are null.",
-    "enabled": "false takes the node and its columns out of the graph.",
-    "on_error": "What becomes of a row that the node fails on; without it, the row fails.",
-    "shadow_of": "The node that this one runs beside and is compared with; it can never hurt a row.",
-    "stage": "own gives the node a stage of its own.",
-    "resources": "What its workers must have, as Beam's resource hints; such nodes get a stage of their own.",
-}
-"""What the keys mean that every node may have."""
-
-_POLICIES: Final[Mapping[str, Schema]] = {
-    "when": {"type": "string", "examples": ["score > 0.5", "arm = 'a'"]},
-    "enabled": _or_parameter("boolean", "true or false"),
-    "on_error": {
-        "anyOf": [
-            {"enum": [action for action in ON_ERROR if action != "default"]},
-            {
-                "type": "object",
-                "required": ["default"],
-                "additionalProperties": False,
-                "properties": {
-                    "default": {
-                        "type": "object",
-                        "description": "The value of each of its columns.",
-                        "minProperties": 1,
-                    }
-                },
-            },
-            {"type": "string", "pattern": _PARAMETER},
-        ]
-    },
-    "shadow_of": {"type": "string"},
-    "stage": {"anyOf": [{"const": "own"}, {"type": "string", "pattern": _PARAMETER}]},
-    "resources": {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {hint: {"type": "string"} for hint in RESOURCES},
-    },
-}

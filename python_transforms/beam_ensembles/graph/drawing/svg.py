@@ -6,12 +6,13 @@ picture has a background of its own, so that it is readable on any page.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.graph.drawing.layers import layers
-from beam_ensembles.graph.drawing.picture import COMPARISON, CONDITION, ROW, Figure, Picture
+from beam_ensembles.graph.drawing.legend import Legend
+from beam_ensembles.graph.drawing.parts import Piece, Sheet
+from beam_ensembles.graph.drawing.picture import CONDITION, Figure, Picture
 from beam_ensembles.graph.drawing.places import places
 from beam_ensembles.graph.drawing.shapes import (
     LINE_HEIGHT,
@@ -23,22 +24,11 @@ from beam_ensembles.graph.drawing.shapes import (
     outline,
     size_of,
 )
-from beam_ensembles.graph.drawing.sheet import Piece, Sheet, sheet
-from beam_ensembles.graph.drawing.words import cut, width, wrapped
+from beam_ensembles.graph.drawing.sheet import sheet
+from beam_ensembles.graph.drawing.style import COLOURS, DASHES, FAINT, INK, LINES, text_of
+from beam_ensembles.graph.drawing.words import cut, wrapped
 
 _FONT: Final = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
-_INK: Final = "#111827"
-_FAINT: Final = "#4b5563"
-_COLOURS: Final = {
-    ROW: ("#f3f4f6", "#6b7280"),
-    "model": ("#dfeafe", "#3b6fd4"),
-    "combine": ("#dff5e6", "#2f8f56"),
-    "route": ("#fdf0cd", "#b7791f"),
-    "apply": ("#efe6fd", "#8153d0"),
-}
-"""What each shape is filled with, and its border."""
-_LINES: Final = {"data": "#64748b", CONDITION: "#b45309", COMPARISON: "#64748b"}
-_DASHES: Final = {CONDITION: "6 3", COMPARISON: "2 4"}
 _DARK: Final = """\
 @media (prefers-color-scheme: dark) {
   .page { fill: #0f172a } .ink { fill: #f1f5f9 } .faint { fill: #b6c2d3 }
@@ -51,13 +41,6 @@ _DARK: Final = """\
 }"""
 _MARGIN: Final = 20.0
 _LEAST_WIDTH: Final = 460.0
-_KINDS: Final = {
-    ROW: "the row",
-    "model": "model",
-    "combine": "combines predictions",
-    "route": "picks an arm",
-    "apply": "computes columns",
-}
 
 
 def svg(picture: Picture) -> str:
@@ -69,7 +52,7 @@ def svg(picture: Picture) -> str:
     wide = max(plan.width, _LEAST_WIDTH) + 2 * _MARGIN
     head = list(_head(picture, wide - 2 * _MARGIN))
     top = _MARGIN + sum(height for height, _ in head)
-    legend = _Legend(picture, wide - 2 * _MARGIN)
+    legend = Legend(picture, wide - 2 * _MARGIN)
     high = top + plan.height + 18 + legend.height + _MARGIN
     left = (wide - plan.width) / 2
     body = [*_stages(plan), *_flows(plan), *(_figure(figure, plan) for figure in picture.figures)]
@@ -78,8 +61,8 @@ def svg(picture: Picture) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(wide)}" height="{number(high)}" '
             f'viewBox="0 0 {number(wide)} {number(high)}" role="img" aria-labelledby="{picture.name}-title '
             f'{picture.name}-about" font-family="{_FONT}">',
-            f'<title id="{picture.name}-title">Ensemble {_text(picture.name)}</title>',
-            f'<desc id="{picture.name}-about">{_text(_about(picture))}</desc>',
+            f'<title id="{picture.name}-title">Ensemble {text_of(picture.name)}</title>',
+            f'<desc id="{picture.name}-about">{text_of(_about(picture))}</desc>',
             f"<style>{_DARK}</style>",
             f'<rect class="page" width="{number(wide)}" height="{number(high)}" rx="8" fill="#ffffff"/>',
             *_placed(head),
@@ -104,11 +87,11 @@ def _about(picture: Picture) -> str:
 
 def _head(picture: Picture, room: float) -> Iterator[tuple[float, str]]:
     """Gives the lines above the picture: the height of each and its text element, without its place."""
-    yield 30.0, f'class="ink" fill="{_INK}" font-size="18" font-weight="600">{_text(picture.name)}</text>'
+    yield 30.0, f'class="ink" fill="{INK}" font-size="18" font-weight="600">{text_of(picture.name)}</text>'
     for text, colour in ((picture.description, "faint"), (picture.note, "when")):
-        fill = _FAINT if colour == "faint" else _LINES[CONDITION]
+        fill = FAINT if colour == "faint" else LINES[CONDITION]
         for line in wrapped(text, 12, room, 4):
-            yield 17.0, f'class="{colour}" fill="{fill}" font-size="12">{_text(line)}</text>'
+            yield 17.0, f'class="{colour}" fill="{fill}" font-size="12">{text_of(line)}</text>'
     yield 8.0, ""
 
 
@@ -123,7 +106,7 @@ def _placed(head: Sequence[tuple[float, str]]) -> Iterator[str]:
 def _stages(plan: Sheet) -> Iterator[str]:
     for stage in plan.stages:
         wide = stage.right - stage.left
-        yield f"<g><title>{_text(f'stage {stage.name}: {stage.reason}')}</title>"
+        yield f"<g><title>{text_of(f'stage {stage.name}: {stage.reason}')}</title>"
         yield (
             f'<rect class="stage" x="{number(stage.left)}" y="0" width="{number(wide)}" '
             f'height="{number(plan.height)}" rx="8" fill="#f8fafc" stroke="#cbd5e1"/>'
@@ -131,8 +114,8 @@ def _stages(plan: Sheet) -> Iterator[str]:
         for at, line in enumerate(stage.lines):
             weight = ' font-weight="600"' if at == 0 else ""
             yield (
-                f'<text class="faint" x="{number(stage.left + 12)}" y="{number(20 + 14 * at)}" fill="{_FAINT}" '
-                f'font-size="11"{weight}>{_text(line)}</text>'
+                f'<text class="faint" x="{number(stage.left + 12)}" y="{number(20 + 14 * at)}" fill="{FAINT}" '
+                f'font-size="11"{weight}>{text_of(line)}</text>'
             )
         yield "</g>"
 
@@ -141,19 +124,19 @@ def _flows(plan: Sheet) -> Iterator[str]:
     for piece in plan.pieces:
         yield _line(piece)
     for label in plan.labels:
-        colour = 'class="when" fill="#b45309"' if label.is_condition else f'class="faint" fill="{_FAINT}"'
+        colour = 'class="when" fill="#b45309"' if label.is_condition else f'class="faint" fill="{FAINT}"'
         anchor = ' text-anchor="end"' if label.is_condition else ""
         yield (
             f'<text {colour} x="{number(label.x)}" y="{number(label.y - 4)}" font-size="11"{anchor}>'
-            f"<title>{_text(label.about)}</title>{_text(label.text)}</text>"
+            f"<title>{text_of(label.about)}</title>{text_of(label.text)}</text>"
         )
 
 
 def _line(piece: Piece) -> str:
-    dashes = f' stroke-dasharray="{_DASHES[piece.role]}"' if piece.role in _DASHES else ""
+    dashes = f' stroke-dasharray="{DASHES[piece.role]}"' if piece.role in DASHES else ""
     if piece.dashed and not dashes:
         dashes = ' stroke-dasharray="5 4"'
-    colour = _LINES[piece.role]
+    colour = LINES[piece.role]
     line = f'<path class="{piece.role}" d="{piece.path}" fill="none" stroke="{colour}" stroke-width="1.4"{dashes}/>'
     if piece.head is None:
         return line
@@ -164,70 +147,24 @@ def _line(piece: Piece) -> str:
 
 def _figure(figure: Figure, plan: Sheet) -> str:
     box = plan.boxes[figure.name]
-    fill, stroke = _COLOURS[figure.shape]
+    fill, stroke = COLOURS[figure.shape]
     dashes = ' stroke-dasharray="5 4"' if figure.is_shadow else ""
     middle = box.x + box.wide / 2
     at = box.y + box.high / 2 - (TITLE_HEIGHT + LINE_HEIGHT * len(figure.lines)) / 2
     texts = [
-        f'<text class="ink" x="{number(middle)}" y="{number(at + 13)}" fill="{_INK}" font-size="{number(TITLE_SIZE)}" '
-        f'font-weight="600">{_text(cut(figure.title, LONGEST_LINE))}</text>'
+        f'<text class="ink" x="{number(middle)}" y="{number(at + 13)}" fill="{INK}" font-size="{number(TITLE_SIZE)}" '
+        f'font-weight="600">{text_of(cut(figure.title, LONGEST_LINE))}</text>'
     ]
     for count, line in enumerate(figure.lines):
         down = at + TITLE_HEIGHT + LINE_HEIGHT * count + 11
         texts.append(
-            f'<text class="faint" x="{number(middle)}" y="{number(down)}" fill="{_FAINT}" '
-            f'font-size="{number(LINE_SIZE)}">{_text(cut(line, LONGEST_LINE))}</text>'
+            f'<text class="faint" x="{number(middle)}" y="{number(down)}" fill="{FAINT}" '
+            f'font-size="{number(LINE_SIZE)}">{text_of(cut(line, LONGEST_LINE))}</text>'
         )
     path = outline(figure.shape, box.x, box.y, box.wide, box.high)
     about = "\n".join(figure.about)
     return (
-        f'<g text-anchor="middle"><title>{_text(about)}</title>'
+        f'<g text-anchor="middle"><title>{text_of(about)}</title>'
         f'<path class="{figure.shape}" d="{path}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"{dashes}/>'
         f"{''.join(texts)}</g>"
     )
-
-
-class _Legend:
-    """What the shapes and lines that the picture has stand for."""
-
-    def __init__(self, picture: Picture, room: float) -> None:
-        used = {figure.shape for figure in picture.figures}
-        samples = [(text, _sample(shape)) for shape, text in _KINDS.items() if shape in used]
-        roles = {role for flow in picture.flows for _, role in flow.readers}
-        if CONDITION in roles:
-            samples.append(("decides whether a node runs", _stroke(CONDITION)))
-        if COMPARISON in roles:
-            samples.append(("runs in the shadow of, is compared with", _stroke(COMPARISON)))
-        self.items: list[str] = []
-        x, y = 0.0, 0.0
-        for text, sample in samples:
-            wide = 34 + width(text, 11) + 22
-            if x and x + wide > room:
-                x, y = 0.0, y + 20
-            self.items.append(
-                f'<g transform="translate({number(x)} {number(y)})">{sample}<text class="faint" x="34" y="11" '
-                f'fill="{_FAINT}" font-size="11">{_text(text)}</text></g>'
-            )
-            x += wide
-        self.height = y + 16
-
-
-def _sample(shape: str) -> str:
-    fill, stroke = _COLOURS[shape]
-    high = 14.0
-    return f'<path class="{shape}" d="{outline(shape, 0, 0, 28, high)}" fill="{fill}" stroke="{stroke}"/>'
-
-
-def _stroke(role: str) -> str:
-    return (
-        f'<path class="{role}" d="M0 7 h28" fill="none" stroke="{_LINES[role]}" stroke-width="1.4" '
-        f'stroke-dasharray="{_DASHES[role]}"/>'
-    )
-
-
-def _text(text: str) -> str:
-    """Gives a text as it may stand in XML, without the characters that no XML can hold."""
-    allowed = (
-        one for one in text if one in "\t\n" or (one >= " " and one.isprintable()) or ord(one) > 0xFFFF
-    )
-    return html.escape("".join(allowed))
