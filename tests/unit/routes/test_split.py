@@ -74,6 +74,12 @@ def test_the_published_algorithm_gives_the_published_assignments(case: dict[str,
         assert assign(fields, case["salt"], case["arms"]) == row["arm"]
 
 
+def test_the_example_of_the_docs() -> None:
+    text = (HERE.parents[2] / "docs" / "routes.md").read_text(encoding="utf-8")
+    shown = next(line for line in text.splitlines() if "ff ff ff ff" in line and "00 00 00" in line)
+    assert bytes.fromhex(shown) == key_bytes([b"ann", b"7", None])
+
+
 def test_there_are_a_thousand_keys() -> None:
     assert sum(len(case["rows"]) for case in CASES) >= 1000
 

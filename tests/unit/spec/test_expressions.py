@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.spec.expressions import LONGEST, ExpressionError, columns_of
+from beam_ensembles.spec.expressions import LONGEST, MOST_OPERATORS, ExpressionError, columns_of
 from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
 from tests.support.expressions import EXPRESSIONS
 
@@ -87,6 +89,13 @@ def test_clocks_need_no_call(name: str) -> None:
 )
 def test_nothing_is_read_from_anywhere(text: str) -> None:
     assert problem(text)[0] == "expression_not_rowwise"
+
+
+def test_the_functions_are_those_of_the_docs() -> None:
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "expressions.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (.*) \|$", text, re.MULTILINE))
+    assert {name.lower(): gives for name, gives in listed.items()} == FUNCTIONS
+    assert f"at most {LONGEST} characters and {MOST_OPERATORS} operators" in text
 
 
 def test_no_function_is_on_both_lists() -> None:
