@@ -6,13 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.loading import files_of
 from beam_ensembles.spec.load import read_text
 
 
 def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
-    """Reads and checks an ensemble file; its own folder is trusted, and so is the code that it names.
+    """Reads and checks an ensemble file; its own folder is trusted, and so are the code and secrets that it names.
 
     Args:
         path: The file.
@@ -23,5 +23,5 @@ def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> E
         InvalidEnsemble: With everything that is wrong.
     """
     folder = os.path.dirname(os.path.abspath(path))
-    files = Files(folder, (folder, *trust), code=ANYTHING, hosts=ANYTHING)
+    files = files_of(path, (folder, *trust))
     return check_text(read_text(path), KINDS, files, parameters=parameters)

@@ -69,7 +69,7 @@ def _figures(picture: Picture, ids: Mapping[str, str]) -> Iterator[str]:
     inside = {name for stage in picture.stages for name in stage.figures}
     yield f"    {_figure(by_name[ROW_IN], ids)}"
     for at, stage in enumerate(picture.stages, start=1):
-        yield f'    subgraph stage_{at}["{_text(f"stage {stage.name}")}<br/><i>{_text(stage.reason)}</i>"]'
+        yield f'    subgraph stage_{at}["{_text(f"stage {stage.name}: {stage.reason}")}"]'
         yield from (f"        {_figure(by_name[name], ids)}" for name in stage.figures)
         yield "    end"
     others = [name for name in by_name if name not in inside and name != ROW_IN]
