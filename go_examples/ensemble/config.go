@@ -35,6 +35,8 @@ type config struct {
 	Columns       map[string]string `beam:"columns"`
 	Prefix        string            `beam:"prefix"`
 	PassThrough   []string          `beam:"pass_through"`
+	Provenance    bool              `beam:"provenance"`
+	RefreshSecs   int64             `beam:"refresh_interval_secs"`
 	ErrorHandling errorHandling     `beam:"error_handling"`
 	OutputSchema  []byte            `beam:"output_schema"`
 	ErrorsSchema  []byte            `beam:"errors_schema"`

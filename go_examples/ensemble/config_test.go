@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/coder"
@@ -36,6 +37,8 @@ type goldenCall struct {
 	Columns     map[string]string
 	Prefix      string
 	PassThrough []string `json:"pass_through"`
+	Provenance  bool
+	RefreshSecs int64 `json:"refresh_interval_secs"`
 	Encoding    Encoding
 	Row         map[string]string
 	Scored      map[string]string
@@ -136,6 +139,12 @@ func goldenOptions(golden goldenCall) []Option {
 	}
 	if golden.PassThrough != nil {
 		options = append(options, WithPassThrough(golden.PassThrough...))
+	}
+	if golden.Provenance {
+		options = append(options, WithProvenance())
+	}
+	if golden.RefreshSecs != 0 {
+		options = append(options, WithRefreshInterval(time.Duration(golden.RefreshSecs)*time.Second))
 	}
 	return options
 }

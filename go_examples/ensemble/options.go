@@ -3,6 +3,7 @@ package ensemble
 import (
 	"cmp"
 	"maps"
+	"time"
 )
 
 // Option adjusts a call of an ensemble.
@@ -44,6 +45,20 @@ func WithPrefix(prefix string) Option {
 // given. Without this option all are kept.
 func WithPassThrough(fields ...string) Option {
 	return func(c *call) { c.config.PassThrough = append([]string{}, fields...) }
+}
+
+// WithProvenance adds the column "provenance": a row of the ensemble's name,
+// the digest of its file and models, the arm of each route, and the nodes
+// whose errors were ignored.
+func WithProvenance() Option {
+	return func(c *call) { c.config.Provenance = true }
+}
+
+// WithRefreshInterval has the workers look every so often, in whole seconds,
+// whether the ensemble's file or a file that it names has changed, and then
+// go on with what is there now. Without it they keep what they started with.
+func WithRefreshInterval(interval time.Duration) Option {
+	return func(c *call) { c.config.RefreshSecs = max(1, int64(interval/time.Second)) }
 }
 
 func merged(into, from map[string]string) map[string]string {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import glob
 import hashlib
 import os
 import re
@@ -80,7 +81,7 @@ class Files:
                 f"'{uri}' is a file of this machine, which the workers of this service do not see; "
                 "put it where they can read it, or use a service with --serve-loopback-worker",
             )
-        return path
+        return newest_match(path)
 
     def _join(self, uri: str) -> str:
         if self.base_uri is None:
@@ -112,10 +113,8 @@ class Files:
             if urlsplit(found).scheme.lower() in _WEB:
                 self.check_host(found)
             return found
-        if _PATTERN.search(path) and not os.path.exists(path):
-            raise FileProblem(
-                "not_built", f"'{uri}' is a pattern; this version reads one file, named in full"
-            )
+        if not os.path.exists(path) and is_pattern(path):
+            raise FileProblem("missing_file", f"no file matches the pattern '{path}'")
         if os.path.isdir(path) and not folders:
             raise FileProblem("unreadable_file", f"'{path}' is a folder, not a file")
         if not os.path.exists(path):
@@ -190,6 +189,21 @@ class Files:
             os.path.realpath(found) for place in self.trusted if (found := local_path(place)) is not None
         ]
         return any(os.path.commonpath((real, place)) == place for place in places)
+
+
+def is_pattern(place: str) -> bool:
+    """Says whether a place is a pattern of names, such as ``models/line-*.pt``, of which the newest is meant."""
+    return _PATTERN.search(place) is not None
+
+
+def newest_match(path: str) -> str:
+    """Gives the local file that was changed last of those that match a pattern; the path itself where none does.
+
+    A file whose own name has such characters is not taken for a pattern. Of files of one time the last name counts.
+    """
+    if not is_pattern(path) or os.path.exists(path):
+        return path
+    return max(glob.glob(path), key=lambda found: (os.stat(found).st_mtime_ns, found), default=path)
 
 
 def local_path(uri: str) -> str | None:

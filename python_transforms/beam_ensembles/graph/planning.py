@@ -88,9 +88,14 @@ def alive_between(graph: EnsembleGraph, plan: Plan) -> tuple[tuple[str, ...], ..
     found = []
     for at, stage in enumerate(plan.stages[:-1], 1):
         made += [column for node in stage.nodes for column in node.outputs]
-        needed = _needed(plan.stages[at:]) | {name for name, _ in graph.outputs}
+        needed = _needed(plan.stages[at:]) | {name for name, _ in graph.outputs} | _arms(graph)
         found.append(tuple(column for column in made if column in needed))
     return tuple(found)
+
+
+def _arms(graph: EnsembleGraph) -> set[str]:
+    """Gives the columns of routes: a row's provenance says which arms it took."""
+    return {column for node in graph.nodes if node.spec.kind == "route" for column in node.outputs}
 
 
 def _needed(stages: Iterable[Stage]) -> set[str]:

@@ -77,6 +77,10 @@ class ArrowSource:
         """Gives what batches that may be joined have in common: the element's time where rows have none."""
         return None if self.batch.rows.announced is None else micros
 
+    def oldest(self, micros: int) -> int:
+        """Gives the event time of the oldest row of an element at a time."""
+        return micros if self.batch.rows.announced is not None else self.batch.oldest()
+
     def timed(self, micros: int) -> ArrowSource:
         """Gives the same rows: their times are in the record batch, or are those of the element."""
         return self

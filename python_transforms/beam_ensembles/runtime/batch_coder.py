@@ -1,8 +1,8 @@
 """The coder of what travels between the steps of a stage, with a size that costs nothing to estimate.
 
 The steps are fused where they need the same resources, and then nothing is encoded. But a worker samples the size of
-the elements of every step, and Beam's coder for unknown types pickles an element to learn it: a batch of a thousand rows
-each time. Written for Beam 2.77.
+the elements of every step, and Beam's coder for unknown types pickles an element to learn it: a batch of a thousand
+rows each time. Written for Beam 2.77.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ class RowsWhere:
 
     def __call__(self, batch: ColumnBatch) -> tuple[np.ndarray, dict[int, NodeError]]:
         """Gives a truth value for each row, and the rows on which the condition fails; it does not hold there."""
+        if not len(batch):
+            return np.zeros(0, dtype=np.bool_), {}
         found, faults = run_split(self._holds, batch.read(self._columns), len(batch))
         if not faults:
             return np.array(found[_HOLDS], dtype=np.bool_), faults

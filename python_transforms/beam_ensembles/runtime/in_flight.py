@@ -23,10 +23,12 @@ class InFlight:
     Attributes:
         source: The rows as they came, those that failed among them.
         columns: The columns so far, and the rows that failed.
+        digest: The version of the ensemble that scores it; empty where there is only one.
     """
 
     source: Source
     columns: ColumnBatch
+    digest: str = ""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -43,25 +45,25 @@ class InFlight:
         columns = self.columns
         first, others = np.flatnonzero(which), np.flatnonzero(~which)
         failed = np.array([failure.index for failure in columns.failures], dtype=np.int64)
-        one = InFlight(
-            self.source.take(columns.rows[first]), columns.take(first, np.arange(len(first), dtype=np.int64))
-        )
+        taken = columns.take(first, np.arange(len(first), dtype=np.int64))
+        one = InFlight(self.source.take(columns.rows[first]), taken, self.digest)
         rest = columns.take(others, np.arange(len(others), dtype=np.int64))
         rest.failures.extend(
             RowFailure(len(others) + at, failure.node, failure.error)
             for at, failure in enumerate(columns.failures)
         )
-        return one, InFlight(self.source.take(np.concatenate([columns.rows[others], failed])), rest)
+        left = self.source.take(np.concatenate([columns.rows[others], failed]))
+        return one, InFlight(left, rest, self.digest)
 
     def timed(self, micros: int) -> InFlight:
         """Gives the same batch with an event time for every row: that of the batch where they have none."""
-        return InFlight(self.source.timed(micros), self.columns)
+        return InFlight(self.source.timed(micros), self.columns, self.digest)
 
 
 def joined(parts: Sequence[InFlight]) -> InFlight:
-    """Puts batches of the same windows into one; none of them has failures, all have times (``timed``)."""
+    """Puts batches of the same windows and version into one; none has failures, all have times (``timed``)."""
     first, *others = parts
     if not others:
         return first
     source = first.source.joined([other.source for other in others])  # type: ignore[misc]
-    return InFlight(source, join([part.columns for part in parts]))
+    return InFlight(source, join([part.columns for part in parts]), first.digest)

@@ -50,6 +50,16 @@ def graph_of_file(
     Raises:
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
     """
+    files = files_of(file, trust)
+    return checked(read_text(os.path.abspath(file)), files, parameters)
+
+
+def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -> Files:
+    """Gives what a file of this machine may use, for whoever names it himself; ``trust`` as in ``graph_of_file``.
+
+    Raises:
+        InvalidEnsemble: The file is missing.
+    """
     path = os.path.abspath(file)
     folder = os.path.dirname(path)
     try:
@@ -57,5 +67,4 @@ def graph_of_file(
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
     places = (folder,) if trust is None else tuple(trust)
-    files = Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)
-    return checked(read_text(path), files, parameters)
+    return Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)

@@ -101,6 +101,10 @@ class RowSource:
         """Gives what batches that may be joined have in common: nothing, each row has a time of its own."""
         return None
 
+    def oldest(self, micros: int) -> int:
+        """Gives the event time of the oldest row of a batch at a time."""
+        return micros if self.batch.micros is None else min(self.batch.micros)
+
     def timed(self, micros: int) -> RowSource:
         """Gives the same rows, each with an event time: that of the batch where they have none of their own."""
         batch = self.batch

@@ -21,6 +21,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.metrics import NodeMeter
+from beam_ensembles.runtime.provenance import Provenance
 from beam_ensembles.runtime.steps import NodeStep
 from beam_ensembles.types import Type
 
@@ -38,6 +39,7 @@ class StageCode:
         outputs: The columns to add, with their types.
         form: How rows are read and built.
         alive: The columns that later stages read; None for the last stage, which builds the outputs.
+        provenance: What the last stage says of every row, if it says that.
     """
 
     ensemble: str
@@ -46,6 +48,7 @@ class StageCode:
     outputs: tuple[tuple[str, Type], ...]
     form: RowForm
     alive: tuple[str, ...] | None = None
+    provenance: Provenance | None = None
 
 
 class LoadedStage:

@@ -17,6 +17,7 @@ from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.in_flight import InFlight, Source
 from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.refresh import RefreshedStage, Watch
 from beam_ensembles.runtime.row_source import RowSource
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 
@@ -28,14 +29,17 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
 
     Args:
         code: What the stage does.
+        watch: What is looked at for newer versions, if anything.
     """
 
-    def __init__(self, code: StageCode) -> None:
+    def __init__(self, code: StageCode, watch: Watch | None = None) -> None:
         super().__init__()
-        self._code = code
+        self._code, self._watch = code, watch
 
-    def load_model(self) -> LoadedStage:
+    def load_model(self) -> LoadedStage | RefreshedStage:
         """Loads every member of the stage, once a worker process."""
+        if self._watch is not None:
+            return RefreshedStage(self._code, self._watch)
         return LoadedStage(self._code, KINDS)
 
     def should_skip_batching(self) -> bool:
@@ -59,20 +63,28 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         return self._code.ensemble
 
     def run_inference(
-        self, batch: Any, model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+        self,
+        batch: Any,
+        model: LoadedStage | RefreshedStage,
+        inference_args: Mapping[str, Any] | None = None,
     ) -> Iterable[Any]:
         """Scores one batch; gives the outputs, or what the next stage goes on with."""
-        code = self._code
+        code, stage, digest = self._code, model, ""
+        if isinstance(stage, RefreshedStage):
+            version = stage.version(batch.digest) if isinstance(batch, InFlight) else stage.newest()
+            code, stage, digest = version.code, version.stage, version.digest
         if isinstance(batch, InFlight):
             source, columns = batch.source, batch.columns
         else:
             source = self._open(batch)
             columns = source.read(code)
-        model.run(columns)
-        if code.alive is None:
-            return [source.finish(code, columns)]
-        columns.keep(code.alive)
-        return [InFlight(source, columns)]
+        stage.run(columns)
+        if code.alive is not None:
+            columns.keep(code.alive)
+            return [InFlight(source, columns, digest)]
+        if code.provenance is not None:
+            code.provenance.add(columns)
+        return [source.finish(code, columns)]
 
     def _open(self, batch: Any) -> Source:
         """Gives the rows of an element of the PCollection that the ensemble is applied to."""
@@ -80,7 +92,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
 
     def _args(self) -> tuple[Any, ...]:
         """What the handler is made with again on the workers."""
-        return (self._code,)
+        return (self._code, self._watch)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (_versions(), self._code.ensemble, type(self), self._args())
@@ -91,6 +103,7 @@ class StageModelHandler(_StageHandler):
 
     Args:
         code: What the stage does.
+        watch: What is looked at for newer versions, if anything.
     """
 
     def _open(self, batch: RowBatch) -> Source:
@@ -103,10 +116,11 @@ class ArrowStageHandler(_StageHandler):
     Args:
         code: What the stage does.
         rows: What the record batches of both sides hold.
+        watch: What is looked at for newer versions, if anything.
     """
 
-    def __init__(self, code: StageCode, rows: ArrowRows) -> None:
-        super().__init__(code)
+    def __init__(self, code: StageCode, rows: ArrowRows, watch: Watch | None = None) -> None:
+        super().__init__(code, watch)
         self._rows = rows
         self._reader = ArrowReader(rows)
 
@@ -114,7 +128,7 @@ class ArrowStageHandler(_StageHandler):
         return ArrowSource(self._reader.read(batch))
 
     def _args(self) -> tuple[Any, ...]:
-        return (self._code, self._rows)
+        return (self._code, self._rows, self._watch)
 
 
 def _versions() -> dict[str, str]:

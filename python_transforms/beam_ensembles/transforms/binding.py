@@ -15,6 +15,7 @@ from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.transforms.output_schema import parse_schema, positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
@@ -35,6 +36,7 @@ class CallOptions:
         opaque: Fields that the caller carries where no model can read them, with their types' names.
         output_schema: Serialized schema that the caller decodes the output with, or None.
         errors_schema: The same for the error output.
+        watch: What is looked at for newer versions of the ensemble, if anything.
     """
 
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -43,6 +45,7 @@ class CallOptions:
     opaque: Mapping[str, str] = dataclasses.field(default_factory=dict)
     output_schema: bytes | None = None
     errors_schema: bytes | None = None
+    watch: Watch | None = None
 
 
 @dataclasses.dataclass(frozen=True)

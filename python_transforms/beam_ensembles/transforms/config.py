@@ -47,6 +47,16 @@ class RunEnsembleConfig:
     pass_through: tuple[str, ...] | None = _field(
         "array<string>?", "Which of the row's own fields the output keeps; all where absent."
     )
+    provenance: bool | None = _field(
+        "boolean?",
+        "Adds the column 'provenance': ensemble, digest of its file and models, the arm of each route, and the nodes "
+        "whose errors were ignored.",
+    )
+    refresh_interval_secs: int | None = _field(
+        "int64?",
+        "How often workers look whether the ensemble's file (spec_uri) or a file that it names has changed, to go on "
+        "with what is there now; where absent they keep what they started with.",
+    )
     error_handling: Mapping[str, str] | None = _field(
         "row<output: string>?",
         "Takes rows that cannot be scored on a second output of this name; without it such a row fails its bundle.",
@@ -88,6 +98,7 @@ class RunEnsembleConfig:
             found = [
                 *config._source_problems(),
                 *config._encoding_problems(),
+                *config._refresh_problems(),
                 *client_problems(config.client),
             ]
         if found:
@@ -115,6 +126,13 @@ class RunEnsembleConfig:
             text = "encoding 'arrow' needs input_schema: bytes do not say which fields the rows in them have"
             return [Problem("input_schema", "wrong_config", text)]
         return []
+
+    def _refresh_problems(self) -> list[Problem]:
+        secs = self.refresh_interval_secs
+        if secs is None or secs >= 1:
+            return []
+        text = f"refresh_interval_secs is {secs}; it is a whole number of at least 1"
+        return [Problem("refresh_interval_secs", "wrong_config", text)]
 
     @property
     def is_arrow(self) -> bool:
@@ -181,9 +199,14 @@ def _problem(name: str, value: Any, types: Mapping[str, Type]) -> Problem | None
     )
 
 
+_PYTHON_TYPES: Final = {"string": str, "bytes": bytes, "boolean": bool, "int64": int}
+
+
 def _fits(value: Any, type_: Type) -> bool:
     if isinstance(type_, Scalar):
-        return isinstance(value, {"string": str, "bytes": bytes}[type_.name])
+        if isinstance(value, bool) and type_.name != "boolean":
+            return False
+        return isinstance(value, _PYTHON_TYPES[type_.name])
     if isinstance(type_, Array):
         return isinstance(value, list | tuple) and all(_fits(item, type_.element) for item in value)
     if isinstance(type_, Map):

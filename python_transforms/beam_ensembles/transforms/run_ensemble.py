@@ -12,15 +12,16 @@ import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 
 from beam_ensembles.columns.row_coder import RowType
-from beam_ensembles.graph import plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.runtime.loading import checked, graph_of_file
+from beam_ensembles.runtime.loading import checked, files_of, graph_of_file
+from beam_ensembles.runtime.provenance import with_provenance
+from beam_ensembles.runtime.refresh import Watch
+from beam_ensembles.runtime.sources import read_uri
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema
 from beam_ensembles.transforms.row_forms import InputRows, arrow_input_rows
-from beam_ensembles.transforms.sources import read_uri
 from beam_ensembles.transforms.stages import run_plan, run_plan_on_arrow
 
 ERRORS = "errors"
@@ -44,6 +45,11 @@ class RunEnsemble(beam.PTransform[Any, Any]):
         prefix: Put before the name of every added column.
         pass_through: The fields of the row to keep; None keeps all.
         trust: Folders whose pickles may be loaded without a ``sha256``; the file's own folder where not given.
+        provenance: Adds the column ``provenance``, a row: ``ensemble``, ``digest`` (of the file and its models),
+            ``route`` (the arm of each route) and ``errors_ignored`` (nodes that failed and whose ``on_error`` let the
+            row go on).
+        refresh_interval_secs: How often workers look whether the file, its models or the newest match of a pattern in
+            it have changed; all of it is then taken between two batches. None: they keep what they started with.
 
     Raises:
         InvalidEnsemble: The file is wrong; everything that is wrong is reported at once.
@@ -58,10 +64,17 @@ class RunEnsemble(beam.PTransform[Any, Any]):
         prefix: str = "",
         pass_through: Sequence[str] | None = None,
         trust: Sequence[str] | None = None,
+        provenance: bool = False,
+        refresh_interval_secs: float | None = None,
     ) -> None:
         super().__init__()
-        self._graph = graph_of_file(file, parameters=parameters, trust=trust)
-        self._call = CallOptions(columns=columns or {}, prefix=prefix, pass_through=pass_through)
+        graph = graph_of_file(file, parameters=parameters, trust=trust)
+        watch = None
+        if refresh_interval_secs is not None:
+            files, uri = files_of(file, trust), os.path.abspath(file)
+            watch = Watch.of(graph, files, parameters or {}, uri, refresh_interval_secs)
+        self._graph = with_provenance(graph) if provenance else graph
+        self._call = CallOptions(columns=columns or {}, prefix=prefix, pass_through=pass_through, watch=watch)
         self._errors: str | None = None
         self._arrow_schema: pa.Schema | None = None
 
@@ -98,10 +111,10 @@ class RunEnsemble(beam.PTransform[Any, Any]):
         """Gives the scored rows, or the pair of scored rows and errors."""
         graph, call, errors, schema = self._graph, self._call, self._errors, self._arrow_schema
         if schema is None:
-            outputs = run_plan(pcoll, graph, plan(graph), call, errors)
+            outputs = run_plan(pcoll, graph, call, errors)
         else:
             rows = arrow_input_rows(schema)
-            outputs = run_plan_on_arrow(pcoll, rows, graph, plan(graph), call, errors, schema)
+            outputs = run_plan_on_arrow(pcoll, rows, graph, call, errors, schema)
         return outputs[OUTPUT] if self._errors is None else (outputs[OUTPUT], outputs[self._errors])
 
 
@@ -123,7 +136,12 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         if config.is_arrow:
             schema = parse_schema(config.input_schema or b"", "input_schema")
             self._rows = InputRows(schema, RowType(schema))
-        self._graph = _graph_of(config, files)
+        graph, files = _graph_of(config, files)
+        watch = None
+        if config.refresh_interval_secs is not None:
+            parameters, interval = config.parameters or {}, config.refresh_interval_secs
+            watch = Watch.of(graph, files, parameters, config.spec_uri, interval)
+        self._graph = with_provenance(graph) if config.provenance else graph
         self._call = CallOptions(
             columns=config.columns or {},
             prefix=config.prefix or "",
@@ -131,14 +149,15 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
             opaque=config.opaque or {},
             output_schema=config.output_schema,
             errors_schema=config.errors_schema,
+            watch=watch,
         )
 
     def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         """Gives the outputs by tag."""
         graph, call, errors = self._graph, self._call, self._errors
         if self._rows is None:
-            return run_plan(pcoll, graph, plan(graph), call, errors)
-        return run_plan_on_arrow(pcoll, self._rows, graph, plan(graph), call, errors)
+            return run_plan(pcoll, graph, call, errors)
+        return run_plan_on_arrow(pcoll, self._rows, graph, call, errors)
 
     def batch_schemas(self) -> dict[str, schema_pb2.Schema]:
         """Gives the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.
@@ -153,9 +172,11 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         return schemas if self._errors is None else {**schemas, self._errors: outputs.errors_hint.schema}
 
 
-def _graph_of(config: RunEnsembleConfig, files: Files) -> EnsembleGraph:
+def _graph_of(config: RunEnsembleConfig, files: Files) -> tuple[EnsembleGraph, Files]:
+    """Gives the checked ensemble, and what it may use where relative URIs are relative to its base."""
     text, base_uri = config.spec, config.base_uri
     if text is None:
         text, folder = read_uri(config.spec_uri or "", dataclasses.replace(files, shared=True))
         base_uri = base_uri or folder
-    return checked(text, dataclasses.replace(files, base_uri=base_uri), config.parameters)
+    files = dataclasses.replace(files, base_uri=base_uri)
+    return checked(text, files, config.parameters), files

@@ -12,33 +12,33 @@ from apache_beam.transforms.window import GlobalWindows
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.graph.planning import Plan, Stage, alive_between
+from beam_ensembles.graph.planning import Stage, alive_between, plan
 from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
-from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE, BatchGlobally, BatchPerWindow, Unbatch
-from beam_ensembles.runtime.gathering import Gather
+from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.in_flight import InFlight
+from beam_ensembles.runtime.provenance import Provenance
+from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.runtime.row_source import BatchResult
 from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_handler import ArrowStageHandler, StageModelHandler
 from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, bind
 from beam_ensembles.transforms.config import OUTPUT
+from beam_ensembles.transforms.gathered import gathered
 from beam_ensembles.transforms.row_forms import InputRows, input_rows
 
 base = beam_compat.import_base()
 
 
 def run_plan(
-    pcoll: beam.PCollection[Any], graph: EnsembleGraph, plan: Plan, call: CallOptions, errors: str | None
+    pcoll: beam.PCollection[Any], graph: EnsembleGraph, call: CallOptions, errors: str | None
 ) -> dict[str, beam.PCollection[Any]]:
     """Applies an ensemble to a PCollection.
 
     Args:
         pcoll: The rows.
         graph: The checked ensemble.
-        plan: Its stages.
         call: What the caller says beside the ensemble.
         errors: Tag of the error output, or None: a bad row fails its bundle.
 
@@ -50,14 +50,13 @@ def run_plan(
     """
     binding = bind(graph, input_rows(pcoll.element_type), call)
     ends = _RowEnds(graph.spec.name, binding, errors)
-    return _run(pcoll, graph, plan, binding, ends)
+    return _run(pcoll, graph, binding, ends, call.watch)
 
 
 def run_plan_on_arrow(
     pcoll: beam.PCollection[Any],
     rows: InputRows,
     graph: EnsembleGraph,
-    plan: Plan,
     call: CallOptions,
     errors: str | None,
     announced: pa.Schema | None = None,
@@ -68,7 +67,6 @@ def run_plan_on_arrow(
         pcoll: Elements are Arrow IPC streams of one record batch or, in a Python pipeline, record batches or tables.
         rows: The rows in them.
         graph: The checked ensemble.
-        plan: Its stages.
         call: What the caller says beside the ensemble.
         errors: Tag of the error output, or None: a bad row fails its bundle.
         announced: The schema of record batches in a Python pipeline.
@@ -83,19 +81,30 @@ def run_plan_on_arrow(
     ends = _ArrowEnds(
         graph.spec.name, arrow_rows(rows, graph, binding, announced), pcoll.element_type, errors
     )
-    return _run(pcoll, graph, plan, binding, ends)
+    return _run(pcoll, graph, binding, ends, call.watch)
 
 
 def _run(
-    pcoll: beam.PCollection[Any], graph: EnsembleGraph, plan: Plan, binding: Binding, ends: _Ends
+    pcoll: beam.PCollection[Any], graph: EnsembleGraph, binding: Binding, ends: _Ends, watch: Watch | None
 ) -> dict[str, beam.PCollection[Any]]:
     register_batch_types()
+    provenance = Provenance.of(graph)
     found: Any = pcoll
-    for at, (stage, alive) in enumerate(zip(plan.stages, (*alive_between(graph, plan), None), strict=True)):
+    stages = plan(graph)
+    for at, (stage, alive) in enumerate(
+        zip(stages.stages, (*alive_between(graph, stages), None), strict=True)
+    ):
         code = StageCode(
-            graph.spec.name, stage.nodes, binding.inputs, graph.outputs, binding.outputs.form, alive
+            ensemble=graph.spec.name,
+            nodes=stage.nodes,
+            inputs=binding.inputs,
+            outputs=graph.outputs,
+            form=binding.outputs.form,
+            alive=alive,
+            provenance=provenance,
         )
-        transform: beam.PTransform[Any, Any] = _RunStage(stage, code, ends, is_first=at == 0)
+        handler = ends.handler(code, watch and dataclasses.replace(watch, stage=at))
+        transform: beam.PTransform[Any, Any] = _RunStage(stage, code, ends, handler, is_first=at == 0)
         if stage.resources:
             transform = transform.with_resource_hints(**stage.resources)
         found = found | f"Stage({stage.name})" >> transform
@@ -109,7 +118,7 @@ class _Ends(Protocol):
     def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         """Makes the batches that the first stage takes."""
 
-    def handler(self, code: StageCode) -> Any:
+    def handler(self, code: StageCode, watch: Watch | None) -> Any:
         """Gives the handler of a stage."""
 
     def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
@@ -130,8 +139,8 @@ class _RowEnds:
         batches: beam.PCollection[Any] = pcoll | "Batch" >> beam.ParDo(batch).with_output_types(RowBatch)
         return batches
 
-    def handler(self, code: StageCode) -> StageModelHandler:
-        return StageModelHandler(code)
+    def handler(self, code: StageCode, watch: Watch | None) -> StageModelHandler:
+        return StageModelHandler(code, watch)
 
     def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         results.element_type = BatchResult
@@ -152,8 +161,8 @@ class _ArrowEnds:
     def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         return pcoll
 
-    def handler(self, code: StageCode) -> ArrowStageHandler:
-        return ArrowStageHandler(code, self.rows)
+    def handler(self, code: StageCode, watch: Watch | None) -> ArrowStageHandler:
+        return ArrowStageHandler(code, self.rows, watch)
 
     def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
         results.element_type = ArrowResult
@@ -164,25 +173,18 @@ class _ArrowEnds:
 class _RunStage(beam.PTransform[Any, Any]):
     """One stage: a composite, so that resource hints cover all its parts."""
 
-    def __init__(self, stage: Stage, code: StageCode, ends: _Ends, *, is_first: bool) -> None:
+    def __init__(self, stage: Stage, code: StageCode, ends: _Ends, handler: Any, *, is_first: bool) -> None:
         super().__init__()
-        self._stage, self._code, self._ends, self._is_first = stage, code, ends, is_first
+        self._stage, self._code, self._ends, self._handler = stage, code, ends, handler
+        self._is_first = is_first
 
     def expand(self, pcoll: beam.PCollection[Any]) -> Any:
-        batches = self._ends.begin(pcoll) if self._is_first else self._gathered(pcoll)
-        results = batches | "RunInference" >> base.RunInference(self._ends.handler(self._code))
+        batches = self._ends.begin(pcoll) if self._is_first else gathered(pcoll, self._stage.gathering)
+        results = batches | "RunInference" >> base.RunInference(self._handler)
         if self._code.alive is None:
             return self._ends.finish(results)
         results.element_type = InFlight
         return results
-
-    def _gathered(self, batches: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        gathering = self._stage.gathering
-        if gathering is None:
-            return batches
-        gather = Gather(gathering.node, batch_limit(gathering.node) or DEFAULT_BATCH_SIZE)
-        gathered: beam.PCollection[Any] = batches | "Gather" >> beam.ParDo(gather).with_output_types(InFlight)
-        return gathered
 
 
 def _emit(

@@ -9,7 +9,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.files import Files
-from beam_ensembles.transforms.sources import read_uri
+from beam_ensembles.runtime.sources import read_uri
 
 
 def _code(uri: str, *trusted: str) -> str:

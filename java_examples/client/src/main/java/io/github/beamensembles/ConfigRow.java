@@ -50,6 +50,12 @@ final class ConfigRow {
     config.map("parameters", ensemble.parameters()).map("columns", ensemble.columns());
     ensemble.prefix().ifPresent(it -> config.string("prefix", it));
     ensemble.passThrough().ifPresent(it -> config.strings("pass_through", crossing.asked(it)));
+    if (ensemble.provenance()) {
+      config.add("provenance", FieldType.BOOLEAN, true);
+    }
+    ensemble
+        .refreshInterval()
+        .ifPresent(it -> config.add("refresh_interval_secs", FieldType.INT64, it.toSeconds()));
     if (withErrors) {
       config.row("error_handling", ERROR_HANDLING);
     }
@@ -121,7 +127,7 @@ final class ConfigRow {
       return Row.withSchema(schema.build()).addValues(values).build();
     }
 
-    private Builder add(String name, FieldType type, Object value) {
+    Builder add(String name, FieldType type, Object value) {
       schema.addField(name, type);
       values.add(value);
       return this;

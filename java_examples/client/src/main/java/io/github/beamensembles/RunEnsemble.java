@@ -1,6 +1,7 @@
 package io.github.beamensembles;
 
 import com.google.auto.value.AutoValue;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -68,6 +69,10 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   abstract Optional<List<String>> passThrough();
 
+  abstract boolean provenance();
+
+  abstract Optional<Duration> refreshInterval();
+
   abstract Optional<Encoding> encoding();
 
   abstract Builder toBuilder();
@@ -85,6 +90,10 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     abstract Builder prefix(String prefix);
 
     abstract Builder passThrough(List<String> fields);
+
+    abstract Builder provenance(boolean wanted);
+
+    abstract Builder refreshInterval(Duration interval);
 
     abstract Builder encoding(Encoding encoding);
 
@@ -119,6 +128,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
         .source(source)
         .parameters(Map.of())
         .columns(Map.of())
+        .provenance(false)
         .build();
   }
 
@@ -145,6 +155,26 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   /** Keeps only these of the rows' own fields; without fields, none. */
   public RunEnsemble withPassThrough(String... fields) {
     return toBuilder().passThrough(List.of(fields)).build();
+  }
+
+  /**
+   * Adds the column {@code provenance}: a row of the ensemble's name, the digest of its file and
+   * models, the arm of each route, and the nodes whose errors were ignored.
+   */
+  public RunEnsemble withProvenance() {
+    return toBuilder().provenance(true).build();
+  }
+
+  /**
+   * Has the workers look every so often, in whole seconds, whether the ensemble's file or a file
+   * that it names has changed, and then go on with what is there now. Without it they keep what
+   * they started with.
+   */
+  public RunEnsemble withRefreshInterval(Duration interval) {
+    if (interval.toSeconds() < 1) {
+      throw new IllegalArgumentException("a refresh interval is at least one second: " + interval);
+    }
+    return toBuilder().refreshInterval(interval).build();
   }
 
   /**

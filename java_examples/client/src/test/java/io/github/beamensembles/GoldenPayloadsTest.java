@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -135,6 +136,13 @@ public class GoldenPayloadsTest {
       ensemble =
           ensemble.withPassThrough(JSON.convertValue(call.get("pass_through"), String[].class));
     }
+    if (call.path("provenance").asBoolean()) {
+      ensemble = ensemble.withProvenance();
+    }
+    if (call.has("refresh_interval_secs")) {
+      long seconds = call.get("refresh_interval_secs").asLong();
+      ensemble = ensemble.withRefreshInterval(Duration.ofSeconds(seconds));
+    }
     if (call.has("encoding")) {
       String encoding = call.get("encoding").asText().toUpperCase(Locale.ROOT);
       ensemble = ensemble.withEncoding(Encoding.valueOf(encoding));
@@ -163,6 +171,7 @@ public class GoldenPayloadsTest {
             sent.set(name, JSON.valueToTree(shown((byte[]) value)));
         case "error_handling" ->
             sent.putObject(name).put("output", ((Row) value).getString("output"));
+        case "refresh_interval_secs" -> sent.put(name, ((Long) value).intValue());
         default -> sent.set(name, JSON.valueToTree(value));
       }
     }

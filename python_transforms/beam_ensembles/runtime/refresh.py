@@ -1,0 +1,230 @@
+"""A stage that goes on with new models: the whole ensemble is looked for again and swapped between two batches.
+
+Beam's own refresh hands a model's path over a side input, one path a RunInference; an ensemble's members must change
+together, and Prism refuses the side input's trigger. So each worker looks for itself, and what counts is the digest of
+the file and all its models: the first stage stamps it on a batch, and the later ones score it with that version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from apache_beam.metrics.metric import Metrics
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.graph import EnsembleGraph, check_text, plan
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.graph.planning import alive_between
+from beam_ensembles.runtime.digest import digest_of, state_of
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.sources import read_uri
+
+_LOGGER: Final = logging.getLogger(__name__)
+_KEPT: Final = 2
+"""How many versions a stage keeps: batches of the one before may still be on their way."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watch:
+    """What is looked at, and how often.
+
+    Attributes:
+        interval: Seconds between two looks.
+        files: What the file may use.
+        parameters: Values of ``${name}`` in it.
+        uri: Where the file is read anew; None where its text came with the call and stays.
+        text: The file's text when the pipeline was made.
+        digest: The digest then.
+        shape: What must stay (``shape_of``).
+        stage: The stage's place in the plan.
+    """
+
+    interval: float
+    files: Files
+    parameters: Mapping[str, str]
+    uri: str | None
+    text: str
+    digest: str
+    shape: Mapping[str, Any]
+    stage: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        graph: EnsembleGraph,
+        files: Files,
+        parameters: Mapping[str, str],
+        uri: str | None,
+        interval: float,
+    ) -> Watch:
+        """Makes it for an ensemble as it is now; the arguments are the attributes of the same names."""
+        digest, shape = digest_of(graph), shape_of(graph)
+        return cls(interval, files, parameters, uri, graph.spec.text, digest, shape)
+
+    def graph(self, text: str) -> EnsembleGraph:
+        """Checks the ensemble as it is now.
+
+        Raises:
+            InvalidEnsemble: It is wrong, or ``refresh_incompatible``: its rows or its stages would be others.
+        """
+        graph = check_text(text, KINDS, self.files, parameters=self.parameters)
+        found = shape_of(graph)
+        differs = [name for name, value in self.shape.items() if found[name] != value]
+        if differs:
+            text = f"{listed(differs)} would be others, which a running pipeline cannot change; start it anew"
+            raise InvalidEnsemble([Problem("$", "refresh_incompatible", text)], ensemble=graph.spec.name)
+        return graph
+
+    def current_text(self) -> str:
+        """Reads the file.
+
+        Raises:
+            InvalidEnsemble: It cannot be read.
+        """
+        if self.uri is None:
+            return self.text
+        folder = self.uri.rpartition("/")[0]  # whoever named the file was allowed to
+        text, _ = read_uri(self.uri, Files(trusted=(folder,)))
+        return text
+
+    def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
+        """Gives what changes when the file, or one that these nodes name, does."""
+        uris = [node.spec.options.get("uri") for node in nodes]
+        places = [self.files.resolve(uri) for uri in uris if isinstance(uri, str)]
+        return text, [(place, state_of(place)) for place in places]
+
+
+def shape_of(graph: EnsembleGraph) -> dict[str, Any]:
+    """Gives, by words for people, what the steps of a running pipeline are made for."""
+    found = plan(graph)
+    stages = [
+        (
+            stage.name,
+            sorted(stage.resources.items()),
+            stage.gathering and (stage.gathering.node.spec.name, stage.gathering.max_wait),
+        )
+        for stage in found.stages
+    ]
+    return {
+        "the columns that it reads": graph.columns_read,
+        "the columns that it adds": graph.outputs,
+        "its stages": stages,
+        "the columns between its stages": alive_between(graph, found),
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a stage.
+
+    Attributes:
+        digest: Digest of the ensemble that it is of.
+        code: What the stage does.
+        stage: Its loaded members.
+    """
+
+    digest: str
+    code: StageCode
+    stage: LoadedStage
+
+
+class RefreshedStage:
+    """A loaded stage and whoever looks for the next version of it.
+
+    Args:
+        code: What the stage does, when the pipeline was made.
+        watch: What is looked at.
+    """
+
+    def __init__(self, code: StageCode, watch: Watch) -> None:
+        self._code, self._watch = code, watch
+        self._nodes: tuple[CheckedNode, ...] = code.nodes
+        self._state: Any = None
+        self._events: list[str] = []
+        self._lock = threading.Lock()
+        self._newest = Version(watch.digest, code, LoadedStage(code, KINDS))
+        self._versions = {watch.digest: self._newest}
+        self.look()  # the files may be others by now than when the pipeline was made
+        self._ended = threading.Event()
+        weakref.finalize(self, self._ended.set)
+        threading.Thread(
+            target=_look, args=(weakref.ref(self), self._ended, watch.interval), daemon=True, name="refresh"
+        ).start()
+
+    def newest(self) -> Version:
+        """Gives the version with which a batch of the first stage is scored."""
+        self._write_events()
+        return self._newest
+
+    def version(self, digest: str) -> Version:
+        """Gives the version with which the first stage scored a batch.
+
+        Raises:
+            EnsembleError: That version is gone: its files have changed again before this worker read them.
+        """
+        self._write_events()
+        found = self._versions.get(digest)
+        if found is None:
+            self.look()
+            found = self._versions.get(digest)
+        if found is None:
+            text = f"version {digest} of ensemble '{self._code.ensemble}' is gone: its files changed again"
+            raise EnsembleError(f"{text} before this worker could read them; the bundle is to be tried again")
+        return found
+
+    def look(self) -> None:
+        """Looks whether there is another version, and takes it; one that cannot be taken is logged and counted."""
+        with self._lock:
+            try:
+                text = self._watch.current_text()
+                state = self._watch.state(text, self._nodes)
+                if state == self._state:
+                    return
+                self._state = state
+                self._take(text)
+            except Exception as error:  # whatever is wrong with new files, the old version goes on
+                self._events.append("refused_refreshes")
+                _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, error)
+
+    def _take(self, text: str) -> None:
+        graph = self._watch.graph(text)
+        self._nodes = graph.nodes
+        digest = digest_of(graph)
+        if digest == self._newest.digest:
+            return
+        version = self._load(graph, digest)
+        self._versions = {one.digest: one for one in [*self._versions.values(), version][-_KEPT:]}
+        self._newest = version
+        self._events.append("refreshes")
+        _LOGGER.info("ensemble '%s' goes on as version %s", self._code.ensemble, digest)
+
+    def _load(self, graph: EnsembleGraph, digest: str) -> Version:
+        code = dataclasses.replace(self._code, nodes=plan(graph).stages[self._watch.stage].nodes)
+        if code.provenance is not None:
+            code = dataclasses.replace(code, provenance=dataclasses.replace(code.provenance, digest=digest))
+        stage = LoadedStage(code, KINDS)
+        if digest_of(graph) != digest:
+            self._state = None
+            raise EnsembleError("its files changed while they were read; they are looked at again")
+        return Version(digest, code, stage)
+
+    def _write_events(self) -> None:
+        """Counts what happened meanwhile: metrics can only be written while a bundle is processed."""
+        while self._events:
+            Metrics.counter(self._code.ensemble, self._events.pop()).inc()
+
+
+def _look(of: weakref.ref[RefreshedStage], ended: threading.Event, interval: float) -> None:
+    while not ended.wait(interval):
+        stage = of()
+        if stage is None:
+            return
+        stage.look()
+        del stage
