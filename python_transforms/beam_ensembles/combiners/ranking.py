@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from beam_ensembles.combiners.members import Values
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
+
+_MOST_PADDING: Final = 8
+"""How many times larger than the lists of a batch the table of equal rows may be in which they are sorted."""
 
 
 def item_of(type_: Type) -> Type:
@@ -98,18 +101,14 @@ class Ranking:
         raise SomeFailed(self._ranked(rest, wanted[good]), faults)
 
     def _ranked(self, columns: Columns, lengths: Values) -> Columns:
-        rows, starts = np.arange(len(lengths)), np.cumsum(lengths) - lengths
-        owners = np.repeat(rows, lengths)
-        places = np.arange(len(owners)) - np.repeat(starts, lengths)
-        order = np.lexsort((self._descending(columns[self.scores]), owners))
         kept = lengths if self.k is None else np.minimum(lengths, self.k)
-        chosen = order if self.k is None else order[places < self.k]
+        chosen = _sorted(self._descending(columns[self.scores]), lengths, kept)
         ends = np.cumsum(kept).tolist()
         found: dict[str, Values] = {}
         for output, fields in self.outputs.items():
-            names = [field.name for field in fields]
-            values = zip(*(field.items(columns[field.column], chosen) for field in fields), strict=True)
-            best = [dict(zip(names, one, strict=True)) for one in values]
+            best = _rows(
+                {field.name: field.items(columns[field.column], chosen) for field in fields}, len(chosen)
+            )
             lists = [best[start:end] for start, end in zip([0, *ends], ends, strict=False)]
             found[output] = np.fromiter(lists, dtype=object, count=len(lists))
         return found
@@ -122,6 +121,35 @@ class Ranking:
             else scores.reshape(-1)
         )
         return np.asarray(-flat if flat.dtype.kind == "f" else ~flat)
+
+
+def _sorted(keys: Values, lengths: Values, kept: Values) -> Values:
+    """Gives the places of the first items of each row in the order of their keys; equal keys keep their order.
+
+    Args:
+        keys: Of the items of all rows, one row after the other.
+        lengths: How many items each row has, ``[N]``.
+        kept: How many of them to give, ``[N]``.
+    """
+    starts, longest = np.cumsum(lengths) - lengths, int(lengths.max(initial=0))
+    if longest * len(lengths) > _MOST_PADDING * len(keys):  # one list is far longer than the others
+        order = np.lexsort((keys, np.repeat(np.arange(len(lengths)), lengths)))
+        return order[np.arange(len(keys)) - np.repeat(starts, lengths) < np.repeat(kept, lengths)]
+    last = np.nan if keys.dtype.kind == "f" else np.iinfo(keys.dtype).max
+    places = np.arange(longest)
+    table = np.full((len(lengths), longest), last, keys.dtype)
+    table[places < lengths[:, None]] = keys
+    order = np.argsort(table, axis=1, kind="stable")
+    return np.asarray((order + starts[:, None])[places < kept[:, None]])
+
+
+def _rows(fields: Mapping[str, list[Any]], count: int) -> list[dict[str, Any]]:
+    """Makes rows of the values of their fields."""
+    rows: list[dict[str, Any]] = [{} for _ in range(count)]
+    for name, values in fields.items():
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
+    return rows
 
 
 def _lengths(lists: Values) -> Values:

@@ -13,6 +13,9 @@ from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.types import INT64, Scalar, Type
 
+_FEW: Final = 32
+"""Up to how many labels are all counted on every row."""
+
 _WHOLE: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
@@ -78,25 +81,33 @@ class Tally:
             NodeError: ``unknown_label``: a member gave a label that is not among ``labels``.
         """
         flat = np.concatenate(values)
-        there = None if present is None else present.ravel()
-        codes, found = (_texts if flat.dtype == object else _numbers)(flat, labels, there)
+        if present is None:
+            codes, found = _numbered(flat, labels)
+        else:
+            there = present.ravel()
+            codes = np.zeros(len(flat), dtype=np.intp)
+            codes[there], found = _numbered(flat[there], labels)
         each = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
         counts = np.broadcast_to(each[:, None], (len(values), len(values[0])))
         return cls(found, codes.reshape(counts.shape), counts if present is None else counts * present)
 
     def winners(self) -> tuple[Values, Values]:
         """Gives the label with the most votes of each row, the first of equals, and its share of them, ``[N]`` each."""
-        same = self.codes[:, None] == self.codes[None]
-        slots = np.argmax(same, axis=0)  # the first member that gave the same stands for the label
-        got = _summed(slots, self.weights, len(self.codes))
-        most = got.max(axis=1)
-        none = np.iinfo(self.codes.dtype).max
-        winners = np.where(got == most[:, None], self.codes.T, none).min(axis=1)
+        if len(self.labels) <= _FEW:
+            got = _summed(self.codes, self.weights, len(self.labels))
+            winners, most = np.argmax(got, axis=0), got.max(axis=0)
+        else:  # then a table of all labels would be mostly empty, and large: count only what the row's members gave
+            same = self.codes[:, None] == self.codes[None]
+            slots = np.argmax(same, axis=0)  # the first member that gave the same stands for the label
+            got = _summed(slots, self.weights, len(self.codes))
+            most = got.max(axis=0)
+            none = np.iinfo(self.codes.dtype).max
+            winners = np.where(got == most, self.codes, none).min(axis=0)
         return self.labels[winners], most / self._whole()
 
     def shares(self) -> Values:
         """Gives the share of every label on every row, ``[N, labels]``."""
-        return np.asarray(_summed(self.codes, self.weights, len(self.labels)) / self._whole()[:, None])
+        return np.asarray((_summed(self.codes, self.weights, len(self.labels)) / self._whole()).T)
 
     def _whole(self) -> Values:
         """Gives what all votes of each row count, ``[N]``, added in the order of the members."""
@@ -106,43 +117,36 @@ class Tally:
         return whole
 
 
-def _summed(places: Values, weights: Values, width: int) -> Values:
-    """Adds weights up by row and place, in the order of the members: ``[members, N]`` to ``[N, width]``."""
+def _summed(places: Values, weights: Values, count: int) -> Values:
+    """Adds weights up by place and row, in the order of the members: ``[members, N]`` to ``[count, N]``."""
     rows = places.shape[1]
-    at = np.arange(rows) * width + places
-    return np.bincount(at.ravel(), weights.ravel(), minlength=rows * width).reshape(rows, width)
+    at = places * rows + np.arange(rows)
+    return np.bincount(at.ravel(), weights.ravel(), minlength=count * rows).reshape(count, rows)
 
 
-def _texts(flat: Values, labels: Values | None, there: Values | None) -> tuple[Values, Values]:
-    given = flat.tolist()
-    if there is not None:
-        given = [label if has_one else None for label, has_one in zip(given, there.tolist(), strict=True)]
-    known = sorted(set(given) - {None}) if labels is None else labels.tolist()
-    places = {label: at for at, label in enumerate(known)} | ({} if there is None else {None: 0})
-    try:
-        codes = np.fromiter(map(places.__getitem__, given), dtype=np.intp, count=len(given))
-    except KeyError as exc:
-        raise _unknown(exc.args[0], known) from exc
-    return codes, np.fromiter(known, dtype=object, count=len(known))
-
-
-def _numbers(flat: Values, labels: Values | None, there: Values | None) -> tuple[Values, Values]:
+def _numbered(flat: Values, labels: Values | None) -> tuple[Values, Values]:
+    """Gives the place of each label among all, and all of them: ``labels``, or those found, sorted."""
+    if flat.dtype == object:
+        return _texts(flat.tolist(), labels)
     if labels is None:
-        found = np.unique(flat if there is None else flat[there])
-        return _places(flat, found), found
+        found, codes = np.unique(flat, return_inverse=True)
+        return codes, found
     order = np.argsort(labels)
-    codes = order[_places(flat, labels[order])]
+    codes = order[np.minimum(np.searchsorted(labels[order], flat), len(labels) - 1)]
     wrong = labels[codes] != flat
-    if there is not None:
-        wrong &= there
     if wrong.any():
         raise _unknown(flat[wrong][0].item(), labels.tolist())
     return codes, labels
 
 
-def _places(flat: Values, ordered: Values) -> Values:
-    """Gives the place of each number in a sorted array; any place for those that are not in it."""
-    return np.minimum(np.searchsorted(ordered, flat), len(ordered) - 1)
+def _texts(given: list[str], labels: Values | None) -> tuple[Values, Values]:
+    known = sorted(set(given)) if labels is None else labels.tolist()
+    places = {label: at for at, label in enumerate(known)}
+    try:
+        codes = np.fromiter(map(places.__getitem__, given), dtype=np.intp, count=len(given))
+    except KeyError as exc:
+        raise _unknown(exc.args[0], known) from exc
+    return codes, np.fromiter(known, dtype=object, count=len(known))
 
 
 def _unknown(label: Any, labels: Sequence[Any]) -> NodeError:

@@ -173,6 +173,20 @@ def test_a_rows_answer_does_not_depend_on_its_batch(
     assert {name: values[at] for name, values in whole.items()} == {name: v[0] for name, v in alone.items()}
 
 
+@given(st.tuples(st.integers(1, 5), st.integers(20, 40)), st.randoms(use_true_random=False))
+def test_many_labels_are_counted_as_few_are(shape: tuple[int, int], random: Any) -> None:
+    votes = np.array(
+        [[random.choice([random.randrange(9999), 7]) for _ in range(shape[1])] for _ in range(shape[0])]
+    )
+    columns = {f"m{at}": vote for at, vote in enumerate(votes)}
+    node = {"combine": "hard_vote", "inputs": list(columns), "outputs": {"label": None, "confidence": None}}
+    answer = load_node(HERE, dict.fromkeys(columns, "int64"), node)(columns)
+    for row, label, share in zip(votes.T, answer["label"], answer["confidence"], strict=True):
+        counts = np.bincount(row)
+        assert label == np.argmax(counts)
+        assert share == counts.max() / len(row)
+
+
 def test_labels_say_who_wins_a_tie_and_give_every_share() -> None:
     columns = {name: np.array([vote], dtype=object) for name, vote in {"a": "no", "b": "yes"}.items()}
     node = {
