@@ -39,6 +39,22 @@ def wav(samples: np.ndarray[Any, Any], rate: int = 16_000, channels: int = 1) ->
     return file.getvalue()
 
 
+def sound(samples: np.ndarray[Any, Any], kind: str, rate: int = 16_000, subtype: str | None = None) -> bytes:
+    """Encodes a sound, ``[n]`` or ``[n, channels]``.
+
+    Args:
+        samples: The sound.
+        kind: The format, as libsndfile calls it: ``FLAC``, ``OGG``, ``MP3``.
+        rate: Its samples a second.
+        subtype: How they are coded, as libsndfile calls it; None for the format's usual way.
+    """
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
 def objects(*values: Any) -> np.ndarray[Any, Any]:
     """Makes a column of objects."""
     return np.fromiter(values, dtype=object, count=len(values))

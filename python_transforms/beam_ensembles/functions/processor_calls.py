@@ -10,9 +10,9 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.huggingface.audio import samples_of
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.sounds import decode_sound
 from beam_ensembles.types import Array, row_shape
 
 CALL: Final = "__call__"
@@ -109,10 +109,7 @@ class Encoder:
         return list(values)
 
     def _samples(self, value: Any, column: str) -> Any:
-        found = samples_of(value, self.rate or 0)
-        if isinstance(found, bytes):
-            text = f"'{column}' holds no WAV file of the {self.rate} Hz that the model takes"
-            raise NodeError("wrong_value", text)
+        found = decode_sound(value, self.rate or 0, column) if isinstance(value, bytes) else value
         return np.array(found, dtype=np.float32)
 
     def _of_row(self, given: Mapping[str, list[Any]], at: int, wanted: Sequence[str]) -> dict[str, Any]:

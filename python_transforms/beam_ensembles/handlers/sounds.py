@@ -76,7 +76,9 @@ def _opened(data: bytes, name: str) -> Any:
 def _blocks(file: Any, name: str, most_seconds: float) -> Iterator[Samples]:
     """Gives a file's samples in blocks, one channel."""
     most = math.floor(most_seconds * file.samplerate)
-    announced, left = file.frames if file.frames < _UNKNOWN else 0, most
+    announced, left = file.frames, most
+    if announced == _UNKNOWN:  # soundfile seeks, which libsndfile then cannot
+        raise NodeError("wrong_value", _text(name, "its header does not say how long it is"))
     if announced > most:
         raise _too_long(name, most_seconds)
     while len(block := file.read(min(_BLOCK, left + 1), dtype="float32", always_2d=True)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
-from tests.support.media import noise, objects, pixels, png, wav
+from tests.support.media import noise, objects, pixels, png, sound, wav
 from tests.support.nodes import load_node, problems_of, types_of
 
 if TYPE_CHECKING:
@@ -88,8 +88,21 @@ def test_sounds_become_features(models: Models) -> None:
     np.testing.assert_allclose(found["input_features"], wanted, rtol=1e-4, atol=1e-5)
     files = load_node(folder, {"s": "bytes"}, node)({"s": objects(*map(wav, sounds))})
     np.testing.assert_allclose(files["input_features"], wanted, atol=0.05)
-    with pytest.raises(NodeError, match="no WAV file of the 16000 Hz"):
-        load_node(folder, {"s": "bytes"}, node)({"s": objects(wav(sounds[0], rate=8_000))})
+    with pytest.raises(NodeError, match="'s' holds no sound that can be read"):
+        load_node(folder, {"s": "bytes"}, node)({"s": objects(b"no sound")})
+
+
+def test_sounds_of_any_format_and_rate_are_brought_to_the_models_own(models: Models) -> None:
+    import soxr
+    import transformers
+
+    node = node_of("whisper", {"audio": "s"}, {"input_features": "array<float>[80,100]"})
+    slow = noise(3, 8_000)
+    data = objects(sound(slow, "FLAC", 8_000, "PCM_24"))
+    found = load_node(models("whisper").parent, {"s": "bytes"}, node)({"s": data})["input_features"]
+    extractor = transformers.AutoFeatureExtractor.from_pretrained(models("whisper"))
+    wanted = extractor([soxr.resample(slow, 8_000, 16_000)], sampling_rate=16_000, return_tensors="np")
+    np.testing.assert_allclose(found, wanted["input_features"], atol=0.01)
 
 
 @pytest.mark.parametrize(

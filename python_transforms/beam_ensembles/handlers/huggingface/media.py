@@ -7,17 +7,14 @@ would open, or fetch from the web.
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.handlers.images import decode_image
 from beam_ensembles.types import INT64, NUMPY_DTYPES, STRING, Array, Scalar, Type, row_shape
-
-IMAGE_FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-"""What Pillow may take bytes for; its other formats start programs, or are hardly ever images of rows."""
 
 _CHANNELS: Final = (1, 3, 4)
 
@@ -78,23 +75,15 @@ def read_images(values: Iterable[Any], name: str) -> list[Any]:
     Raises:
         NodeError: ``wrong_value`` where one of them is no image.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    images = []
-    for value in values:
-        try:
-            images.append(ImageOps.exif_transpose(_open(Image, value, name)).convert("RGB"))
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as exc:
-            is_other = isinstance(exc, UnidentifiedImageError)
-            reason = f"it is none of {', '.join(IMAGE_FORMATS)}" if is_other else str(exc)
-            raise NodeError("wrong_value", f"'{name}' holds no image that can be read: {reason}") from exc
-    return images
+    return [_image(value, name) for value in values]
 
 
-def _open(pillow: Any, value: Any, name: str) -> Any:
+def _image(value: Any, name: str) -> Any:
     if isinstance(value, bytes):
-        return pillow.open(io.BytesIO(value), formats=IMAGE_FORMATS)
-    return pillow.fromarray(_pixels(value, name))
+        return decode_image(value, name)
+    from PIL import Image
+
+    return Image.fromarray(_pixels(value, name)).convert("RGB")
 
 
 def _pixels(value: Any, name: str) -> np.ndarray[Any, Any]:

@@ -26,7 +26,9 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
     most = options.pop("top_k", None)
     items: list[Any] = list(inputs.get("text") or inputs.get("image") or ())
     if "audio" in inputs:
-        items = [samples_of(sound, pipe.feature_extractor.sampling_rate) for sound in inputs["audio"]]
+        items = [
+            samples_of(sound, pipe.feature_extractor.sampling_rate, "audio") for sound in inputs["audio"]
+        ]
     if "text_pair" in inputs:
         items = [
             {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
@@ -123,7 +125,7 @@ def transcribe(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> An
     """What is said in sounds."""
     rate = pipe.feature_extractor.sampling_rate
     found = pipe(
-        [samples_of(sound, rate) for sound in inputs["audio"]], batch_size=_batch(pipe, size), **args
+        [samples_of(sound, rate, "audio") for sound in inputs["audio"]], batch_size=_batch(pipe, size), **args
     )
     chunks = [one.get("chunks") for one in found]
     return {
