@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +66,39 @@ def test_sklearns_numpy_handler(sklearn_models: Path, uri: str, x: np.ndarray[An
     assert_parity(
         sklearn_models, inputs, node("sklearn", uri, type_), rows_of(x), handler, list(x), values=answer
     )
+
+
+def called(method: str, model: Any, batch: Sequence[Any], _: Any = None) -> Any:
+    """Does what Beam's own function does, with another method than predict."""
+    return getattr(model, method)(np.vstack(batch))
+
+
+@pytest.mark.parametrize(
+    ("uri", "method", "element", "type_"),
+    [
+        ("logistic.joblib", "predict_proba", "double", "array<double>[3]"),
+        ("logistic.joblib", "decision_function", "double", "array<double>[3]"),
+        ("forest.joblib", "predict_proba", "float", "array<double>[3]"),
+        ("scaler.joblib", "transform", "double", "array<double>[4]"),
+        ("scaler.joblib", "transform", "float", "array<float>[4]"),
+    ],
+)
+def test_other_methods_of_sklearn(
+    sklearn_models: Path, uri: str, method: str, element: str, type_: str
+) -> None:
+    module = beam_compat.import_handlers("sklearn_inference")
+    handler = module.SklearnModelHandlerNumpy(
+        str(sklearn_models / uri),
+        module.ModelFileType.JOBLIB,
+        inference_fn=functools.partial(called, method),
+        min_batch_size=ROWS,
+        max_batch_size=ROWS,
+    )
+    x = iris().x[:ROWS].astype({"double": np.float64, "float": np.float32}[element])
+    described = node("sklearn", uri, type_, method=method)
+    inputs = {"x": f"array<{element}>[4]"}
+    rows = rows_of(x) if element == "double" else [{"x": list(row)} for row in x]
+    assert_parity(sklearn_models, inputs, described, rows, handler, list(x), values=answer)
 
 
 @pytest.fixture

@@ -225,17 +225,46 @@ def test_environment_variables_are_set_before_google_looks_for_them(
     assert os.environ["GOOGLE_APPLICATION_CREDENTIALS"] == "/secret.json"
 
 
-def test_the_node_gives_what_beams_run_inference_gives(tmp_path: Path, endpoint: FakeEndpoint) -> None:
-    x = np.random.default_rng(0).normal(size=(20, 2))
+def shouted(instances: list[Any], _: Any) -> list[Any]:
+    return [one.upper() for one in instances]
+
+
+def described(instances: list[Any], _: Any) -> list[Any]:
+    return [{"y": one["x"] > 0, "sizes": [one["x"], 2 * one["x"]]} for one in instances]
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "more", "values"),
+    [
+        (total, PAIR, {}, np.random.default_rng(0).normal(size=(20, 2)).tolist()),
+        (total, {"x": "array<int64>[3]"}, {"outputs": {"y": "float"}}, [[1, 2, 3], [4, 5, 6]]),
+        (shouted, {"x": "string"}, {"outputs": {"y": "string"}}, ["a", "zwölf", ""]),
+        (
+            described,
+            {"x": "int64"},
+            {"inputs": {"x": "x"}, "outputs": {"y": "boolean", "sizes": "array<int64>"}},
+            [1, -2, 3],
+        ),
+    ],
+)
+def test_the_node_gives_what_beams_run_inference_gives(
+    tmp_path: Path,
+    endpoint: FakeEndpoint,
+    model: Any,
+    inputs: dict[str, str],
+    more: dict[str, Any],
+    values: list[Any],
+) -> None:
+    endpoint.model = model
     beam = beam_compat.import_handlers("vertex_ai_inference")
     assert_parity(
         tmp_path,
-        PAIR,
-        node(),
-        [{"x": row.tolist()} for row in x],
+        inputs,
+        node(**more),
+        [{"x": value} for value in values],
         beam.VertexAIModelHandlerJSON("123", "my-project", "us-central1"),
-        x.tolist(),
-        values=lambda inference: {"y": inference},
+        [{"x": value} for value in values] if model is described else values,
+        values=lambda inference: inference if isinstance(inference, dict) else {"y": inference},
     )
 
 

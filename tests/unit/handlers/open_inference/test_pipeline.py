@@ -25,17 +25,42 @@ from tests.support.parity import assert_parity
 UNAVAILABLE_FOR_LONG = 1_000
 
 
-def test_the_node_gives_what_beams_run_inference_gives(tmp_path: Path, server: FakeServer) -> None:
-    x = np.random.default_rng(0).normal(size=(20, 2))
-    uri = server.uri("double")
+PAIRS = np.random.default_rng(0).normal(size=(20, 2))
+WORDS = np.array([["a"], ["zwölf"], [""]], object)
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "datatype", "dtype", "declared", "wanted"),
+    [
+        ("double", PAIRS, "FP32", np.float32, "array<double>[2]", "array<float>[2]"),
+        ("half", PAIRS, "FP16", np.float16, "array<double>[2]", "array<float>[2]"),
+        ("picky", np.abs(PAIRS[:, :1]), "FP64", np.float64, "double", "double"),
+        ("counts", np.arange(20), "INT64", np.int64, "int64", "int64"),
+        ("words", WORDS, "BYTES", object, "string", "string"),
+        ("silent", PAIRS, "FP64", np.float64, "array<double>[2]", "array<double>[2]"),
+    ],
+)
+def test_the_node_gives_what_beams_run_inference_gives(
+    tmp_path: Path,
+    server: FakeServer,
+    model: str,
+    x: np.ndarray[Any, Any],
+    datatype: str,
+    dtype: Any,
+    declared: str,
+    wanted: str,
+) -> None:
+    uri = server.uri(model)
+    read = (lambda one: one.item().decode()) if datatype == "BYTES" else np.squeeze
+    rows = [{"x": row.tolist() if "array" in declared else row.item()} for row in x]
     assert_parity(
         tmp_path,
-        {"x": "array<double>[2]"},
-        {"model": "open_inference", "uri": uri, "inputs": ["x"], "outputs": {"y": "array<float>[2]"}},
-        [{"x": row.tolist()} for row in x],
+        {"x": declared},
+        {"model": "open_inference", "uri": uri, "inputs": {"x": "x"}, "outputs": {"y": wanted}},
+        rows,
         OpenInferenceModelHandler(parse_address(uri), {}, 10.0, "beam"),
-        [Request([Given("x", "FP32", row.astype(np.float32)[None])], ["y"]) for row in x],
-        values=lambda answer: {"y": answer["y"][0]},
+        [Request([Given("x", datatype, np.asarray(row).astype(dtype)[None])], ["y"]) for row in x],
+        values=lambda answer: {"y": read(answer["y"][0])},
     )
 
 
