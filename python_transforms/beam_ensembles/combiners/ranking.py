@@ -134,7 +134,7 @@ def _sorted(keys: Values, lengths: Values, kept: Values) -> Values:
     starts, longest = np.cumsum(lengths) - lengths, int(lengths.max(initial=0))
     if longest * len(lengths) > _MOST_PADDING * len(keys):  # one list is far longer than the others
         order = np.lexsort((keys, np.repeat(np.arange(len(lengths)), lengths)))
-        return order[np.arange(len(keys)) - np.repeat(starts, lengths) < np.repeat(kept, lengths)]
+        return np.asarray(order[np.arange(len(keys)) - np.repeat(starts, lengths) < np.repeat(kept, lengths)])
     last = np.nan if keys.dtype.kind == "f" else np.iinfo(keys.dtype).max
     places = np.arange(longest)
     table = np.full((len(lengths), longest), last, keys.dtype)

@@ -59,6 +59,19 @@ def test_tensors(rows: list[list[int]], k: int) -> None:
     assert made.tolist() == [[{"candidate": one, "score": score} for one, score in row] for row in wanted]
 
 
+def test_one_list_far_longer_than_the_others() -> None:
+    scores = [[float(at % 7) for at in range(300)], *([[0.5]] * 40), []]
+    columns = {
+        "captions": objects([[str(at) for at in range(len(one))] for one in scores]),
+        "p": objects(scores),
+    }
+    for k in (2, 50):
+        made = load_node(HERE, INPUTS, NODE | {"k": k})(columns)["top"]
+        for one, row in zip(scores, made, strict=True):
+            wanted = sorted(range(len(one)), key=lambda at, one=one: -one[at])[:k]  # type: ignore[misc]
+            assert [item["candidate"] for item in row] == [str(at) for at in wanted]
+
+
 def test_extreme_scores_and_no_numbers() -> None:
     whole = {"captions": objects([["a", "b", "c"]]), "p": np.array([[-(2**63), 2**63 - 1, 0]])}
     made = load_node(HERE, INPUTS | {"p": "array<int64>[3]"}, NODE)(whole)["top"]
