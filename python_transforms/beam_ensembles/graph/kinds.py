@@ -55,7 +55,8 @@ class Option:
 
     Attributes:
         name: The key.
-        accepts: ``string``, ``string or secret``, ``integer``, ``number``, ``boolean``, ``list`` or ``mapping``.
+        accepts: ``string``, ``string or secret``, ``integer``, ``number``, ``boolean``, ``list``, ``mapping`` or
+            ``columns`` (a name, a list or a mapping).
         description: One sentence for people.
         required: Whether the node must have it.
         choices: The allowed values, where only some are.

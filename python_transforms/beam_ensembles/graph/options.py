@@ -26,6 +26,7 @@ _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "list": ("a list", lambda value: isinstance(value, list)),
     "mapping": ("a mapping", lambda value: isinstance(value, dict)),
+    "columns": ("a column, a list or a mapping", lambda value: isinstance(value, str | list | dict)),
 }
 
 

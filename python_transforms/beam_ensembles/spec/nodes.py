@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import nearest
 from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
+from beam_ensembles.spec.keys import with_key
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.placement import own_stage, resources
@@ -51,7 +52,8 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         own_stage=own_stage(given, path, mistakes),
         resources=resources(given, path, mistakes),
     )
-    return with_policies(with_expressions(node, given, path, mistakes), given, path, mistakes)
+    node = with_key(with_expressions(node, given, path, mistakes), given, path, mistakes)
+    return with_policies(node, given, path, mistakes)
 
 
 def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str, str]:

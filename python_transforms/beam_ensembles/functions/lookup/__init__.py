@@ -1,0 +1,1 @@
+"""``apply: lookup``: columns of a database's table, by key."""

@@ -1,0 +1,107 @@
+"""The URL of a database: what an ensemble file may say itself, and what must be a secret of the workers."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.files import FileProblem, Files, local_path
+from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.secrets import check_secret
+from beam_ensembles.spec.secrets import is_secret
+
+SERVERS: Final = ("mariadb", "mssql", "mysql", "oracle", "postgresql")
+"""The databases that a file may name by itself, beside SQLite; a secret may be any URL that SQLAlchemy knows."""
+_SQLITE: Final = "sqlite"
+_QUERY: Final = ("application_name", "charset", "sslmode")
+"""What may stand behind ``?``: nothing that names another host, a file or code."""
+_FORM: Final = "postgresql+psycopg://USER@HOST:PORT/DATABASE or sqlite:///FILE"
+
+
+def check_address(node: NodeView) -> None:
+    """Reports a URL that is none, holds a password, or names a host or a file that nobody allowed."""
+    url = node.option("url")
+    if is_secret(url):
+        check_secret(node, "url", url)  # whoever keeps it says where it leads
+        return
+    if not isinstance(url, str):
+        return
+    problem = _wrong_form(url)
+    if problem:
+        node.problem("bad_value", "url", problem)
+        return
+    try:
+        if is_sqlite(url):
+            _check_file(node, url)
+        else:
+            node.files.check_host(url)
+    except FileProblem as refused:
+        node.problem(refused.code, "url", str(refused))
+
+
+def is_sqlite(url: str) -> bool:
+    """Says whether a URL is that of an SQLite file."""
+    return url.partition(":")[0].partition("+")[0] == _SQLITE
+
+
+def sqlite_file(url: str, files: Files) -> str:
+    """Gives the absolute path of the SQLite file of a URL that was checked.
+
+    Raises:
+        FileProblem: The workers would not find it.
+    """
+    return files.resolve(_file_of(url))
+
+
+def _file_of(url: str) -> str:
+    return url.partition("://")[2].removeprefix("/")
+
+
+def _check_file(node: NodeView, url: str) -> None:
+    found = node.files.check(_file_of(url))
+    if local_path(found) is None:
+        node.problem("bad_value", "url", f"an SQLite file is one of this machine, not '{found}'")
+    elif not node.files.is_trusted(found):
+        text = f"nothing vouches for reading '{found}'; trust its folder (serve --trust FOLDER)"
+        node.problem("untrusted_file", "url", text)
+
+
+def _wrong_form(url: str) -> str:
+    """Says what is wrong with a URL; never shows it where it may hold a password."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises where it is none
+    except ValueError:
+        return f"this is no URL of a database: it is {_FORM}"
+    if parts.password is not None:
+        return (
+            "the URL holds a password, which would stand in the pipeline's description for all to read; "
+            'make the whole URL a secret of the workers: {secret: "env:NAME"}'
+        )
+    dialect = parts.scheme.partition("+")[0]
+    if dialect not in (*SERVERS, _SQLITE):
+        known = (*SERVERS, _SQLITE)
+        near = nearest(dialect, known)
+        return (
+            f"a file names no database '{dialect}'{near} (it may name: {listed(known)}; a secret any other)"
+        )
+    return _wrong_sqlite(url) if dialect == _SQLITE else _wrong_server(parts)
+
+
+def _wrong_sqlite(url: str) -> str:
+    path = _file_of(url)
+    if not url.partition("://")[2].startswith("/") or path in ("", ":memory:") or path.startswith("file:"):
+        return "name an SQLite file: sqlite:///FILE beside the ensemble file, or sqlite:////absolute/path"
+    if "?" in path:
+        return "nothing can stand behind '?' of an SQLite file, which is only read"
+    return ""
+
+
+def _wrong_server(parts: SplitResult) -> str:
+    if not parts.hostname or not set(parts.hostname).isdisjoint(",/%\\ "):
+        return f"the URL names no host: it is {_FORM}"
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if name not in _QUERY:
+            return f"'{name}' cannot be told here (allowed: {listed(_QUERY)}); make the whole URL a secret"
+    return ""

@@ -1,0 +1,127 @@
+"""The connections to a database: one pool a worker, made by SQLAlchemy of a node's ``url``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.functions.lookup.address import SERVERS, is_sqlite, sqlite_file
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.graph.secrets import revealed
+from beam_ensembles.spec.secrets import is_secret
+
+DRIVERS: Final[Mapping[str, str]] = {
+    "MySQLdb": "mysqlclient", "cx_Oracle": "oracledb", "mariadb": "mariadb", "oracledb": "oracledb",
+    "psycopg": "psycopg[binary]", "psycopg2": "psycopg2-binary", "pymysql": "PyMySQL", "pyodbc": "pyodbc",
+}  # fmt: skip
+"""The module of a driver -> what installs it."""
+_RECYCLE_SECONDS: Final = 1_800
+"""How old a connection may become; firewalls forget those that are quiet for long."""
+
+
+def make_engine(node: CheckedNode, seconds: float) -> sa.Engine:
+    """Makes the pool of connections of a node; nothing is connected yet.
+
+    Args:
+        node: The node.
+        seconds: How long one query may take.
+
+    Raises:
+        InvalidEnsemble: The URL is none, or its driver is not installed here or cannot be used.
+    """
+    url = _url(node)
+    name = url.drivername
+    try:
+        dialect = url.get_dialect()
+        is_known = dialect.name in (*SERVERS, "sqlite")
+        engine = sa.create_engine(
+            url,
+            connect_args=_arguments(node, dialect.driver, seconds),
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_recycle=_RECYCLE_SECONDS,
+            pool_timeout=seconds,
+            poolclass=sa.QueuePool,
+            **({"isolation_level": "AUTOCOMMIT"} if is_known else {}),
+        )
+    except ImportError as exc:
+        raise _no_driver(node, name, exc) from None
+    except NoSuchModuleError:
+        text = f"this worker's SQLAlchemy knows no database '{name}'; install the package that adds it"
+        raise _wrong(node, "not_installed", text) from None
+    except (ArgumentError, TypeError) as exc:  # not with its own words, which may hold the URL
+        text = f"no connection can be made of the URL of '{name}': {type(exc).__name__}"
+        raise _wrong(node, "load_failed", text) from None
+    if engine.dialect.is_async:
+        text = f"'{name}' is an asynchronous driver; take another one of that database, such as psycopg"
+        raise _wrong(node, "load_failed", text)
+    _limit_queries(engine, seconds)
+    return engine
+
+
+def without_secrets(text: str, engine: sa.Engine) -> str:
+    """Takes the password of a connection out of what a driver says."""
+    password = engine.url.password
+    return text.replace(password, "***") if password else text
+
+
+def _url(node: CheckedNode) -> sa.URL:
+    given = node.spec.options["url"]
+    if not is_secret(given) and is_sqlite(given):
+        place = f"file:{quote(sqlite_file(given, node.files))}"
+        return sa.URL.create("sqlite", database=place, query={"mode": "ro", "uri": "true"})
+    try:
+        return sa.make_url(revealed(node, "url", given))
+    except (ArgumentError, ValueError):
+        text = "what stands there is no URL of a database, such as postgresql+psycopg://user:password@host/database"
+        raise _wrong(node, "load_failed", text) from None
+
+
+def _arguments(node: CheckedNode, driver: str, seconds: float) -> dict[str, Any]:
+    """Gives what a driver is told of how long to wait; each has words of its own.
+
+    Raises:
+        InvalidEnsemble: The node says a ``timeout``, and it is not known how this driver is told.
+    """
+    whole = math.ceil(seconds)
+    if driver == "psycopg":
+        return {"connect_timeout": max(2, whole), "tcp_user_timeout": math.ceil(seconds * 1_000)}
+    if driver == "psycopg2":
+        return {"connect_timeout": max(2, whole)}
+    if driver in ("mysqldb", "pymysql"):
+        return {"connect_timeout": whole, "read_timeout": whole}
+    if driver == "pysqlite":
+        return {"timeout": seconds}
+    if "timeout" in node.spec.options:
+        text = f"how long a query may take cannot be told to the driver '{driver}'; leave 'timeout' out"
+        raise _wrong(node, "unsupported_option", text, "timeout")
+    return {}
+
+
+def _limit_queries(engine: sa.Engine, seconds: float) -> None:
+    if engine.dialect.name != "postgresql":
+        return
+
+    @sa.event.listens_for(engine, "connect")
+    def limit(connection: Any, _: Any) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"SET statement_timeout TO {math.ceil(seconds * 1_000)}")
+        cursor.close()
+        connection.commit()
+
+
+def _no_driver(node: CheckedNode, name: str, error: ImportError) -> InvalidEnsemble:
+    module = str(error.name or "").partition(".")[0]
+    package = DRIVERS.get(module, module or "its driver")
+    text = f"this worker lacks the driver of '{name}' ({error}); install it with: pip install '{package}'"
+    return _wrong(node, "not_installed", text)
+
+
+def _wrong(node: CheckedNode, code: str, text: str, key: str = "url") -> InvalidEnsemble:
+    return InvalidEnsemble([Problem(node.spec.path(key), code, text)])

@@ -1,0 +1,117 @@
+"""``lookup``: columns of a database's table, by key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from beam_ensembles.functions.lookup.address import check_address
+from beam_ensembles.functions.lookup.settings import (
+    DEFAULT_RETRIES,
+    DEFAULT_SECONDS,
+    MISSING,
+    check_cache,
+    settings_of,
+)
+from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.handlers import member
+from beam_ensembles.handlers.config import BATCH, RETRIES, TIMEOUT, check_calls
+from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
+
+EXTRA: Final = "lookup"
+
+
+class LookupKind:
+    """Enriches rows from a database between two nodes; all keys of a batch are asked for together."""
+
+    kind = "apply"
+    name = "lookup"
+    summary = "Looks rows up in a table of a database, by key."
+    takes = "The columns of 'key': texts, whole numbers, truth values."
+    gives = "The table's columns, by name; their types are declared."
+    extra: str | None = EXTRA
+    modules: tuple[str, ...] = ("sqlalchemy",)
+    takes_nulls = True
+    options: tuple[Option, ...] = (
+        Option(
+            "url",
+            "string or secret",
+            "The database, as SQLAlchemy writes it: postgresql+psycopg://HOST/DATABASE, sqlite:///FILE. One with a "
+            "password is a secret.",
+            required=True,
+        ),
+        Option("table", "string", "The table, or SCHEMA.TABLE.", required=True),
+        Option(
+            "key",
+            "columns",
+            "The column whose value is looked up, or a list of them; a mapping, {column: column of the table}, where "
+            "they are called otherwise there. No two rows of the table have the same.",
+            required=True,
+        ),
+        Option(
+            "missing",
+            "string",
+            "What becomes of a row without a match: it fails, or has nulls.",
+            choices=MISSING,
+            default="error",
+        ),
+        Option(
+            "cache",
+            "mapping",
+            "{max_rows: N, max_age: SECONDS}: how many rows of the table a worker keeps, and for how long. Without it "
+            "every batch asks the database.",
+        ),
+        dataclasses.replace(
+            TIMEOUT, description="Seconds that one query may take.", default=f"{DEFAULT_SECONDS:g}"
+        ),
+        dataclasses.replace(
+            RETRIES,
+            description="How often a query that the database did not answer is made again.",
+            default=str(DEFAULT_RETRIES),
+        ),
+        BATCH,
+    )
+
+    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+        """Checks what the node says; the database is not asked before workers do."""
+        check_address(node)
+        _check_key(node)
+        if node.option("table") is not None and not all(str(node.option("table")).split(".")):
+            node.problem("bad_value", "table", "name a table, or SCHEMA.TABLE")
+        check_cache(node)
+        check_calls(node)
+        if node.option("missing") == "nullify":
+            _check_nullable(node)
+        return {output.column: output.type for output in node.spec.outputs}
+
+    def load(self, node: CheckedNode) -> Member:
+        """Makes the connections; the database need not answer yet."""
+        try:
+            from beam_ensembles.functions.lookup.member import LookupMember
+        except ImportError as exc:
+            raise member.not_installed(node, EXTRA, exc) from exc
+        return LookupMember(node, settings_of(node.spec.options))
+
+
+def _check_key(node: NodeView) -> None:
+    inputs = node.spec.inputs
+    for at, column in enumerate(node.spec.columns):
+        type_ = node.inputs.get(column)
+        if type_ is not None and inputs is not None and not _is_key(type_):
+            text = f"'{column}' is {type_}; a key is string, boolean or a whole number"
+            node.problem("type_mismatch", inputs.path(at), text)
+
+
+def _is_key(type_: Type) -> bool:
+    if not isinstance(type_, Scalar):
+        return False
+    dtype = NUMPY_DTYPES.get(type_.name)
+    return type_.name == "string" if dtype is None else dtype.kind in "biu"
+
+
+def _check_nullable(node: NodeView) -> None:
+    for output in node.spec.outputs:
+        if output.type is not None and not output.type.nullable:
+            text = f"with 'missing: nullify' a row may have no '{output.column}': declare it '{output.type}?'"
+            node.problem("type_mismatch", f"outputs.{output.column}", text)
