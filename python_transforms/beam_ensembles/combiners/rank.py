@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from beam_ensembles.combiners.ranking import Field, Ranking, item_of
+from beam_ensembles.errors import nearest
 from beam_ensembles.graph.answers import check_ports
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.spec.language import NAME_RULE, is_name
@@ -102,18 +103,20 @@ def _has_ports(node: NodeView, ports: Sequence[str]) -> bool:
     """Makes sure that there are scores and something to sort by them, whose names can be those of fields."""
     names = [_field_name(port) for port in ports]
     if _SCORES not in ports:
-        text = f"rank needs the scores to sort by: {_EXAMPLE}"
+        meant = next((f"; call '{port}' so" for port in ports if nearest(port, [_SCORES])), "")
+        text = f"rank needs 'scores', which it sorts by: {_EXAMPLE}{meant}"
         node.problem("missing_key", below("inputs", _SCORES), text)
     if set(ports) <= {_SCORES}:
         text = f"rank needs the candidates, which the scores are for: {_EXAMPLE}"
         node.problem("missing_key", below("inputs", "candidates"), text)
-    wrong = [
-        port for port, name in zip(ports, names, strict=True) if not is_name(name) or names.count(name) > 1
-    ]
-    if wrong:
-        text = f"the items of '{wrong[0]}' cannot be a field of their own called '{_field_name(wrong[0])}': {NAME_RULE}"
-        node.problem("bad_name", below("inputs", wrong[0]), text)
-    return _SCORES in ports and len(ports) > 1 and not wrong
+    wrong = next((port for port, name in zip(ports, names, strict=True) if names.count(name) > 1), None)
+    text = f"two lists would give one field, '{_field_name(wrong or '')}'; give this one another name"
+    if wrong is None:
+        wrong = next((port for port in ports if not is_name(port)), None)
+        text = f"'{wrong}' cannot be the name of a field: {NAME_RULE}"
+    if wrong is not None:
+        node.problem("bad_name", below("inputs", wrong), text)
+    return _SCORES in ports and len(ports) > 1 and wrong is None
 
 
 def _are_scores(type_: Array) -> bool:
