@@ -11,6 +11,7 @@ import pytest
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler, InferenceError
 from beam_ensembles.runtime.loading import graph_of_file
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "specs"
 ROWS: list[dict[str, Any]] = [
     {"a": 1.0, "b": 2.0, "c": 6.0, "s": "x"},
     {"a": None, "b": 2.0, "c": 6.0, "s": None},
@@ -65,4 +66,46 @@ def test_a_first_is_nullable_only_where_all_members_are(tmp_path: Path) -> None:
     assert {name: str(type_) for name, type_ in graph_of_file(file).outputs} == {
         "one": "double?",
         "two": "double",
+    }
+
+
+def test_every_combiner_in_one_ensemble() -> None:
+    made = EnsembleModelHandler(GOLDEN / "combiners.yaml")
+    row: dict[str, Any] = {
+        "low": 1.0,
+        "middle": 4.0,
+        "high": None,
+        "count": 2,
+        "proba": [0.25, 0.75],
+        "other": None,
+        "one": "x",
+        "two": None,
+        "captions": ["a", "b", "c"],
+        "scores": [0.5, 0.25, 0.75],
+    }
+    good, bad = made.run_inference([beam.Row(**row), beam.Row(**row | {"scores": [0.5]})], made.load_model())
+    assert bad.inference.code == "misaligned"
+    found = good.inference.as_dict()
+    assert [one.as_dict() for one in found.pop("best")] == [
+        {"caption": "c", "score": 0.75},
+        {"caption": "a", "score": 0.5},
+    ]
+    assert [one.as_dict() for one in found.pop("plain")] == [
+        {"candidate": "c", "score": 0.75},
+        {"candidate": "a", "score": 0.5},
+    ]
+    assert {name: value for name, value in found.items() if name not in row} == {
+        "mean": 2.5,
+        "weighted": 2.0,
+        "median": 2.5,
+        "max": 2.0,
+        "min": 2.0,
+        "soft": "spam",
+        "hard": "x",
+        "share": 1.0,
+        "unanimous": True,
+        "agreement": 1.0,
+        "sure": "x",
+        "unsure": 4.0,
+        "features": [0.75, 1.0, 2.0, 0.25, 0.75],
     }
