@@ -1,9 +1,12 @@
-"""Each extra alone is enough for the nodes of its own kind: they score the same rows as with all of them."""
+"""Each extra alone is enough for the nodes that need it: they score the same rows as with all of them."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,18 +18,19 @@ import pytest
 
 from scripts.layout import ROOT
 from tests.support.extras import extra_environment
+from tests.support.media import noise, pixels, png, wav
 from tests.support.models import iris, make_sklearn, make_xgboost
 from tests.support.open_inference import Model, served
 
 FLOWERS = iris().x[::10]
 TEXTS = ("a good film", "the film was awful", "this is about sport")
 COMMAND = "beam_ensembles.cli.main"
-Y = {"y": "array<float>[3]"}
+X_TO_Y = {"inputs": ["x"], "outputs": {"y": "array<float>[3]"}}
 
 
 def sklearn_node(folder: Path) -> dict[str, Any]:
     make_sklearn(folder)
-    return {"model": "sklearn", "uri": "logistic.joblib", "method": "predict_proba", "outputs": Y}
+    return {"model": "sklearn", "uri": "logistic.joblib", "method": "predict_proba"} | X_TO_Y
 
 
 def onnx_node(folder: Path) -> dict[str, Any]:
@@ -36,12 +40,12 @@ def onnx_node(folder: Path) -> dict[str, Any]:
     model = LinearRegression().fit(iris().x, np.eye(3)[iris().y])
     graph = to_onnx(model, iris().x[:1].astype(np.float32))
     (folder / "linear.onnx").write_bytes(graph.SerializeToString())
-    return {"model": "onnx", "uri": "linear.onnx", "outputs": Y}
+    return {"model": "onnx", "uri": "linear.onnx"} | X_TO_Y
 
 
 def xgboost_node(folder: Path) -> dict[str, Any]:
     make_xgboost(folder)
-    return {"model": "xgboost", "uri": "iris.json", "outputs": Y}
+    return {"model": "xgboost", "uri": "iris.json"} | X_TO_Y
 
 
 def pytorch_node(folder: Path) -> dict[str, Any]:
@@ -51,14 +55,14 @@ def pytorch_node(folder: Path) -> dict[str, Any]:
     torch.save(torch.nn.Linear(4, 3).state_dict(), folder / "linear.pt")
     params = {"in_features": 4, "out_features": 3}
     model = {"model_class": "torch.nn.Linear", "model_params": params}
-    return {"model": "pytorch", "uri": "linear.pt", "outputs": Y} | model
+    return {"model": "pytorch", "uri": "linear.pt"} | model | X_TO_Y
 
 
 def tensorflow_node(folder: Path) -> dict[str, Any]:
     from tests.support.tensorflow_models import iris_network
 
     iris_network().save(folder / "iris.keras")
-    return {"model": "tensorflow", "uri": "iris.keras", "outputs": Y}
+    return {"model": "tensorflow", "uri": "iris.keras"} | X_TO_Y
 
 
 def huggingface_node(folder: Path) -> dict[str, Any]:
@@ -71,7 +75,28 @@ def huggingface_node(folder: Path) -> dict[str, Any]:
 
 def vertex_ai_node(_: Path) -> dict[str, Any]:
     place = {"endpoint": "1", "project": "p", "location": "us-central1"}
-    return {"model": "vertex_ai", "outputs": {"y": "double"}} | place
+    return {"model": "vertex_ai", "inputs": ["x"], "outputs": {"y": "double"}} | place
+
+
+def image_node(_: Path) -> dict[str, Any]:
+    outputs = {"y": "array<float>[2,2,3]"}
+    return {"apply": "image", "size": [2, 2], "dtype": "float", "inputs": ["picture"], "outputs": outputs}
+
+
+def audio_node(_: Path) -> dict[str, Any]:
+    return {"apply": "audio", "rate": 8_000, "inputs": ["sound"], "outputs": {"y": "array<float>"}}
+
+
+def keywords_node(_: Path) -> dict[str, Any]:
+    return {"apply": "keywords", "k": 2, "inputs": ["text"], "outputs": {"y": {"from": "keywords"}}}
+
+
+def lookup_node(folder: Path) -> dict[str, Any]:
+    with contextlib.closing(sqlite3.connect(folder / "films.db")) as database, database:
+        database.execute("create table films (text varchar primary key, y double)")
+        database.executemany("insert into films values (?, ?)", [(text, len(text) / 2) for text in TEXTS])
+    table = {"apply": "lookup", "url": f"sqlite:///{folder / 'films.db'}", "table": "films", "key": "text"}
+    return table | {"outputs": {"y": "double"}}
 
 
 @pytest.fixture
@@ -79,8 +104,8 @@ def open_inference_node() -> Iterator[Callable[[Path], dict[str, Any]]]:
     """A node whose model is served while the test runs."""
     double = Model(lambda given: {"y": given["x"] * 2}, [("x", "FP64", [-1, 4])], [("y", "FP64", [-1, 4])])
     with served({"double": double}) as server:
-        node = {"model": "open_inference", "uri": server.uri("double"), "outputs": {"y": "array<double>[4]"}}
-        yield lambda _: node
+        node = {"model": "open_inference", "uri": server.uri("double"), "inputs": ["x"]}
+        yield lambda _: node | {"outputs": {"y": "array<double>[4]"}}
 
 
 MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -91,6 +116,10 @@ MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "tensorflow": tensorflow_node,
     "huggingface": huggingface_node,
     "vertex_ai": vertex_ai_node,
+    "image": image_node,
+    "audio": audio_node,
+    "keywords": keywords_node,
+    "lookup": lookup_node,
 }
 
 
@@ -120,10 +149,12 @@ def test_what_is_not_installed_is_named_with_its_extra(tmp_path: Path) -> None:
 def check_alone(extra: str, node: dict[str, Any], folder: Path) -> None:
     """Scores the same rows with a node in an environment of its extra alone and in that of the tests."""
     python = extra_environment(extra)
-    inputs = {"x": "array<double>[4]", "text": "string"}
-    spec = {"ensemble": "alone", "inputs": inputs, "nodes": {"node": {"inputs": ["x"], **node}}}
+    inputs = {"x": "array<double>[4]", "text": "string", "picture": "bytes", "sound": "bytes"}
+    spec = {"ensemble": "alone", "inputs": inputs, "nodes": {"node": node}}
     (folder / "alone.json").write_text(json.dumps(spec), encoding="utf-8")
-    rows = [{"x": row.tolist(), "text": TEXTS[at % len(TEXTS)]} for at, row in enumerate(FLOWERS)]
+    files = {"picture": png(pixels(1, 6, 4)), "sound": wav(noise(1, 160))}
+    encoded = {name: base64.b64encode(file).decode() for name, file in files.items()}
+    rows = [{"x": row.tolist(), "text": TEXTS[at % len(TEXTS)], **encoded} for at, row in enumerate(FLOWERS)]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
     # A real endpoint needs an account of Google's: a stand-in takes the place of their client, in both environments.

@@ -43,6 +43,7 @@ MODELS = {
         "given = dict(locals()); return {name[3:]: given[name] for name in given if name.startswith('in_')}",
     ),
     "words": echo("STRING", [1]),
+    "lists": echo("STRING", [-1]),
     "pairs": echo("FP32", [2]),
     "unbatched": echo("FP32", [-1, 2], batch=0),
     "single": echo("FP32", [1, 2], batch=0),
@@ -111,6 +112,13 @@ def test_texts_and_bytes_go_there_and_back(triton: Triton, type_: str, values: l
 def test_lists_of_texts_come_back(triton: Triton) -> None:
     member = load_node(Path("/"), {"x": "string"}, node(triton, "letters", outputs={"y": "array<string>"}))
     assert member({"x": np.array(["ab", "cd"], object)})["y"].tolist() == [["a", "b"], ["c", "d"]]
+
+
+def test_lists_of_texts_of_any_length_go_there_and_back(triton: Triton) -> None:
+    lists = node(triton, "lists", outputs={"y": "array<string>"})
+    rows = [["a", "zwölf"], ["b"], ["", "c"], ["d", "e", "f"]]
+    values = np.fromiter(rows, dtype=object, count=len(rows))
+    assert load_node(Path("/"), {"x": "array<string>"}, lists)({"x": values})["y"].tolist() == rows
 
 
 def test_a_model_without_batching_takes_rows_by_its_own_shape(triton: Triton) -> None:
