@@ -116,6 +116,7 @@ def type_of_pixels(options: Mapping[str, Any], size: tuple[int, int]) -> Type:
 def _check_size(node: NodeView) -> tuple[int, int] | None:
     size = node.option("size")
     if size is None:
+        node.problem("missing_key", "size", "without it nothing is known of the outputs")
         return None
     if len(size) == 2 and all(type(side) is int and 1 <= side <= _LARGEST_SIDE for side in size):
         return size[0], size[1]

@@ -164,4 +164,5 @@ def _texts(values: np.ndarray[Any, Any], type_: Type) -> list[str]:
         return list(values.tolist())
     if type_ == BOOLEAN:
         return [_TRUTH[value] for value in values.tolist()]
-    return list(values.astype(str).tolist())
+    is_short = values.dtype in (np.float16, np.float32)  # Python's own numbers would have more digits
+    return list(map(str, values if is_short else values.tolist()))

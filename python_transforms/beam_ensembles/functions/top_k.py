@@ -41,10 +41,12 @@ class TopKKind:
         """Checks that there is one column of scores, and that a tensor has as many as are wanted."""
         type_ = check_scores(node)
         k = node.option("k")
-        if k is not None and k < 1:
+        if k is None:
+            node.problem("missing_key", "k", "without it nothing is known of the outputs")
+        elif k < 1:
             node.problem("bad_value", "k", f"'k' is {k}; at least 1 is allowed")
             k = None
-        elif k is not None and type_ is not None and type_.shape is not None and k > type_.shape[-1]:
+        elif type_ is not None and type_.shape is not None and k > type_.shape[-1]:
             text = f"'k' is {k}, but '{node.spec.columns[0]}' has {type_.shape[-1]} scores ({type_})"
             node.problem("bad_value", "k", text)
             k = None

@@ -1,0 +1,41 @@
+"""The sketches of the language that functions are made for: every type of theirs is settled."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.runtime.kinds import KINDS
+
+SKETCHES = pathlib.Path(__file__).parents[2] / "golden" / "specs" / "sketches.yaml"
+PARAMETERS = {"blip": "a", "clip": "b", "mood": "c", "marian": "d", "translate": "true"}
+
+
+def problems_of(name: str, folder: pathlib.Path) -> list[Problem]:
+    text = next(
+        text
+        for text in SKETCHES.read_text(encoding="utf-8").split("\n---\n")
+        if f"ensemble: {name}\n" in text
+    )
+    for model in PARAMETERS.values():
+        (folder / model).mkdir(exist_ok=True)
+    (folder / "coco.txt").write_text("person\nbicycle\n")
+    files = Files(str(folder), (str(folder),), hosts=("*",))
+    try:
+        check_text(text, KINDS, files, parameters=PARAMETERS)
+    except InvalidEnsemble as invalid:
+        return list(invalid.problems)
+    return []
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("captions", []), ("detection", [("missing_file", "nodes.rcnn.uri")]), ("text", [])],
+)
+def test_a_sketch_types(name: str, wanted: list[tuple[str, str]], tmp_path: pathlib.Path) -> None:
+    # The models are empty folders, which are looked into by workers only; a single file is missing.
+    assert [(problem.code, problem.path) for problem in problems_of(name, tmp_path)] == wanted
