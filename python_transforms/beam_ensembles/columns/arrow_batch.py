@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
@@ -79,6 +80,10 @@ class ArrowBatch:
         texts = [pa.array(values, pa.string()) for values in zip(*details, strict=True)]
         arrays = [element, *texts, *gone.columns[count:]]
         return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+    def oldest(self) -> int:
+        """Gives the time of the oldest row, where the batch came from another language."""
+        return int(pc.min(self.batch.column(len(self.rows.fields))).as_py())
 
     def take(self, rows: np.ndarray) -> ArrowBatch:
         """Gives some of the rows, by their places."""

@@ -1,10 +1,15 @@
-"""What happens to rows before a stage: those that its first node runs on are put together to fuller batches."""
+"""What happens to rows before a stage: those that its first node runs on are put together to fuller batches.
+
+Written for Beam 2.77: its ``DirectRunner`` gives pipelines with timers in processing time to its oldest runner, whose
+``GroupByKey`` fails on rows that come from timers at the end; it gets none.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import apache_beam as beam
+from apache_beam.runners.direct.direct_runner import DirectRunner
 
 from beam_ensembles.graph.planning import Gathering
 from beam_ensembles.handlers.config import batch_limit
@@ -22,7 +27,8 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
 
     All rows that wait are in one place, which makes the fullest batches; a bundle has less than one to give. From there
     they are spread over the workers again, so that the model runs on all of them. In windows that merge (sessions)
-    every row still has a window of its own here, and could wait for no other.
+    every row still has a window of its own here, and could wait for no other: there, and in Beam's ``DirectRunner``,
+    rows are put together within their bundle only.
 
     Args:
         batches: Batches between stages.
@@ -34,7 +40,7 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
     if gathering is None:
         return batches
     size = batch_limit(gathering.node) or DEFAULT_BATCH_SIZE
-    if gathering.max_wait is None or batches.windowing.windowfn.is_merging():
+    if gathering.max_wait is None or not _can_wait(batches):
         gather = Gather(gathering.node, size)
         found: beam.PCollection[Any] = batches | "Gather" >> beam.ParDo(gather).with_output_types(InFlight)
         return found
@@ -44,6 +50,10 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
     wait = beam.ParDo(WaitForMore(size, gathering.max_wait)).with_output_types(InFlight)
     waited = parted[_WAITING] | "Wait" >> wait | "Spread" >> beam.Reshuffle()
     waited.element_type = InFlight
-    together = (parted[_READY], waited) | "Join" >> beam.Flatten()
+    together: beam.PCollection[Any] = (parted[_READY], waited) | "Join" >> beam.Flatten()
     together.element_type = InFlight
     return together
+
+
+def _can_wait(batches: beam.PCollection[Any]) -> bool:
+    return not (batches.windowing.windowfn.is_merging() or isinstance(batches.pipeline.runner, DirectRunner))

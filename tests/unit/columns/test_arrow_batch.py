@@ -132,3 +132,9 @@ def test_lists_within_rows_may_come_in_any_layout_too() -> None:
     made = read(ArrowReader(rows).read(stream(batch)).scored(np.arange(1), []))
     assert made.column("r").to_pylist() == [value]
     assert made.schema.field("r").type.field("l").type == pa.list_(pa.int64())
+
+
+def test_the_oldest_row_of_a_batch_from_another_language_is_known() -> None:
+    times = pa.array([1_700_000_000_000_007, -5])
+    batch = ArrowReader(ROWS).read(stream(batch_of(pa.array(TWO, LISTS[0]), __event_time=times)))
+    assert batch.oldest() == -5
