@@ -107,11 +107,10 @@ def _values(series: pl.Series, type_: Type) -> np.ndarray:
         flat = _items(series, type_, shape)
         numbers = flat.to_numpy().astype(dtype, copy=False)
         return numbers.reshape(len(series), *shape)
-    if isinstance(type_, Scalar) and type_.name != "timestamp":
-        values = series.to_list()
-    else:
-        plain = series.cast(polars_type(type_, pl.Int64()))
-        values = values_of(plain.to_arrow(), type_)
+    if isinstance(type_, Scalar) and type_.name in _TEXTS:
+        return series.to_numpy().astype(object, copy=False)
+    plain = series.cast(polars_type(type_, pl.Int64()))
+    values = values_of(plain.to_arrow(), type_)
     return np.fromiter(values, dtype=object, count=len(values))
 
 

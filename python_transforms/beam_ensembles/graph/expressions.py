@@ -8,12 +8,12 @@ compile_expression(text, types)                             # -> what a worker e
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, may_be_null, nan_as_null
 from beam_ensembles.graph.expression_types import has_map, has_null_items, polars_type, type_of
 from beam_ensembles.spec.expressions import ExpressionError, parse
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, str], None]
 """Takes the code and the message of a problem."""
-
-_MOST_CHARACTERS: Final = 1_000_000
-_TOO_DEEP: Final = "it is nested too deep, or has too many operators in a row; make it several columns"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -116,12 +113,14 @@ def compile_expression(text: str, types: Mapping[str, Type]) -> Compiled:
     try:
         tree = json.loads(parsed.meta.serialize(format="json"))
         check_rowwise(tree)
-        changed = nan_as_null(tree, lambda part: _gives_floats(part, read))
-        expression = parsed if changed is tree else _expression(changed)
+        operands = Operands(read)
+        operands.check(tree)
+        changed = nan_as_null(tree, operands.is_float)
+        expression = parsed if changed is tree else expression_of(changed)
+        type_ = read[columns[0]].required() if _is_column(tree) else _type(expression, read)
         is_nullable = may_be_null(changed, read)
     except RecursionError as error:
-        raise ExpressionError("bad_expression", _TOO_DEEP) from error
-    type_ = read[columns[0]].required() if _is_column(tree) else _type(expression, read)
+        raise ExpressionError("bad_expression", TOO_DEEP) from error
     return Compiled(expression, type_.optional() if is_nullable else type_, columns)
 
 
@@ -141,40 +140,11 @@ def _types_read(columns: tuple[str, ...], types: Mapping[str, Type]) -> dict[str
     return {column: types[column] for column in columns}
 
 
-def _gives_floats(tree: Tree, types: Mapping[str, Type]) -> bool:
-    import polars as pl
-
-    try:
-        found = _schema(types).select(found=_expression(tree)).collect_schema()["found"]
-    except pl.exceptions.PolarsError:
-        return False  # the whole expression has the same problem and says so
-    return bool(found.is_float())
-
-
-def _schema(types: Mapping[str, Type]) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.LazyFrame(schema={column: polars_type(type_) for column, type_ in types.items()})
-
-
-def _expression(tree: Tree) -> pl.Expr:
-    """Makes an expression of a tree."""
-    import polars as pl
-
-    text = json.dumps(tree)
-    try:
-        if len(text) <= _MOST_CHARACTERS:
-            return pl.Expr.deserialize(io.BytesIO(text.encode()), format="json")
-    except pl.exceptions.ComputeError:
-        pass
-    raise ExpressionError("bad_expression", _TOO_DEEP)
-
-
 def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:
     """Gives the type of what an expression gives, without saying whether it can be null."""
     import polars as pl
 
-    empty = _schema(types)
+    empty = empty_frame(types)
     nulls = pl.DataFrame(
         {column: [None] for column in types} or {"": [None]}, schema_overrides=_overrides(types)
     )
@@ -208,5 +178,5 @@ def _compared(text: str) -> str:
 def first_line(error: BaseException) -> str:
     """Gives what polars says is wrong, in one line."""
     lines = str(error).strip().splitlines()
-    line = lines[0].rstrip(".:") if lines else type(error).__name__
+    line = lines[0].partition(" (create native python")[0].rstrip(".:") if lines else type(error).__name__
     return line if line[:2].isupper() else line[:1].lower() + line[1:]

@@ -54,6 +54,7 @@ _PLAIN_NAMES: Final = frozenset(
 )  # fmt: skip
 """Words of SQL that mean nothing in an expression, so that they are columns, quoted or not."""
 
+_NO_OPERATOR: Final = re.compile(r"No infix parser for token .*value: \"([^\"]*)\".*", re.IGNORECASE)
 _PLACE: Final = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
@@ -222,6 +223,7 @@ def _syntax_error(tokens: list[_Token], parts: list[str]) -> tuple[str, int] | N
             return None
         what = _PLACE.sub("", said).replace("EOF", "the end").strip()
         what = what.replace("Expected: ", "expected ").replace("found: ", "found ")
+        what = _NO_OPERATOR.sub(r"'\1' is no operator", what)
         column = sum(map(len, parts)) if place is None else int(place.group(2)) - 1 - len(start)
         return None if place is not None and place.group(1) != "1" else (what[:1].lower() + what[1:], column)
     return None

@@ -1,0 +1,110 @@
+"""What the parts of an expression are, and whether operators get what they can take.
+
+polars checks most of that itself when it settles a type; what it lets pass and fails on only when it runs is here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from beam_ensembles.graph.expression_trees import Tree, function_name, kind_of, parts
+from beam_ensembles.graph.expression_types import polars_type
+from beam_ensembles.spec.expressions import ExpressionError
+from beam_ensembles.types import Type
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TOO_DEEP: Final = "it is nested too deep, or has too many operators in a row; make it several columns"
+
+_MOST_CHARACTERS: Final = 1_000_000
+_OF_NUMBERS: Final = {"Pow.Sqrt": "SQRT", "Pow.Cbrt": "CBRT", "Atan2": "ATAN2"}
+_OF_TRUTHS: Final = ("And", "Or", "Xor")
+
+
+def expression_of(tree: Tree) -> pl.Expr:
+    """Makes an expression of a tree.
+
+    Raises:
+        ExpressionError: It is nested deeper than polars reads.
+    """
+    import polars as pl
+
+    text = json.dumps(tree)
+    try:
+        if len(text) <= _MOST_CHARACTERS:
+            return pl.Expr.deserialize(io.BytesIO(text.encode()), format="json")
+    except pl.exceptions.ComputeError:
+        pass
+    raise ExpressionError("bad_expression", TOO_DEEP)
+
+
+def empty_frame(types: Mapping[str, Type]) -> pl.LazyFrame:
+    """Makes a frame of columns without rows."""
+    import polars as pl
+
+    return pl.LazyFrame(schema={column: polars_type(type_) for column, type_ in types.items()})
+
+
+class Operands:
+    """The parts of expressions over some columns.
+
+    Args:
+        types: The types of the columns.
+    """
+
+    def __init__(self, types: Mapping[str, Type]) -> None:
+        self._frame = empty_frame(types)
+
+    def dtype(self, tree: Tree) -> pl.DataType | None:
+        """Gives what a part gives; None where polars cannot tell, because the part itself is wrong."""
+        import polars as pl
+
+        try:
+            return self._frame.select(found=expression_of(tree)).collect_schema()["found"]
+        except pl.exceptions.PolarsError:
+            return None
+
+    def is_float(self, tree: Tree) -> bool:
+        """Says whether a part gives fractions."""
+        dtype = self.dtype(tree)
+        return dtype is not None and dtype.is_float()
+
+    def check(self, tree: Tree) -> None:
+        """Checks what polars does not.
+
+        Raises:
+            ExpressionError: ``expression_type``: a root of a text, ``AND`` of a number and a text.
+        """
+        for part in parts(tree):
+            self.check(part)
+        kind, held = kind_of(tree)
+        if kind == "Function" and function_name(held["function"]) in _OF_NUMBERS:
+            for part in held["input"]:
+                dtype = self.dtype(part)
+                if dtype is not None and not (dtype.is_numeric() or _is_truth(dtype)):
+                    name = _OF_NUMBERS[function_name(held["function"])]
+                    raise ExpressionError("expression_type", f"{name} takes numbers, not {dtype}")
+        if kind == "BinaryExpr" and held["op"] in _OF_TRUTHS:
+            left, right = (self.dtype(_last(held[side])) for side in ("left", "right"))
+            if left is None or right is None or _go_together(left, right):
+                return
+            text = f"{held['op'].upper()} takes conditions on both sides, found {left} and {right}"
+            raise ExpressionError("expression_type", text)
+
+
+def _last(tree: Tree) -> Tree:
+    """Gives the last part of a chain of ``AND``, which was checked to be like the others and is not nested as deep."""
+    kind, held = kind_of(tree)
+    return _last(held["right"]) if kind == "BinaryExpr" and held["op"] in _OF_TRUTHS else tree
+
+
+def _is_truth(dtype: pl.DataType) -> bool:
+    return str(dtype) in ("Boolean", "Null")
+
+
+def _go_together(left: pl.DataType, right: pl.DataType) -> bool:
+    return (_is_truth(left) and _is_truth(right)) or (left.is_integer() and right.is_integer())
