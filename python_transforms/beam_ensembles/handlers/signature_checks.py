@@ -108,7 +108,7 @@ def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Fee
         text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
         node.problem("signature_mismatch", argument.place, text)
     elif not _fits(argument, port):
-        hint = _shape_hint(argument, port)
+        hint = _length_hint(node, argument, port)
         text = f"the model's '{port.name}' takes {wanted}, the node gives {argument}{hint}"
         node.problem("signature_mismatch", argument.place, text)
 
@@ -124,11 +124,15 @@ def _cast_hint(found: str, wanted: str | None) -> str:
     return "; declare the column as double" if is_whole and wanted in ("float", "double") else ""
 
 
-def _shape_hint(argument: Argument, port: Port) -> str:
-    rest = (port.dims or ())[1:]
-    if None not in argument.shape or None in rest or len(rest) != len(argument.shape):
+def _length_hint(node: NodeView, argument: Argument, port: Port) -> str:
+    """Says how a list of numbers is declared whose length the model knows."""
+    rest = tuple(dim for dim in (port.dims or ())[1:] if dim is not None)
+    if None not in argument.shape or len(rest) != len((port.dims or ())[1:]):
         return ""
-    return f"; declare the column as {Array(Scalar(argument.element), tuple(dim or 0 for dim in rest))}"
+    if argument.place == "inputs" and len(node.spec.columns) > 1:
+        return f"; declare the length of each list, such as {Array(Scalar(argument.element), (4,))}"
+    is_alike = len(rest) == len(argument.shape)
+    return f"; declare the column as {Array(Scalar(argument.element), rest)}" if is_alike else ""
 
 
 def _fits(argument: Argument, port: Port) -> bool:

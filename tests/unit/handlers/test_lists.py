@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.errors import NodeError, SomeFailed
+from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.signatures import Port, Signature
 from beam_ensembles.spec.load import load_text
 from beam_ensembles.types import parse_type
 from tests.support.models import write_graph
-from tests.support.nodes import load_node, problems_of
+from tests.support.nodes import check_node, load_node, problems_of
 from tests.support.open_inference import Model, served
 
 
@@ -154,13 +154,12 @@ def test_lists_that_cannot_be_tensors_are_refused(
 
 
 def test_a_fixed_length_says_how_it_is_declared(tmp_path: Path) -> None:
-    from beam_ensembles.errors import InvalidEnsemble
-    from tests.support.nodes import check_node
-
     pair = ("X", "FLOAT", ["N", 2])
     write_graph(tmp_path / "add.onnx", [("Add", ["X", "X"], ["Y"], {})], [pair], [("Y", "FLOAT", ["N", 2])])
     with pytest.raises(InvalidEnsemble, match=r"declare the column as array<double>\[2\]"):
         check_node(tmp_path, {"x": "array<double>"}, onnx("add.onnx"))
+    with pytest.raises(InvalidEnsemble, match=r"declare the length of each list"):
+        check_node(tmp_path, {"x": "array<double>", "k": "double"}, onnx("add.onnx", inputs=["x", "k"]))
 
 
 @pytest.mark.parametrize(
