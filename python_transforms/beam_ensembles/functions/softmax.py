@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of
+from beam_ensembles.types import Array, Type, dtype_of
 
 PORT = "probabilities"
 
@@ -30,14 +31,9 @@ class SoftmaxKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there is one list or tensor of fractions; what comes out is of the same type."""
-        inputs = node.spec.inputs
-        if inputs is not None and (inputs.ports is not None or len(inputs.columns) > 1):
-            node.problem("unknown_port", inputs.path(0), "a softmax takes a list of one column: [scores]")
-        column = node.spec.columns[0] if node.spec.columns else None
-        type_ = node.inputs.get(column) if column is not None else None
+        type_ = one_column(node, "a row's scores", "scores")
         if type_ is not None and not _are_scores(type_):
-            text = f"'{column}' is {type_}; a softmax takes a row's scores, such as array<float> or array<double>[10]"
-            node.problem("type_mismatch", inputs.path(0) if inputs is not None else "inputs", text)
+            wrong_input(node, 0, "a row's scores, such as array<float> or array<double>[10]")
             type_ = None
         ports = check_ports(node, [PORT])
         return settle(node, "type_mismatch", dict.fromkeys(ports, type_))
@@ -48,10 +44,7 @@ class SoftmaxKind:
 
 
 def _are_scores(type_: Type) -> bool:
-    if not isinstance(type_, Array) or not isinstance(type_.element, Scalar) or type_.element.nullable:
-        return False
-    dtype = NUMPY_DTYPES.get(type_.element.name)
-    return dtype is not None and dtype.kind == "f"
+    return isinstance(type_, Array) and is_number(type_.element, "f")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

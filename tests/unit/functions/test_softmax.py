@@ -38,6 +38,7 @@ def test_lists_may_have_any_length(tmp_path: Path) -> None:
         (["i"], [("type_mismatch", "inputs[0]")]),
         (["x", "y"], [("unknown_port", "inputs[0]")]),
         ({"scores": "x"}, [("unknown_port", "inputs.scores")]),
+        (None, [("missing_key", "inputs")]),
     ],
 )
 def test_what_is_wrong(tmp_path: Path, inputs: Any, wanted: list[tuple[str, str]]) -> None:
