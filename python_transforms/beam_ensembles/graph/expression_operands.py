@@ -10,7 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.graph.expression_trees import Tree, function_name, kind_of, parts
+from beam_ensembles.graph.expression_functions import function_name
+from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
 from beam_ensembles.graph.expression_types import polars_type
 from beam_ensembles.spec.expressions import ExpressionError
 from beam_ensembles.types import Type

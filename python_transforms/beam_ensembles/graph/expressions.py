@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
-from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, may_be_null, nan_as_null
-from beam_ensembles.graph.expression_types import has_map, has_null_items, polars_type, type_of
+from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, nan_as_null
+from beam_ensembles.graph.expression_types import has_map, polars_type, type_of
 from beam_ensembles.spec.expressions import ExpressionError, parse
 from beam_ensembles.types import BOOLEAN, Array, Type
 
@@ -118,9 +119,11 @@ def compile_expression(text: str, types: Mapping[str, Type]) -> Compiled:
         changed = nan_as_null(tree, operands.is_float)
         expression = parsed if changed is tree else expression_of(changed)
         type_ = read[columns[0]].required() if _is_column(tree) else _type(expression, read)
-        is_nullable = may_be_null(changed, read)
+        is_nullable, has_nulls = may_be_null(changed, read), items_may_be_null(changed, read)
     except RecursionError as error:
         raise ExpressionError("bad_expression", TOO_DEEP) from error
+    if isinstance(type_, Array) and has_nulls and not _is_column(tree):
+        type_ = Array(type_.element.optional())
     return Compiled(expression, type_.optional() if is_nullable else type_, columns)
 
 
@@ -157,8 +160,6 @@ def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:
     if found is None:
         message = f"it gives {_named(dtype)}, which no column can hold; cast it, as in CAST(... AS VARCHAR)"
         raise ExpressionError("expression_type", message)
-    if isinstance(found, Array) and any(has_null_items(type_) for type_ in types.values()):
-        return Array(found.element.optional())
     return found
 
 

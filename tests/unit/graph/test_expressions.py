@@ -73,6 +73,8 @@ def problems(text: str, *, condition: bool = False) -> list[str]:
         ("ARRAY_REVERSE(p)", "array<double>"),
         ("p", "array<double>[2]"),
         ("ARRAY_REVERSE(w)", "array<string?>?"),
+        ("CAST(q AS INT[])", "array<int32>"),
+        ("TRY_CAST(q AS INT[])", "array<int32?>?"),
         ("r.a", "int32"),
         ("r.b", "string?"),
         ("r", "row<a: int32, b: string?>"),
