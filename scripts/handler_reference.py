@@ -46,25 +46,32 @@ def reference(kinds: Sequence[Kind]) -> str:
     for key, title in _KEYS.items():
         found = [kind for kind in kinds if kind.kind == key]
         if found:
-            parts.append(f"## {title}\n\n{_table(found)}\n")
-            parts += [_section(kind, common) for kind in found]
+            parts.append(f"## {title}\n\n{_table(found, kinds)}\n")
+            parts += [_section(kind, title_of(kind, kinds), common) for kind in found]
     parts.append(f"## Keys of many kinds\n\n{_options(common)}\n")
     return "\n".join(parts)
 
 
-def _table(kinds: Iterable[Kind]) -> str:
+def title_of(kind: Kind, kinds: Sequence[Kind]) -> str:
+    """Gives the title of a kind's section: its name, with its key where another kind has the same."""
+    is_only = sum(other.name == kind.name for other in kinds) == 1
+    return kind.name if is_only else f"{kind.kind}: {kind.name}"
+
+
+def _table(kinds: Iterable[Kind], every: Sequence[Kind]) -> str:
     """Writes what ``inputs`` and ``outputs`` mean for each kind."""
     head = ["| kind | `inputs` | `outputs` |", "|---|---|---|"]
-    rows = [
-        f"| [`{kind.name}`](#{kind.name}) | {_cell(kind.takes)} | {_cell(kind.gives)} |" for kind in kinds
-    ]
+    rows = []
+    for kind in kinds:
+        anchor = title_of(kind, every).replace(": ", "-")
+        rows.append(f"| [`{kind.name}`](#{anchor}) | {_cell(kind.takes)} | {_cell(kind.gives)} |")
     return "\n".join([*head, *rows])
 
 
-def _section(kind: Kind, common: Sequence[Option]) -> str:
+def _section(kind: Kind, title: str, common: Sequence[Option]) -> str:
     own = [option for option in kind.options if option not in common]
     shared = [f"`{option.name}`" for option in kind.options if option in common]
-    lines = [f"### `{kind.name}`\n", f"{kind.summary}\n"]
+    lines = [f"### `{title}`\n", f"{kind.summary}\n"]
     if kind.extra is not None:
         lines.append(f"Workers need `pip install 'beam-ensembles[{kind.extra}]'`.\n")
     if own:

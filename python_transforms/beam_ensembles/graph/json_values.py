@@ -146,6 +146,12 @@ def _secret() -> Schema:
     return {"anyOf": [{"type": "string"}, secret]}
 
 
+_NAMED: Final[Schema] = {
+    "type": "object",
+    "minProperties": 1,
+    "propertyNames": ref("key"),
+    "additionalProperties": {"type": "string"},
+}
 _ACCEPTED: Final[Mapping[str, Callable[[], Schema]]] = {
     "string": lambda: {"type": "string"},
     "string or secret": _secret,
@@ -154,7 +160,7 @@ _ACCEPTED: Final[Mapping[str, Callable[[], Schema]]] = {
     "boolean": lambda: or_parameter("boolean", "true or false"),
     "list": lambda: {"type": "array"},
     "mapping": lambda: {"type": "object"},
-    "columns": lambda: {"anyOf": [ref("name"), inputs_schema()]},
+    "columns": lambda: {"anyOf": [ref("name"), list_of("name"), _NAMED]},
 }
 """The schema of each kind of value that an option accepts."""
 

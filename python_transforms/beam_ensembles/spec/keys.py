@@ -14,7 +14,9 @@ KEY: Final = "key"
 
 
 def with_key(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> NodeSpec:
-    """Adds to a lookup the columns that its key reads; the ports are the names of the database's columns.
+    """Adds to a lookup the columns that its key reads; the ports are the names of the table's columns.
+
+    Nothing else says what a lookup reads: one that has ``inputs`` too is left as it is, for its kind to report.
 
     Args:
         node: The node as far as it was read.
@@ -24,13 +26,12 @@ def with_key(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mist
     """
     if (node.kind, node.target) != ("apply", "lookup") or KEY not in given:
         return node
-    if "inputs" in given:
-        text = "the 'key' of a lookup says what it reads; leave 'inputs' out"
-        mistakes.add(below(path, "inputs"), "bad_value", text)
     names = _names(given[KEY], below(path, KEY), mistakes)
     places = tuple(place.removeprefix(f"{path}.") for place, _, _ in names)
     columns, ports = tuple(column for _, column, _ in names), tuple(port for _, _, port in names)
-    return dataclasses.replace(node, inputs=Inputs(columns, ports, places=places) if names else None)
+    if node.inputs is not None or not names:
+        return node
+    return dataclasses.replace(node, inputs=Inputs(columns, ports, places=places))
 
 
 def _names(value: Any, place: str, mistakes: Mistakes) -> list[tuple[str, str, str]]:

@@ -151,6 +151,9 @@ NAMES = st.from_regex(r"[^\W\d_][\w-]{0,6}", fullmatch=True) | st.sampled_from([
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "string": st.text(max_size=4),
     "string or secret": st.text(max_size=4) | st.just({"secret": "env:A"}),
+    "columns": NAMES
+    | st.lists(NAMES, max_size=2)
+    | st.dictionaries(NAMES, st.text(max_size=4) | st.just("a b"), max_size=2),
     "integer": st.integers(-5, 5),
     "number": st.integers(-5, 5) | st.floats(-1, 1),
     "boolean": st.booleans(),

@@ -8,7 +8,7 @@ import pytest
 
 from beam_ensembles.graph.kinds import Kind
 from beam_ensembles.runtime.kinds import KINDS
-from scripts.handler_reference import PAGE, reference
+from scripts.handler_reference import PAGE, reference, title_of
 
 ALL = [pytest.param(kind, id=f"{key}-{name}") for (key, name), kind in KINDS.items()]
 
@@ -19,8 +19,10 @@ def test_the_page_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_each_kind_has_a_section_with_all_its_keys(kind: Kind) -> None:
-    page = reference(list(KINDS.values()))
-    section = page.split(f"### `{kind.name}`\n")[1].split("\n#")[0]
+    kinds = list(KINDS.values())
+    page, title = reference(kinds), title_of(kind, kinds)
+    (section,) = [part.split("\n#")[0] for part in page.split(f"### `{title}`\n")[1:]]
+    assert f"(#{title.replace(': ', '-')})" in page
     for option in kind.options:
         assert f"`{option.name}`" in section
     assert f"| {kind.takes} |" in page

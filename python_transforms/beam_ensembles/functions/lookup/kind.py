@@ -96,6 +96,9 @@ class LookupKind:
 
 def _check_key(node: NodeView) -> None:
     inputs = node.spec.inputs
+    if inputs is not None and not inputs.places:
+        node.problem("bad_value", "inputs", "the 'key' of a lookup says what it reads; leave 'inputs' out")
+        return
     for at, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is not None and inputs is not None and not _is_key(type_):
