@@ -27,6 +27,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "on_error": "What becomes of a row that the node fails on; without it, the row fails.",
     "shadow_of": "The node that this one runs beside and is compared with; it can never hurt a row.",
     "stage": "own gives the node a stage of its own.",
+    "isolate": "process gives the node a process of its own, which is ended where it takes longer than its timeout.",
     "resources": "What its workers must have, as Beam's resource hints; such nodes get a stage of their own.",
 }
 """What the keys mean that every node may have."""
@@ -54,6 +55,7 @@ _SCHEMAS: Final[Mapping[str, Schema]] = {
     },
     "shadow_of": {"type": "string"},
     "stage": {"anyOf": [{"const": "own"}, {"type": "string", "pattern": PARAMETER}]},
+    "isolate": {"anyOf": [{"const": "process"}, {"type": "string", "pattern": PARAMETER}]},
     "resources": {
         "type": "object",
         "additionalProperties": False,

@@ -136,7 +136,7 @@ class CheckedNode:
     takes_nulls: bool = False
     compared: tuple[tuple[str, str], ...] = ()
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
-    files: Files = Files()
+    files: Files = dataclasses.field(default_factory=Files)
 
     @property
     def namespace(self) -> str:

@@ -30,6 +30,12 @@ _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
 }
 
 
+CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
+"""Keys that mean the same on a node of any kind that has none of that name itself."""
+
+MOST_RETRIES: Final = 100
+
+
 def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
     """Finds keys that the kind does not take, wrong values, and required keys that are missing."""
     taken = {option.name: option for option in kind.options}
@@ -37,22 +43,45 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
         place = below(node.path(), name)
         if name in taken:
             yield from _check_value(taken[name], value, place)
-        elif name == "timeout" and kind.kind == "model":
-            text = (
-                "a model that runs on the worker itself cannot be stopped; 'timeout' is for calls of a server"
-            )
-            yield Problem(place, "timeout_needs_process", text)
+        elif name in CALLS_OF_ANY_KIND:
+            yield from _check_call(node, name, value, place)
         else:
             near = "" if name in COMMON_KEYS else nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
             allowed = listed(("inputs", "outputs", *taken))
             text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"
             yield Problem(place, "unknown_option", text)
+    yield from _check_isolation(node, kind)
     for option in kind.options:
         if option.required and option.name not in node.options:
             text = (
                 f"a node with '{kind.kind}: {kind.name}' needs '{option.name}': {_inside(option.description)}"
             )
             yield Problem(below(node.path(), option.name), "missing_key", text)
+
+
+def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[Problem]:
+    """Checks ``timeout`` and ``retries`` of what runs on the worker; kinds that call a server have their own."""
+    if name == "timeout" and not node.isolated:
+        text = "what runs on the worker itself cannot be stopped; give it a process of its own: 'isolate: process'"
+        yield Problem(place, "timeout_needs_process", text)
+    elif name == "timeout" and (not _ACCEPTS["number"][1](value) or value <= 0):
+        yield Problem(place, "bad_value", f"'timeout' is {value!r}; it is a number of seconds above 0")
+    elif name == "retries" and not (_is_integer(value) and 0 <= value <= MOST_RETRIES):
+        text = f"'retries' is {value!r}; it is a whole number from 0 to {MOST_RETRIES}"
+        yield Problem(place, "bad_value", text)
+
+
+def _check_isolation(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
+    """Finds nodes that ask for a process of their own for nothing."""
+    config = node.options.get("config")
+    if not node.isolated:
+        return
+    if any(option.name == "timeout" for option in kind.options):
+        text = f"'{kind.name}' runs elsewhere; its 'timeout' needs no process of its own, leave 'isolate' out"
+        yield Problem(node.path("isolate"), "unsupported_option", text)
+    elif isinstance(config, dict) and (config.get("large_model") or config.get("model_copies")):
+        text = "large_model and model_copies put the node into processes already; leave one of them out"
+        yield Problem(node.path("isolate"), "unsupported_option", text)
 
 
 def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:

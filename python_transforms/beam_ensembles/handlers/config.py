@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.options import MOST_RETRIES
 from beam_ensembles.spec.places import below
 
 CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own model handler, as they are.")
@@ -78,7 +79,6 @@ HONOURED: Final[Mapping[str, Accepted]] = {
 """Arguments that every handler of Beam takes and that are honoured for each node by itself."""
 
 BATCH_KEYS: Final = ("min", "max", "max_bytes", "max_wait")
-_MOST_RETRIES: Final = 100
 _LONGEST_WAIT: Final = 86_400
 
 _ROWS_COME_TOGETHER: Final = "all nodes of a stage are given the same rows together"
@@ -127,8 +127,8 @@ def check_calls(node: NodeView) -> None:
     if samples is not None and node.option("per_row"):
         text = "with 'per_row' all that one call gives belongs to its row; leave 'samples' out"
         node.problem("bad_value", "samples", text)
-    if retries is not None and not 0 <= retries <= _MOST_RETRIES:
-        text = f"'retries' is {retries}; allowed: 0 to {_MOST_RETRIES}"
+    if retries is not None and not 0 <= retries <= MOST_RETRIES:
+        text = f"'retries' is {retries}; allowed: 0 to {MOST_RETRIES}"
         node.problem("bad_value", "retries", text)
     if timeout is not None and not timeout > 0:
         node.problem("bad_value", "timeout", f"'timeout' is {timeout}; it is a number of seconds above 0")
@@ -142,7 +142,11 @@ def _check_batch(node: NodeView) -> None:
                 "not_built", below("batch", key), f"'{key}' is not built in this version; leave it out"
             )
         elif key == "max_wait":
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST_WAIT:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not 0 < value <= _LONGEST_WAIT
+            ):
                 text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {_LONGEST_WAIT}"
                 node.problem("bad_value", below("batch", "max_wait"), text)
         elif key != "max":

@@ -19,13 +19,14 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.handlers.isolation import IsolatedMember
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GONE: Final = (ConnectionError, EOFError)
 
 
 def load_member(kind: Kind, node: CheckedNode) -> Member:
-    """Loads a node: in this process, or where its ``config`` says so in one or more processes that all workers share.
+    """Loads a node: in this process, in one of its own (``isolate``), or in some that all workers share (``config``).
 
     Args:
         kind: The node's kind.
@@ -34,6 +35,8 @@ def load_member(kind: Kind, node: CheckedNode) -> Member:
     Raises:
         EnsembleError: It cannot be loaded.
     """
+    if node.spec.isolated:
+        return IsolatedMember(kind, node)
     config = node.spec.options.get("config") or {}
     if not config.get("large_model") and config.get("model_copies") is None:
         return kind.load(node)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+from apache_beam.utils.retry import FuzzedExponentialIntervals
 
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import Columns, Member, valid_rows, validity
 
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 10.0
+
 
 def run_split(
-    member: Member, columns: Columns, count: int, limit: int | None = None
+    member: Member, columns: Columns, count: int, limit: int | None = None, retries: int = 0
 ) -> tuple[Columns, dict[int, NodeError]]:
     """Calls a member with all rows, and where that fails with halves of them, until the bad rows stand alone.
 
@@ -24,6 +30,7 @@ def run_split(
         columns: What it reads, ``count`` leading items each.
         count: How many rows there are.
         limit: The most rows that one call may get.
+        retries: How often a call that failed is made again, after a pause, before its rows are split.
 
     Returns:
         The columns of the rows that went well, in order, and the error of each row that did not, by its position.
@@ -31,26 +38,39 @@ def run_split(
     parts: list[Columns] = []
     faults: dict[int, NodeError] = {}
     size = max(1, min(limit or count, count))
-    waiting = [(start, min(start + size, count)) for start in reversed(range(0, count, size))]
+    waiting = [(start, min(start + size, count), 0) for start in reversed(range(0, count, size))]
     while waiting:
-        start, end = waiting.pop()
+        start, end, tries = waiting.pop()
         try:
             whole = start == 0 and end == count
             part = columns if whole else {name: values[start:end] for name, values in columns.items()}
             parts.append(member(part))
         except BatchFailed as error:
+            if tries < retries:
+                time.sleep(_pause(tries))
+                waiting.append((start, end, tries + 1))
+                continue
             return _joined(parts), faults | dict.fromkeys(range(start, count), error)
         except SomeFailed as error:
             faults.update((start + at, fault) for at, fault in error.faults.items())
             if len(error.faults) < end - start:
                 parts.append(error.columns)
         except Exception as error:
-            if end - start == 1:
+            if tries < retries:
+                time.sleep(_pause(tries))
+                waiting.append((start, end, tries + 1))
+            elif end - start == 1:
                 faults[start] = NodeError.of(error)
             else:
                 middle = (start + end) // 2
-                waiting += [(middle, end), (start, middle)]
+                waiting += [(middle, end, retries), (start, middle, retries)]
     return _joined(parts), faults
+
+
+def _pause(tries: int) -> float:
+    """Gives the seconds before a call is made again: each time twice as long, and different from worker to worker."""
+    (*_, pause) = FuzzedExponentialIntervals(_FIRST_PAUSE, tries + 1, max_delay_secs=_LONGEST_PAUSE)
+    return float(pause)
 
 
 def _joined(parts: Sequence[Columns]) -> Columns:

@@ -75,16 +75,19 @@ class LoadedStage:
 def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
     meter = NodeMeter(node.ensemble, node.spec.name)
+    kind = kinds[node.spec.kind, node.spec.target]
     before, start = _peak_memory(), time.monotonic()
     try:
-        member = load_member(kinds[node.spec.kind, node.spec.target], node)
+        member = load_member(kind, node)
     except Exception as error:
         if node.spec.shadow_of is None:
             raise
         _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
         member = _Out(str(error))
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
-    return NodeStep(node, member, meter)
+    has_own = any(option.name == "retries" for option in kind.options)
+    retries = 0 if has_own else int(node.spec.options.get("retries", 0))
+    return NodeStep(node, member, meter, retries)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

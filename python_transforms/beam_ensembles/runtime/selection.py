@@ -73,7 +73,9 @@ class Selection:
     def _null(self, column: str) -> NodeError:
         spec = self.node.spec
         if spec.kind == "combine":
-            text = f"the member '{column}' has no value, and {spec.target} needs all of them; give a 'quorum'"
+            text = (
+                f"the member '{column}' has no value, and {spec.target} needs all (votes may have a 'quorum')"
+            )
             return NodeError("member_missing", text)
         text = f"'{column}' is null, and {spec.target} takes no nulls; give the node a 'when: {column} IS NOT NULL'"
         return NodeError("null_value", text)

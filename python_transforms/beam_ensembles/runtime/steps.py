@@ -29,12 +29,14 @@ class NodeStep:
         node: The node.
         member: What it runs, loaded.
         meter: Its metrics.
+        retries: How often a call of the member is made again, where it does not see to that itself.
     """
 
-    def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter) -> None:
+    def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter, retries: int = 0) -> None:
         self._node, self._member, self._meter = node, member, meter
         self._name = node.spec.name
         self._limit = batch_limit(node)
+        self._retries = retries
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)
         self._action = node.on_error.action
@@ -62,7 +64,7 @@ class NodeStep:
         outputs: Columns = {}
         if count:
             start = time.perf_counter_ns()
-            outputs, own = run_split(self._member, columns, count, self._limit)
+            outputs, own = run_split(self._member, columns, count, self._limit, self._retries)
             self._meter.ran(count, columns, time.perf_counter_ns() - start, len(own))
             if own:
                 places = np.arange(rows) if runs is None else np.flatnonzero(runs)

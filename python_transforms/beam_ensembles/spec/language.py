@@ -17,7 +17,7 @@ COMMON_KEYS: Final = (
 )  # fmt: skip
 """The keys that every node of the language may have."""
 
-POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of", "stage", "resources")
+POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of", "stage", "resources", "isolate")
 """Those of them that mean the same on a node of any kind."""
 
 BUILT_KEYS: Final = ("batch", "device", "per_row", "quorum", "retries", "samples", "timeout")

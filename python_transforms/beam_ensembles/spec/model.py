@@ -91,6 +91,7 @@ class NodeSpec:
         shadow_of: The node that it runs beside and is compared with, or None.
         own_stage: Whether it asks for a stage of its own.
         resources: What its worker must have, by the names of Beam's resource hints.
+        isolated: Whether it runs in a process of its own, which can be killed.
     """
 
     name: str
@@ -105,6 +106,7 @@ class NodeSpec:
     shadow_of: str | None = None
     own_stage: bool = False
     resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    isolated: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import nearest
-from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.keys import with_key
+from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
-from beam_ensembles.spec.placement import own_stage, resources
+from beam_ensembles.spec.placement import isolated, own_stage, resources
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
 from beam_ensembles.spec.reading import with_expressions
@@ -51,6 +51,7 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         options={key: item for key, item in given.items() if key not in _OWN_KEYS},
         own_stage=own_stage(given, path, mistakes),
         resources=resources(given, path, mistakes),
+        isolated=isolated(given, path, mistakes),
     )
     node = with_key(with_expressions(node, given, path, mistakes), given, path, mistakes)
     return with_policies(node, given, path, mistakes)

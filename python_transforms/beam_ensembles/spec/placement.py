@@ -1,4 +1,4 @@
-"""Where a node runs: in a stage of its own, or on workers with certain resources."""
+"""Where a node runs: in a stage or a process of its own, or on workers with certain resources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from beam_ensembles.spec.places import below
 RESOURCES: Final = ("accelerator", "min_ram")
 """The resource hints of Beam that a node may give."""
 
-_OWN: Final = "own"
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*([KMGTP]i?)?B")
 _EXAMPLE: Final = "{accelerator: 'type:nvidia-tesla-t4;count:1;install-nvidia-driver', min_ram: 16GB}"
 
@@ -26,10 +25,20 @@ def own_stage(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
         path: Its place.
         mistakes: Takes what is wrong.
     """
-    value = given.get("stage")
-    if value is not None and value != _OWN:
-        mistakes.add(below(path, "stage"), "bad_value", f"'stage' cannot be {value!r} (allowed: {_OWN})")
-    return value == _OWN
+    return _is_said("stage", "own", given, path, mistakes)
+
+
+def isolated(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
+    """Says whether a node asks for a process of its own; the arguments are those of ``own_stage``."""
+    return _is_said("isolate", "process", given, path, mistakes)
+
+
+def _is_said(key: str, word: str, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
+    """Says whether a key has the one value that it can have."""
+    value = given.get(key)
+    if value is not None and value != word:
+        mistakes.add(below(path, key), "bad_value", f"'{key}' cannot be {value!r} (allowed: {word})")
+    return value is not None and value == word
 
 
 def resources(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> dict[str, str]:

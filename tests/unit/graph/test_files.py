@@ -40,6 +40,14 @@ def test_a_file_that_is_there(tmp_path: pathlib.Path) -> None:
     assert Files(str(tmp_path)).check("a[1].onnx") == str(tmp_path / "a[1].onnx")
 
 
+def test_of_a_pattern_the_newest_match_is_meant(tmp_path: pathlib.Path) -> None:
+    for name, seconds in (("line-1.pt", 30), ("line-2.pt", 20), ("line-3.pt", 10)):
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, (seconds, seconds))
+    assert Files(str(tmp_path)).check("line-*.pt") == str(tmp_path / "line-1.pt")
+    assert Files(str(tmp_path)).check("line-[23].pt") == str(tmp_path / "line-2.pt")
+
+
 def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
     (tmp_path / "forest.joblib").write_bytes(b"x")
     files = Files(str(tmp_path), trusted=(str(tmp_path),))
@@ -50,7 +58,7 @@ def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
     assert problem_of(Files(str(tmp_path)), "frost.joblib")[1].endswith("frost.joblib'")
     assert problem_of(files, "models/a.joblib")[1].endswith(f"(nor the folder '{tmp_path}/models')")
     assert problem_of(files, ".")[0] == "unreadable_file"
-    assert problem_of(files, "*.joblib")[0] == "not_built"
+    assert problem_of(files, "*.onnx") == ("missing_file", f"no file matches the pattern '{tmp_path}/*.onnx'")
     assert problem_of(files, "https://example.org/a.onnx")[0] == "untrusted_host"
     assert problem_of(Files(), "a.onnx")[0] == "relative_uri_without_base"
     remote = Files(str(tmp_path), shared=False)

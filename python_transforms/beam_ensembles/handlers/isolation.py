@@ -1,0 +1,152 @@
+"""Members in a process of their own that can be killed: ``isolate: process``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import weakref
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
+
+_MOST_IN_A_ROW: Final = 24
+"""So many calls without an answer are more than the search for a bad row among a thousand takes: it is no row then."""
+
+_LOADING: Final = 3_600.0
+"""Seconds that loading may take."""
+
+
+class IsolatedMember:
+    """A node that runs in a child process; the child is killed where it takes too long, and started again.
+
+    Args:
+        kind: The node's kind.
+        node: The node.
+
+    Raises:
+        EnsembleError: The node cannot be loaded there.
+    """
+
+    def __init__(self, kind: Kind, node: CheckedNode) -> None:
+        self._kind, self._node = kind, node
+        timeout = node.spec.options.get("timeout")
+        self._timeout = None if timeout is None else float(timeout)
+        self._unanswered = 0
+        self._child: _Child | None = None
+        self._start()
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Runs the node on columns in the child.
+
+        Raises:
+            NodeError: What it raised there; ``timeout`` where it took too long, ``process_died`` where it died.
+        """
+        child = self._child or self._start()
+        try:
+            answer = child.ask(dict(columns), self._timeout)
+        except _NoAnswer as error:
+            self._end()
+            self._unanswered += 1
+            kind = NodeError if self._unanswered < _MOST_IN_A_ROW else BatchFailed
+            raise kind(error.code, str(error)) from None
+        self._unanswered = 0
+        if isinstance(answer, Exception):
+            raise answer
+        found: Columns = answer
+        return found
+
+    def _start(self) -> _Child:
+        child = _Child(self._kind, self._node)
+        weakref.finalize(self, child.end)
+        try:
+            error = child.receive(_LOADING)
+        except _NoAnswer as exc:
+            child.end()
+            raise EnsembleError(
+                f"the process of node '{self._node.spec.name}' did not start: {exc}"
+            ) from None
+        if error is not None:
+            child.end()
+            raise error
+        self._child = child
+        return child
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+class _NoAnswer(Exception):
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Child:
+    """The child process and this end of the pipe to it."""
+
+    def __init__(self, kind: Kind, node: CheckedNode) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, kind, node, os.getpid()), daemon=True, name=f"node {node.spec.name}"
+        )
+        self._process.start()
+        theirs.close()
+
+    def ask(self, columns: dict[str, Any], timeout: float | None) -> Any:
+        with contextlib.suppress(OSError):  # a child that is gone is found out when its answer is read
+            self._pipe.send(columns)
+        return self.receive(timeout)
+
+    def receive(self, timeout: float | None) -> Any:
+        try:
+            if not self._pipe.poll(timeout):
+                raise _NoAnswer("timeout", f"there was no answer within {timeout:g} s; its process was ended")
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(1)
+            raise _NoAnswer("process_died", f"its process died{_how(self._process.exitcode)}") from None
+
+    def end(self) -> None:
+        self._pipe.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return ""
+    return f" of signal {-code}" if code < 0 else f" with exit code {code}"
+
+
+def _serve(pipe: Connection, kind: Kind, node: CheckedNode, parent: int) -> None:
+    """The child: loads the node, then answers one batch after another until the pipe or the parent is gone."""
+    try:
+        member = kind.load(node)
+    except EnsembleError as error:
+        pipe.send(error)
+        return
+    except Exception as error:
+        pipe.send(EnsembleError(f"node '{node.spec.name}' cannot be loaded: {error}"))
+        return
+    pipe.send(None)
+    answer = functools.partial(_answer, member)
+    while os.getppid() == parent:
+        try:
+            columns = pipe.recv()
+        except (EOFError, OSError):
+            return
+        pipe.send(answer(columns))
+
+
+def _answer(member: Any, columns: Columns) -> Any:
+    try:
+        return dict(member(columns))
+    except Exception as error:
+        return NodeError.of(error)

@@ -1,0 +1,125 @@
+"""A node in a process of its own: what it gives is the same, and it can hang or die without its worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import psutil
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import LIBRARY_CODE, Files
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.sharing import load_member
+from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.runtime.kinds import KINDS
+
+FLOWERS = load_iris()
+
+
+class Hazard:
+    """A fitted model, but for rows that are hazards."""
+
+    def fit(self) -> Hazard:
+        return self
+
+    def predict(self, batch: np.ndarray) -> np.ndarray:
+        if (batch[:, 0] == -1).any():
+            time.sleep(600)
+        if (batch[:, 0] == -2).any():
+            os._exit(7)
+        if (batch[:, 0] == -3).any():
+            raise ValueError("a bad row")
+        return batch.sum(axis=1)
+
+
+def check_isolated(folder: Path, model: Any, **more: Any) -> CheckedNode:
+    joblib.dump(model, folder / "model.joblib")
+    node = {
+        "model": "sklearn",
+        "uri": "model.joblib",
+        "isolate": "process",
+        "inputs": ["x"],
+        "outputs": {"y": "double"},
+    }
+    text = json.dumps({"ensemble": "e", "inputs": {"x": "array<double>[4]"}, "nodes": {"n": node | more}})
+    return check_text(text, KINDS, Files(str(folder), (str(folder),), code=LIBRARY_CODE)).nodes[0]
+
+
+def member(folder: Path, model: Any, **more: Any) -> Any:
+    return load_member(KINDS["model", "sklearn"], check_isolated(folder, model, **more))
+
+
+def rows(count: int, **bad: int) -> np.ndarray:
+    x = np.arange(count * 4, dtype=np.float64).reshape(count, 4)
+    for value, at in bad.items():
+        x[at, 0] = -int(value[1:])
+    return x
+
+
+def test_it_gives_what_it_gives_in_the_worker(tmp_path: Path) -> None:
+    model = LogisticRegression(max_iter=500).fit(FLOWERS.data, FLOWERS.target)
+    found = member(tmp_path, model, outputs={"y": "int64"})({"x": FLOWERS.data})
+    assert found["y"].tolist() == model.predict(FLOWERS.data).tolist()
+
+
+def test_a_row_that_hangs_is_the_only_one_that_fails(tmp_path: Path) -> None:
+    x = rows(2, m1=1)
+    outputs, faults = run_split(member(tmp_path, Hazard(), timeout=1.5), {"x": x}, 2)
+    assert {at: error.code for at, error in faults.items()} == {1: "timeout"}
+    assert "no answer within 1.5 s" in str(faults[1])
+    assert outputs["y"].tolist() == x[:1].sum(axis=1).tolist()
+
+
+def test_a_row_that_kills_is_the_only_one_that_fails(tmp_path: Path) -> None:
+    x = rows(2, m2=0)
+    outputs, faults = run_split(member(tmp_path, Hazard()), {"x": x}, 2)
+    assert {at: error.code for at, error in faults.items()} == {0: "process_died"}
+    assert "exit code 7" in str(faults[0])
+    assert len(outputs["y"]) == 1
+
+
+def test_an_error_comes_back_as_it_is(tmp_path: Path) -> None:
+    x = rows(8, m3=2)
+    _, faults = run_split(member(tmp_path, Hazard()), {"x": x}, 8)
+    assert {at: error.code for at, error in faults.items()} == {2: "model_error"}
+    assert "a bad row" in str(faults[2])
+    assert "in predict" in faults[2].stack
+
+
+def test_what_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+    node = check_isolated(tmp_path, Hazard())
+    (tmp_path / "model.joblib").write_bytes(b"no model")
+    with pytest.raises(EnsembleError, match="load_failed"):
+        load_member(KINDS["model", "sklearn"], node)
+
+
+def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> None:
+    found = member(tmp_path, Hazard())
+    x = rows(4)
+    before = children()
+    for child in before:
+        child.kill()
+        child.wait()
+    outputs, faults = run_split(found, {"x": x}, 4, None, 2)
+    assert (len(outputs["y"]), faults) == (4, {}), "it is tried again"
+    del found
+    end = time.monotonic() + 20
+    while children() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not children()
+
+
+def children() -> list[psutil.Process]:
+    """The processes that hold nodes; multiprocessing's own tracker stays."""
+    found = psutil.Process().children()
+    return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
