@@ -21,6 +21,9 @@ PORTS: Final = (INDICES, SCORES)
 
 Values = np.ndarray[Any, Any]
 
+_FEW: Final = 8
+"""From so many times as many scores as are wanted on, sorting all of them is more work than finding the best first."""
+
 
 class TopKKind:
     """Gives the greatest scores in falling order, over the last dimension of a tensor; of equals the first."""
@@ -115,6 +118,25 @@ class TopK:
 
 def _best(scores: Values, k: int) -> Values:
     """Gives the indices of the ``k`` greatest along the last axis, falling; of equals the lower index comes first."""
+    if k * _FEW > scores.shape[-1]:
+        return _falling(scores)[..., :k]
+    few = _greatest(scores, k)
+    order = _falling(np.take_along_axis(scores, few, axis=-1))
+    return np.asarray(np.take_along_axis(few, order, axis=-1))
+
+
+def _falling(scores: Values) -> Values:
+    """Gives the indices that sort scores from the greatest to the least; equals stay in their order."""
     last = scores.shape[-1] - 1
     rising = np.argsort(scores[..., ::-1], axis=-1, kind="stable")
-    return np.asarray(last - rising[..., ::-1][..., :k], dtype=np.int64)
+    return np.asarray(last - rising[..., ::-1], dtype=np.int64)
+
+
+def _greatest(scores: Values, k: int) -> Values:
+    """Gives the indices of the ``k`` greatest in rising order, without sorting all scores."""
+    at = scores.shape[-1] - k
+    least = np.partition(scores, at, axis=-1)[..., at, None]
+    above, equal = scores > least, scores == least
+    places_left = k - above.sum(axis=-1, keepdims=True)
+    chosen = above | (equal & (equal.cumsum(axis=-1) <= places_left))
+    return np.nonzero(chosen)[-1].reshape(*scores.shape[:-1], k).astype(np.int64, copy=False)

@@ -53,6 +53,15 @@ def test_the_best_come_first_and_of_equals_the_lower_index(rows: list[list[float
     assert (found["at"].dtype, found["best"].dtype) == (np.int64, np.float32)
 
 
+@given(st.integers(0, 9), st.integers(1, 9), st.sampled_from([3, 1_000]))
+def test_of_many_scores_the_same_are_found(seed: int, k: int, values: int) -> None:
+    x = np.random.default_rng(seed).integers(-values, values, (3, 2, 80)).astype(np.float32)
+    found = load_node(FOLDER, {"x": "array<float>[2,80]"}, node_of(k))({"x": x})
+    wanted = [[sorted_by_hand(scores, k) for scores in row] for row in x.tolist()]
+    assert found["at"].tolist() == wanted
+    assert (found["at"].dtype, found["best"].dtype) == (np.int64, np.float32)
+
+
 @given(st.lists(st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=6), min_size=1))
 def test_lists_of_whole_numbers_are_compared_exactly(rows: list[list[int]]) -> None:
     found = load_node(FOLDER, {"x": "array<int64>"}, node_of(3))({"x": objects(*rows)})
