@@ -18,7 +18,7 @@ SOURCES = [
 ]
 CODE_ARGUMENT = {
     "Problem": 1, "add": 1, "settle": 1, "problem": 0, "FileProblem": 0, "NodeError": 0, "_Unreadable": 0,
-    "BatchFailed": 0, "RowFailed": 2, "ExpressionError": 0, "report": 0,
+    "BatchFailed": 0, "RowFailed": 2, "ExpressionError": 0, "report": 0, "_NoAnswer": 0,
 }  # fmt: skip
 """Which argument of a call is a code, by the name of what is called."""
 
