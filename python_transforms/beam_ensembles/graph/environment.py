@@ -20,7 +20,7 @@ def check_environment(spec: EnsembleSpec) -> Iterator[Problem]:
                 text = (
                     f"'{node.name}' sets the environment variable '{name}' to another value than '{owner.name}', "
                     "and all nodes of a worker process share them; give it one value, or run one of the two in a "
-                    "process of its own: config: {model_copies: 1}"
+                    "process of its own: 'isolate: process'"
                 )
                 yield Problem(below(node.path("config", "env_vars"), name), "conflicting_env_vars", text)
 
@@ -28,7 +28,9 @@ def check_environment(spec: EnsembleSpec) -> Iterator[Problem]:
 def _variables(node: NodeSpec) -> Mapping[str, Any]:
     """Gives the variables that a node sets in the process that it shares with others."""
     config = node.options.get("config")
-    if not isinstance(config, Mapping) or config.get("large_model") or config.get("model_copies") is not None:
+    if node.isolated or not isinstance(config, Mapping):
+        return {}
+    if config.get("large_model") or config.get("model_copies") is not None:
         return {}
     found = config.get("env_vars")
     return found if isinstance(found, Mapping) else {}

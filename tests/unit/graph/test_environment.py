@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.graph.conftest import Problems
+from tests.unit.graph.conftest import Check, Problems
 
 TWO = "conflicting_env_vars"
 
@@ -19,6 +19,12 @@ def ensemble(**configs: Any) -> str:
         for name, config in configs.items()
     }
     return json.dumps({"ensemble": "test", "inputs": {"x": "double"}, "nodes": nodes})
+
+
+def test_a_node_in_a_process_of_its_own_may_differ(check: Check) -> None:
+    two = json.loads(ensemble(a=env(X="1"), b=env(X="2")))
+    two["nodes"]["b"]["isolate"] = "process"
+    assert len(check(json.dumps(two)).nodes) == 2
 
 
 def env(**variables: str) -> dict[str, Any]:
