@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.columns.nested_rows import has_rows, plain, with_dicts, with_rows
-from beam_ensembles.columns.number_lists import matrix_of
+from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
+from beam_ensembles.columns.number_lists import matrix_of, vector_of
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Row, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -77,19 +77,10 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
     dtype = dtype_of(type_)
     if dtype is None:
         return _objects(values, type_)
-    found = matrix_of(values, width_of(type_) or 0, dtype.kind) if isinstance(type_, Array) else None
+    found = _of_one_type(values, type_, dtype.kind)
     if found is None:
-        try:
-            found = np.array(values)
-        except (ValueError, TypeError, OverflowError):
-            return None
-    if found.dtype.kind not in _KINDS[dtype.kind]:
-        return None
-    if (
-        dtype.kind != "b"
-        and isinstance(type_, Scalar)
-        and not set(map(type, values)).isdisjoint(_TRUTH_VALUES)
-    ):
+        found = _by_numpy(values, type_, dtype.kind)
+    if found is None:
         return None
     shape = (len(values), *row_shape(type_))
     if found.shape != shape:
@@ -97,6 +88,23 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
             return None
         found = found.reshape(shape)
     return found if found.dtype == dtype else _narrow(found, dtype)
+
+
+def _of_one_type(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | None:
+    if isinstance(type_, Scalar):
+        return vector_of(values, kind)
+    return matrix_of(values, width_of(type_) or 0, kind)
+
+
+def _by_numpy(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | None:
+    try:
+        found = np.array(values)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if found.dtype.kind not in _KINDS[kind]:
+        return None
+    has_truth = isinstance(type_, Scalar) and not set(map(type, values)).isdisjoint(_TRUTH_VALUES)
+    return None if has_truth and kind != "b" else found
 
 
 def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
@@ -175,6 +183,8 @@ def to_values(
     if column.dtype != object:
         flat = column if column.ndim <= 2 else column.reshape(len(column), -1)
         return list(flat.tolist())
+    if has_tensors(type_):
+        return [flattened(value, type_) for value in column]
     if isinstance(type_, Array):
         return [plain(value) for value in column]
     return list(column.tolist())

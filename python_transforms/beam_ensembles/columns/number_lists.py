@@ -1,12 +1,13 @@
-"""Lists of numbers, one a row and all of one length, to a matrix: in half the time that numpy takes.
+"""Numbers of rows, or lists of them of one length, to an array: in half the time that numpy takes.
 
-numpy looks at every number twice. ``marshal`` writes a list of lists in one go, each number of Python's own types
+numpy looks at every number twice. ``marshal`` writes a whole list in one go, each number of Python's own types
 behind a letter for its type: a float as a double, a whole number of up to 32 bits as such. Where all letters are the
-same, what stands between them is the matrix. Anything else has another letter, and numpy has to look after all.
+same, what stands between them is the array. Anything else has another letter, and numpy has to look after all.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import marshal
 from collections.abc import Sequence
@@ -20,11 +21,34 @@ _VERSION: Final = 2
 _LISTS: Final[dict[type, int]] = {list: ord("["), tuple: ord("(")}
 """Letters of lists; how many items there are follows."""
 
-_NUMBERS: Final[dict[type, tuple[int, str, str]]] = {
-    float: (ord("g"), "<f8", "f"),
-    int: (ord("i"), "<i4", "fiu"),
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Number:
+    """A type of numbers as it is written.
+
+    Attributes:
+        letter: Its letter.
+        layout: Letter and value.
+        kinds: The kinds of dtypes for which such numbers may stand.
+    """
+
+    letter: int
+    layout: np.dtype[Any]
+    kinds: str
+
+    @classmethod
+    def of(cls, letter: str, value: str, kinds: str) -> _Number:
+        return cls(ord(letter), np.dtype([("letter", "u1"), ("value", value)]), kinds)
+
+    def stands_in(self, written: np.ndarray) -> bool:
+        """Says whether what was written in this layout is all of this type."""
+        return bool((written["letter"] == self.letter).all())
+
+
+_NUMBERS: Final[dict[type, _Number]] = {
+    float: _Number.of("g", "<f8", "f"),
+    int: _Number.of("i", "<i4", "fiu"),
 }
-"""Letters of numbers; what follows; the kinds of dtypes for which they may stand."""
 
 _HEAD: Final = np.dtype([("letter", "u1"), ("length", "<i4")])
 
@@ -47,28 +71,44 @@ def matrix_of(values: Sequence[Any], width: int, kind: str) -> np.ndarray | None
     if type(values) is not list or len(values) < _FEW or type(values[0]) not in _LISTS:
         return None
     row: Sequence[Any] = values[0]
-    types = set(map(type, row))
-    letter, number, kinds = _NUMBERS.get(next(iter(types), type(None)), (0, "", ""))
-    if len(types) != 1 or len(row) != width or kind not in kinds:
+    number = _number_of(set(map(type, row)), kind)
+    if number is None or len(row) != width:
         return None
+    rows = _written(values, _layout(number, width))
+    if rows is None:
+        return None
+    lists, numbers = rows["list"], rows["numbers"]
+    are_lists = np.all(lists["letter"] == _LISTS[type(row)]) and np.all(lists["length"] == width)
+    return np.ascontiguousarray(numbers["value"]) if are_lists and number.stands_in(numbers) else None
+
+
+def vector_of(values: Sequence[Any], kind: str) -> np.ndarray | None:
+    """Makes an array of numbers, ``[N]``, as ``matrix_of`` makes one of lists of them."""
+    if type(values) is not list or len(values) < _FEW:
+        return None
+    number = _number_of({type(values[0])}, kind)
+    numbers = None if number is None else _written(values, number.layout)
+    if number is None or numbers is None or not number.stands_in(numbers):
+        return None
+    return np.ascontiguousarray(numbers["value"])
+
+
+def _number_of(types: set[type], kind: str) -> _Number | None:
+    number = _NUMBERS.get(types.pop()) if len(types) == 1 else None
+    return number if number is not None and kind in number.kinds else None
+
+
+def _written(values: list[Any], layout: np.dtype[Any]) -> np.ndarray | None:
+    """Gives what ``marshal`` writes of the items of a list, if it is as long as that of items of a layout."""
     try:
         data = marshal.dumps(values, _VERSION)
     except ValueError:  # something that marshal does not know
         return None
-    layout = _layout(number, width)
     if len(data) != _HEAD.itemsize + len(values) * layout.itemsize:
         return None
-    rows = np.frombuffer(data, layout, offset=_HEAD.itemsize)
-    are_lists = np.all(rows["list"]["letter"] == _LISTS[type(row)]) and np.all(
-        rows["list"]["length"] == width
-    )
-    numbers = rows["numbers"]
-    return (
-        np.ascontiguousarray(numbers["value"]) if are_lists and np.all(numbers["letter"] == letter) else None
-    )
+    return np.frombuffer(data, layout, offset=_HEAD.itemsize)
 
 
 @functools.lru_cache(maxsize=256)
-def _layout(number: str, width: int) -> np.dtype[Any]:
-    one = np.dtype([("letter", "u1"), ("value", number)])
-    return np.dtype([("list", _HEAD), ("numbers", one, (width,))])
+def _layout(number: _Number, width: int) -> np.dtype[Any]:
+    return np.dtype([("list", _HEAD), ("numbers", number.layout, (width,))])
