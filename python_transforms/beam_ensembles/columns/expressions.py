@@ -44,7 +44,9 @@ class Conditions:
         found = [compile_expression(text, types) for text in texts]
         self._read = tuple(dict.fromkeys(column for one in found for column in one.columns))
         self._expressions = {
-            f"case {at}": one.expression.eq_missing(True) if one.type.nullable else one.expression
+            f"case {at}": (one.expression.eq_missing(True) if one.type.nullable else one.expression).alias(
+                f"case {at}"
+            )
             for at, one in enumerate(found, start=1)
         }
 
@@ -104,7 +106,8 @@ class Expressions:
         self.outputs = {name: (outputs or {}).get(name, one.type) for name, one in found.items()}
         """The type of each column that it gives."""
         self._expressions = {
-            name: one.expression.cast(polars_type(self.outputs[name])) for name, one in found.items()
+            name: one.expression.cast(polars_type(self.outputs[name])).alias(name)
+            for name, one in found.items()
         }
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -142,7 +145,7 @@ def frame_of(columns: Columns, names: Sequence[str], types: Mapping[str, Type]) 
 
 
 def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[pl.Series]:
-    """Evaluates expressions; each series has as many items as the frame has rows."""
+    """Evaluates expressions, each with its name; each series has as many items as the frame has rows."""
     import polars as pl
 
     rows = frame.height
@@ -150,7 +153,7 @@ def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[
         # polars divides one row by a constant, but multiplies many by its inverse: a row's last bit must not tell
         frame = pl.DataFrame([series.new_from_index(0, 2) for series in frame.get_columns()])
     try:
-        found = frame.select(**expressions)
+        found = frame.select(*expressions.values())
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise NodeError("expression_failed", _reason(frame, expressions, error)) from None
     if found.height != frame.height:  # all are constants

@@ -186,6 +186,12 @@ def test_points_in_time_keep_their_microseconds() -> None:
     assert present.tolist() == [True, False]
 
 
+def test_columns_may_have_any_name() -> None:
+    made = Expressions({"self": "exprs + 1", "exprs-2": "exprs"}, {"exprs": DOUBLE})
+    found = made({"exprs": np.array([1.0])})
+    assert {name: values.tolist() for name, values in found.items()} == {"self": [2.0], "exprs-2": [1.0]}
+
+
 def test_constants_stand_in_every_row() -> None:
     found = Expressions({"one": "1", "name": "'a'"}, {"x": DOUBLE})({"x": np.zeros(3)})
     assert (found["one"].tolist(), found["name"].tolist()) == ([1, 1, 1], ["a", "a", "a"])
