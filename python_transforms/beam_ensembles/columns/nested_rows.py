@@ -1,4 +1,4 @@
-"""Rows within values: a ``dict`` in a column, whatever they are in the rows of a PCollection."""
+"""Rows and tensors within values: ``dict``s and nested lists in a column, rows and flat lists in a PCollection."""
 
 from __future__ import annotations
 
@@ -50,13 +50,35 @@ def with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> 
         row: Makes a row of its fields.
     """
     if value is None or not has_rows(type_):
-        return plain(value)
+        return flattened(value, type_)
     if isinstance(type_, Array):
         return [with_rows(item, type_.element, row) for item in value]
     if isinstance(type_, Map):
         return {key: with_rows(item, type_.value, row) for key, item in value.items()}
     fields = type_.fields if isinstance(type_, Row) else ()
     return row({name: with_rows(value[name], of, row) for name, of in fields})
+
+
+def has_tensors(type_: Type) -> bool:
+    """Says whether values of a type hold tensors of several dimensions, which rows hold row by row in one list."""
+    if isinstance(type_, Array):
+        return (type_.shape is not None and len(type_.shape) > 1) or has_tensors(type_.element)
+    if isinstance(type_, Row):
+        return any(has_tensors(of) for _, of in type_.fields)
+    return isinstance(type_, Map) and has_tensors(type_.value)
+
+
+def flattened(value: Any, type_: Type) -> Any:
+    """Gives a value of a column as rows hold it: without numpy's arrays, the numbers of a tensor in one list."""
+    if value is None or not has_tensors(type_):
+        return plain(value)
+    if isinstance(type_, Row):
+        return {name: flattened(value[name], of) for name, of in type_.fields}
+    if isinstance(type_, Map):
+        return {key: flattened(item, type_.value) for key, item in value.items()}
+    if isinstance(type_, Array) and type_.shape is None:
+        return [flattened(item, type_.element) for item in value]
+    return np.asarray(value).reshape(-1).tolist()
 
 
 def plain(value: Any) -> Any:
