@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph.files import is_pattern
 from beam_ensembles.handlers.web import is_web, open_web
 
 _BLOCK: Final = 1 << 20
@@ -65,13 +66,14 @@ def fetched(place: str, *, folders: bool = False, beside: Beside = nothing_besid
     """Gives the local copy of a file of another place, for as long as it is being loaded.
 
     Args:
-        place: Its absolute URI.
+        place: Its absolute URI; in storage a pattern stands for its newest match.
         folders: Whether it may be a folder, whose files are all fetched; never of the web.
         beside: Which files belong to it; they are fetched to stand beside it.
 
     Raises:
         EnsembleError: It cannot be read, or is too large.
     """
+    place = _newest(place)
     kept = _KEPT.get()
     if kept is None or place not in kept.places:
         with _copied(place, folders, beside) as copy:
@@ -124,6 +126,19 @@ def _fetch_stored(place: str, copy: str, folders: bool) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with FileSystems.open(path) as source, open(target, "wb") as sink:
             shutil.copyfileobj(source, sink, _BLOCK)
+
+
+def _newest(place: str) -> str:
+    """Gives the file in storage that was changed last of those that match a pattern, or the place itself."""
+    from apache_beam.io.filesystems import FileSystems
+
+    if is_web(place) or not is_pattern(place):
+        return place
+    found = FileSystems.match([place])[0].metadata_list
+    newest = max(found, key=lambda file: (file.last_updated_in_seconds, file.path), default=None)
+    if newest is None:
+        raise EnsembleError(f"no file matches the pattern '{place}'")
+    return str(newest.path)
 
 
 def _fetch_web(url: str, copy: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,3 +99,13 @@ def test_a_folder_with_all_that_is_in_it(tmp_path: Path) -> None:
     with fetched(f"{tmp_path}/model", folders=True) as copy:
         assert Path(copy, "saved_model.pb").read_bytes() == b"graph"
         assert Path(copy, "variables", "data").read_bytes() == b"weights"
+
+
+def test_of_a_pattern_the_newest_match_is_fetched(tmp_path: Path) -> None:
+    for name, seconds in (("line-1.pt", 30), ("line-2.pt", 20)):
+        (tmp_path / name).write_text(name)
+        os.utime(tmp_path / name, (seconds, seconds))
+    with fetched(f"{tmp_path}/line-*.pt") as copy:
+        assert Path(copy).read_text() == "line-1.pt"
+    with pytest.raises(EnsembleError, match="no file matches the pattern"), fetched(f"{tmp_path}/x-*.pt"):
+        pass
