@@ -8,7 +8,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from beam_ensembles.cli.main import main
 from scripts.layout import ROOT
+from tests.support import vertex_ai
 from tests.support.extras import extra_environment
 from tests.support.media import noise, pixels, png, wav
 from tests.support.models import iris, make_sklearn, make_xgboost
@@ -147,7 +148,7 @@ def test_what_is_not_installed_is_named_with_its_extra(tmp_path: Path) -> None:
 
 
 def check_alone(extra: str, node: dict[str, Any], folder: Path) -> None:
-    """Scores the same rows with a node in an environment of its extra alone and in that of the tests."""
+    """Scores the same rows with a node in an environment of its extra alone, and here with all of them."""
     python = extra_environment(extra)
     inputs = {"x": "array<double>[4]", "text": "string", "picture": "bytes", "sound": "bytes"}
     spec = {"ensemble": "alone", "inputs": inputs, "nodes": {"node": node}}
@@ -157,26 +158,29 @@ def check_alone(extra: str, node: dict[str, Any], folder: Path) -> None:
     rows = [{"x": row.tolist(), "text": TEXTS[at % len(TEXTS)], **encoded} for at, row in enumerate(FLOWERS)]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
+    words = ["run", str(folder / "alone.json"), "--input", str(folder / "rows.jsonl"), "--output"]
     # A real endpoint needs an account of Google's: a stand-in takes the place of their client, in both environments.
     module = "tests.support.vertex_ai" if extra == "vertex_ai" else COMMAND
-    alone, with_all = (scored(used, module, folder) for used in (python, None))
+    run(python, module, *words, str(folder / "alone.jsonl"))
+    with pytest.MonkeyPatch.context() as patch:
+        if extra == "vertex_ai":
+            vertex_ai.install(patch, vertex_ai.total)
+        assert main([*words, str(folder / "all.jsonl")]) == 0
+    alone, with_all = (read(folder / f"{name}.jsonl") for name in ("alone", "all"))
     assert len(alone) == len(rows)
     assert alone == with_all
     assert {type(row["y"]) for row in alone} <= {float, list}
 
 
-def scored(python: Path | None, module: str, folder: Path) -> list[dict[str, Any]]:
-    """Scores the rows with the Python of an environment, or with that of the tests."""
-    output = folder / "scored.jsonl"
-    output.unlink(missing_ok=True)
-    run(python, module, "run", folder / "alone.json", "--input", folder / "rows.jsonl", "--output", output)
-    return [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+def read(file: Path) -> list[dict[str, Any]]:
+    """Reads scored rows."""
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def run(python: Path | None, *words: str | Path) -> str:
-    """Runs the command line in an environment, without what the tests' own one would add to it."""
+def run(python: Path, *words: str) -> str:
+    """Runs a module in an environment, without what the tests' own one would add to it."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    command = [python or sys.executable, "-m", *words]
+    command = [python, "-m", *words]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout
