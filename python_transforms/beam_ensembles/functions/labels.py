@@ -111,12 +111,11 @@ def _load(node: CheckedNode) -> list[Any]:
     options = node.spec.options
     if FILE not in options:
         return list(options["labels"])
-    place = node.files.resolve(str(options[FILE]))
-    with verified(dataclasses.replace(node, uri=place)) as path:
+    with verified(node) as path:
         try:
             return list(read_labels(path))
         except LabelsError as error:
-            problem = Problem(node.spec.path(FILE), "bad_labels", f"'{place}': {error}")
+            problem = Problem(node.spec.path(FILE), "bad_labels", f"'{node.uri}': {error}")
             raise InvalidEnsemble([problem]) from error
 
 

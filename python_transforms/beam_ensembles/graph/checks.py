@@ -183,11 +183,10 @@ class _Checker:
         )
 
     def _place(self, node: NodeSpec) -> str | None:
-        uri = node.options.get("uri")
-        if not isinstance(uri, str):
+        if node.file is None:
             return None
         try:
-            return self._files.resolve(uri)
+            return self._files.resolve(node.file)
         except FileProblem:
             return None  # its kind has reported it
 

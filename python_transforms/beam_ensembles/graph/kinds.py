@@ -114,7 +114,7 @@ class CheckedNode:
         spec: The node as the file has it.
         inputs: Type of each column that it reads.
         outputs: Type of each column that it adds.
-        uri: Absolute place of its model, or None.
+        uri: Absolute place of its model, or of the file that a function reads, or None.
         ensemble: Name of the ensemble.
         is_trusted: Whether the model lies under a place whose files may hold code.
         condition: Type of each column that its ``when`` reads.

@@ -96,8 +96,7 @@ class Watch:
 
     def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
         """Gives what changes when the file, or one that these nodes name, does."""
-        uris = [node.spec.options.get("uri") for node in nodes]
-        places = [self.files.resolve(uri) for uri in uris if isinstance(uri, str)]
+        places = [self.files.resolve(node.spec.file) for node in nodes if node.spec.file is not None]
         return text, [(place, state_of(place)) for place in places]
 
 

@@ -114,6 +114,12 @@ class NodeSpec:
         return self.inputs.columns if self.inputs is not None else ()
 
     @property
+    def file(self) -> str | None:
+        """The file that it names, as it names it: its model's ``uri``, or a function's ``file``."""
+        named = self.options.get("uri", self.options.get("file"))
+        return named if isinstance(named, str) else None
+
+    @property
     def all_columns(self) -> tuple[str, ...]:
         """The columns that it reads, those of its condition among them."""
         return tuple(dict.fromkeys((*self.columns, *self.when_columns)))

@@ -13,8 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, SomeFailed
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.runtime.digest import digest_of
+from beam_ensembles.runtime.kinds import KINDS
 from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, problems_of, types_of
+from tests.support.web_server import content, web_server
 
 FOLDER = Path("/")
 PETS = ["cat", "dog", "N/A", "cat"]
@@ -111,8 +116,6 @@ def test_a_file_without_names_is_refused(tmp_path: Path, name: str, content: byt
 
 
 def test_a_file_that_changed_since_is_refused_by_the_worker(tmp_path: Path) -> None:
-    from beam_ensembles.runtime.kinds import KINDS
-
     (tmp_path / "pets.txt").write_text("cat\ndog\n")
     node = check_node(tmp_path, {"x": "int64"}, node_of(file="pets.txt"))
     (tmp_path / "pets.txt").write_text("")
@@ -121,6 +124,27 @@ def test_a_file_that_changed_since_is_refused_by_the_worker(tmp_path: Path) -> N
     (tmp_path / "pets.txt").unlink()
     with pytest.raises((EnsembleError, OSError)):
         KINDS["apply", "labels"].load(node)
+
+
+def test_another_file_makes_another_ensemble(tmp_path: Path) -> None:
+    text = json.dumps(
+        {"ensemble": "test", "inputs": {"x": "int64"}, "nodes": {"n": node_of(file="pets.txt")}}
+    )
+    digests = []
+    for pets in ("cat\n", "cat\ndog\n"):
+        (tmp_path / "pets.txt").write_text(pets)
+        digests.append(digest_of(check_text(text, KINDS, Files(str(tmp_path), (str(tmp_path),)))))
+    assert digests[0] != digests[1]
+
+
+def test_a_file_of_the_web_is_read_by_the_worker() -> None:
+    with web_server({"/pets.txt": content(b"cat\ndog\n")}) as server:
+        nodes = {"node": node_of(file=f"{server.url}/pets.txt")}
+        text = json.dumps({"ensemble": "test", "inputs": {"x": "int64"}, "nodes": nodes})
+        (node,) = check_text(text, KINDS, Files("/", hosts=(server.url,))).nodes
+        assert server.asked == []
+        found = KINDS["apply", "labels"].load(node)({"x": np.array([1, 0])})["names"]
+    assert found.tolist() == ["dog", "cat"]
 
 
 def test_a_pinned_file_needs_no_trust(tmp_path: Path) -> None:
