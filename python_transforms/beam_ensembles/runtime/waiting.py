@@ -5,8 +5,8 @@ watermark at the element that came first, not at the oldest one.
 
 Here the watermark is held at the oldest row that waits, so that none gets late. The timer in processing time does it:
 Beam Python 2.77 lets such a timer hold at the time of the element that sets it (``OutputTimer``; a timer in event time
-holds where it fires), so only an element older than all that wait may set it. Where nothing waits any more, it is set
-to fire at once, which ends the hold: Prism 2.77 takes clearing such a timer for setting it to 1970.
+holds where it fires), so only an element older than all that wait may set it. Clearing it ends the hold; Prism 2.77
+takes that for setting it to 1970, so that it fires once more, with nothing to do.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class WaitForMore(beam.DoFn):
         else:
             waiting.clear()
             end.clear()
-            due.set(Timestamp(micros=_now()))
+            due.clear()
 
     @on_timer(_DUE)
     def on_due(
@@ -115,7 +115,7 @@ class WaitForMore(beam.DoFn):
         found = waiting.read()
         if found is not None:
             yield _windowed(_taken(parts, waiting, found), window)
-            due.set(Timestamp(micros=_now()))
+            due.clear()
 
 
 def _all(parts: Any, oldest: int) -> WaitingRows:
