@@ -69,8 +69,8 @@ def _check_key(node: NodeView) -> None:
         type_ = node.inputs.get(column)
         if type_ is not None and not is_key(type_):
             text = (
-                f"'{column}' is {type_}, which cannot be part of a key (fractions can be written in several ways); "
-                "take text, bytes, whole numbers, booleans or timestamps"
+                f"'{column}' is {type_}; a key is of text, bytes, whole numbers, booleans or timestamps, which are "
+                "written the same everywhere"
             )
             node.problem("type_mismatch", f"inputs[{index}]", text)
 

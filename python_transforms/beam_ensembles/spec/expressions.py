@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(
     | (?P<quoted>"(?:[^"]|"")*")
     | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
     | (?P<word>[^\W\d]\w*)
-    | (?P<sign>[-+*/%()\[\],.<>=!~|&:^])""",
+    | (?P<sign>[-+*/%()\[\],.<>=!~|&:])""",
     re.VERBOSE,
 )
 _BEFORE_PARENTHESES: Final = frozenset(
