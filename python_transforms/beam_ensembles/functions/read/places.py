@@ -76,9 +76,18 @@ class Places:
             self.files.check_host(url)
         except FileProblem as problem:
             raise NodeError(problem.code, str(problem)) from None
-        if self.files.hosts == ANYTHING and _is_private(urlsplit(url).hostname or ""):
+        if not self._is_named(url) and _is_private(urlsplit(url).hostname or ""):
             text = f"'{url}' is in this worker's own network; say on the node that rows may name it: 'under'"
             raise NodeError("untrusted_host", text)
+
+    def _is_named(self, url: str) -> bool:
+        """Says whether a host was allowed by more than that every host is."""
+        named = dataclasses.replace(self.files, hosts=tuple(set(self.files.hosts) - set(ANYTHING)))
+        try:
+            named.check_host(url)
+        except FileProblem:
+            return False
+        return True
 
     def _outside(self, name: str) -> NodeError:
         allowed = listed(self.under) if self.under else "web addresses; 'under' on the node names others"

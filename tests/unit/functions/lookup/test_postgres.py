@@ -113,7 +113,7 @@ def test_a_query_that_takes_too_long_is_given_up() -> None:
     )
     start = time.monotonic()
     _, faults = run_split(member, {"n": np.array([1, 2])}, 2)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 5  # one query alone would take ten seconds
     assert {fault.code for fault in faults.values()} == {"server_unreachable"}
     assert "statement timeout" in faults[0].message
 

@@ -163,7 +163,7 @@ def test_files_of_the_web() -> None:
         (zipped(b"x" * 101), "unreadable_file"),
         (content(b"x", content_length="100", connection="close"), "server_unreachable"),
         (after(1, content(b"late")), "server_unreachable"),
-        (dripping(0.05), "server_unreachable"),
+        (dripping(0.1), "server_unreachable"),
     ],
 )
 def test_what_the_web_refuses_is_its_rows_alone(answer: Any, code: str) -> None:
@@ -171,7 +171,7 @@ def test_what_the_web_refuses_is_its_rows_alone(answer: Any, code: str) -> None:
         member = web(server, max_bytes=100, timeout=0.3, retries=1)
         start = time.monotonic()
         assert read(member, f"{server.url}/x", f"{server.url}/good") == [code, b"good"]
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 4  # the dripping one alone would take ten seconds
 
 
 def test_a_host_that_is_not_there_is_given_up_once() -> None:
@@ -187,11 +187,9 @@ def test_a_host_that_is_not_there_is_given_up_once() -> None:
 def test_files_are_read_side_by_side_but_not_too_many() -> None:
     answers = {f"/{number}": after(0.05, content(b"%d" % number)) for number in range(24)}
     with web_server(answers) as server:
-        start = time.monotonic()
         found = read(web(server, concurrency=8), *(server.url + path for path in answers))
-        assert time.monotonic() - start < 0.6  # one after the other: 1.2 seconds
         assert found == [b"%d" % number for number in range(24)]
-        assert 2 <= server.most_at_once <= 8
+        assert 3 <= server.most_at_once <= 8
 
 
 def test_only_hosts_that_somebody_allowed_are_asked() -> None:
@@ -205,6 +203,12 @@ def test_only_hosts_that_somebody_allowed_are_asked() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "169.254.169.254", "10.0.0.1", "0x7f.1"])
 def test_who_may_name_any_host_may_not_name_those_of_the_workers_own_network(host: str) -> None:
     assert read(loaded(Files(hosts=ANYTHING)), f"http://{host}/latest/meta-data") == ["untrusted_host"]
+
+
+def test_a_host_of_the_own_network_may_be_named_beside_all_others() -> None:
+    with web_server({"/x": content(b"x")}) as server:
+        assert read(loaded(Files(hosts=("*", server.url))), f"{server.url}/x") == [b"x"]
+        assert read(loaded(Files(hosts=("*", "example.org"))), f"{server.url}/x") == ["untrusted_host"]
 
 
 def test_under_may_name_a_host_of_the_own_network() -> None:
