@@ -32,7 +32,7 @@ exit code: 0 it is drawn, 1 the file cannot be drawn, 2 the call is not right
 """
 _FORMATS: Final = {"mermaid": mermaid, "svg": svg}
 _SUFFIXES: Final = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}
-_HARMLESS: Final = ("missing_parameter", "not_built")
+_HARMLESS: Final = ("missing_parameter",)
 """What may be wrong with a file as it is read, and leaves all of its names readable."""
 _DRAWN: Final = 0
 _WRONG: Final = 1

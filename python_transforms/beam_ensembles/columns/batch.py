@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.packed_rows import Packed, pack, unpack
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import valid_rows, validity
 
@@ -28,6 +29,13 @@ class RowBatch:
 
     def __len__(self) -> int:
         return len(self.elements)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _row_batch, (pack(self.elements), self.micros, self.windows)
+
+
+def _row_batch(packed: Packed, micros: Sequence[int] | None, windows: tuple[Any, ...]) -> RowBatch:
+    return RowBatch(unpack(packed), micros, windows)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,6 +126,23 @@ class ColumnBatch:
         keep[list(faults)] = False
         self.rows = self.rows[keep]
         self.columns = {name: _read_only(values[keep]) for name, values in self.columns.items()}
+
+
+def size_of(column: np.ndarray) -> int:
+    """Gives about how many bytes the values of a column have: of texts and bytes their length, of lists 8 an item."""
+    if column.dtype != object:
+        return column.nbytes
+    return sum(_size_of(value) for value in column.tolist())
+
+
+def _size_of(value: object) -> int:
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, Mapping):
+        return sum(_size_of(key) + _size_of(item) for key, item in value.items())
+    return sum(map(_size_of, value)) if isinstance(value, list | tuple) else 8
 
 
 def join(batches: Sequence[ColumnBatch]) -> ColumnBatch:

@@ -230,13 +230,10 @@ def _not_portable(column: str, type_: Type) -> str:
 
 
 def _no_such_kind(node: NodeSpec, kinds: Kinds) -> Problem:
-    built = listed(sorted(name for key, name in kinds if key == node.kind))
-    if node.target in TARGETS[node.kind]:
-        text = f"{node.kind} '{node.target}' is not built in this version (built: {built})"
-        return Problem(node.path(node.kind), "not_built", text)
+    known = listed(sorted(name for key, name in kinds if key == node.kind), 20)
     near = nearest(node.target, TARGETS[node.kind])
     elsewhere = [key for key, targets in TARGETS.items() if node.target in targets]
     if elsewhere:
         near = f"; write '{elsewhere[0]}: {node.target}'"
-    text = f"there is no {node.kind} {node.target!r}{near} (built: {built})"
+    text = f"there is no {node.kind} {node.target!r}{near} (allowed: {known})"
     return Problem(node.path(node.kind), "unknown_kind", text)

@@ -198,6 +198,14 @@ _SHAPES: Final[Mapping[str, Schema]] = {
                 "description": "The most rows of one call.",
                 **or_parameter("integer", "a whole number"),
             },
+            "max_bytes": {
+                "description": "The most bytes of one call, about.",
+                **or_parameter("integer", "a whole number"),
+            },
+            "min": {
+                "description": "Rows of a bundle are put together to batches of at least so many.",
+                **or_parameter("integer", "a whole number"),
+            },
             "max_wait": {
                 "description": "Seconds that rows may wait for others, also for those of other bundles.",
                 **or_parameter("number", "a number"),

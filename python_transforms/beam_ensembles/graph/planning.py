@@ -52,7 +52,7 @@ def plan(graph: EnsembleGraph) -> Plan:
     """Cuts a graph into stages.
 
     A stage ends where the next nodes need other resources, where one asks for a stage of its own, and before a model
-    that runs on some rows only (``when``) or waits for more (``batch.max_wait``), so that these rows are put together.
+    that runs on some rows only (``when``) or wants more (``min``, ``max_wait``), so that rows are put together.
     Of the nodes that could come next, those that fit the stage come first; else the order of the file holds.
     """
     stages: list[Stage] = []
@@ -137,10 +137,9 @@ def _fits(node: CheckedNode, group: Sequence[CheckedNode]) -> bool:
 
 
 def _gathering(node: CheckedNode) -> Gathering | None:
-    max_wait = (node.spec.options.get("batch") or {}).get("max_wait")
-    if node.spec.kind != "model" or (node.spec.when is None and max_wait is None):
-        return None
-    return Gathering(node, max_wait)
+    batch = node.spec.options.get("batch") or {}
+    asks = node.spec.when is not None or "max_wait" in batch or "min" in batch
+    return Gathering(node, batch.get("max_wait")) if node.spec.kind == "model" and asks else None
 
 
 def _reason(first: CheckedNode, before: Sequence[Stage]) -> str:

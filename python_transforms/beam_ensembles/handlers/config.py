@@ -18,7 +18,7 @@ INFERENCE_ARGS: Final = Option(
 BATCH: Final = Option(
     "batch",
     "mapping",
-    "{max: ROWS, max_wait: SECONDS}: the most rows that one call gets, and how long a row may wait for others.",
+    "{max: ROWS, max_bytes: BYTES}: what one call gets at most; {min: ROWS, max_wait: SECONDS}: rows are put together.",
 )
 DEVICE: Final = Option(
     "device",
@@ -137,11 +137,7 @@ def check_calls(node: NodeView) -> None:
 def _check_batch(node: NodeView) -> None:
     batch = node.option("batch")
     for key, value in (batch or {}).items():
-        if key in ("min", "max_bytes"):
-            node.problem(
-                "not_built", below("batch", key), f"'{key}' is not built in this version; leave it out"
-            )
-        elif key == "max_wait":
+        if key == "max_wait":
             if (
                 isinstance(value, bool)
                 or not isinstance(value, int | float)
@@ -149,12 +145,28 @@ def _check_batch(node: NodeView) -> None:
             ):
                 text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {_LONGEST_WAIT}"
                 node.problem("bad_value", below("batch", "max_wait"), text)
-        elif key != "max":
+        elif key not in BATCH_KEYS:
             text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
             node.problem("unknown_option", below("batch", str(key)), text)
         elif not _is_count(value):
-            text = f"'max' is {value!r}; it is a whole number of at least 1"
-            node.problem("bad_value", below("batch", "max"), text)
+            text = f"'{key}' is {value!r}; it is a whole number of at least 1"
+            node.problem("bad_value", below("batch", key), text)
+    least, most = (batch or {}).get("min"), (batch or {}).get("max")
+    if _is_count(least) and _is_count(most) and least > most:
+        text = f"'min' is {least}, more than 'max', which is {most}"
+        node.problem("bad_value", below("batch", "min"), text)
+
+
+def batch_size(node: CheckedNode, default: int) -> int:
+    """Gives how many rows are put together to a batch of a node, where they are: ``batch.max``, or ``min`` of more."""
+    least = (node.spec.options.get("batch") or {}).get("min")
+    return max(batch_limit(node) or default, least or 1)
+
+
+def bytes_limit(node: CheckedNode) -> int | None:
+    """Gives the most bytes that one call of a node may get, or None."""
+    found = (node.spec.options.get("batch") or {}).get("max_bytes")
+    return None if found is None else int(found)
 
 
 def batch_limit(node: CheckedNode) -> int | None:

@@ -8,12 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from beam_ensembles.columns.batch import ColumnBatch
+from beam_ensembles.columns.batch import ColumnBatch, size_of
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
-from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.handlers.config import batch_limit, bytes_limit
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.selection import Selection
@@ -35,7 +35,7 @@ class NodeStep:
     def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter, retries: int = 0) -> None:
         self._node, self._member, self._meter = node, member, meter
         self._name = node.spec.name
-        self._limit = batch_limit(node)
+        self._limit, self._bytes = batch_limit(node), bytes_limit(node)
         self._retries = retries
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)
@@ -64,7 +64,9 @@ class NodeStep:
         outputs: Columns = {}
         if count:
             start = time.perf_counter_ns()
-            outputs, own = run_split(self._member, columns, count, self._limit, self._retries)
+            outputs, own = run_split(
+                self._member, columns, count, self._rows_a_call(columns, count), self._retries
+            )
             self._meter.ran(count, columns, time.perf_counter_ns() - start, len(own))
             if own:
                 places = np.arange(rows) if runs is None else np.flatnonzero(runs)
@@ -73,6 +75,14 @@ class NodeStep:
             self._add(batch, outputs)
         else:
             self._settle(batch, outputs, np.ones(rows, dtype=np.bool_) if runs is None else runs, faults)
+
+    def _rows_a_call(self, columns: Columns, rows: int) -> int | None:
+        """Gives the most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""
+        if self._bytes is None:
+            return self._limit
+        size = sum(map(size_of, columns.values()))
+        within = max(1, self._bytes * rows // max(size, 1))
+        return within if self._limit is None else min(within, self._limit)
 
     def _runs_on(self, batch: ColumnBatch, faults: dict[int, NodeError]) -> np.ndarray | None:
         """Says for which rows the node runs; None: for all. Rows that lack what it needs are added to the faults."""
@@ -109,6 +119,8 @@ class NodeStep:
             raise NodeFailed(self._node.ensemble, self._name, error.code, error.message)
         if self._action == "fail_row":
             batch.drop(self._name, faults)
+            if not len(batch):
+                return
             answered = np.delete(answered, list(faults))
         filled = self._filled(outputs, answered)
         if faults and self._action == "default":

@@ -20,9 +20,6 @@ COMMON_KEYS: Final = (
 POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of", "stage", "resources", "isolate")
 """Those of them that mean the same on a node of any kind."""
 
-BUILT_KEYS: Final = ("batch", "device", "per_row", "quorum", "retries", "samples", "timeout")
-"""Those of the others that this version builds; each kind of node says which of them it takes."""
-
 EXPRESSION_KEYS: Final = ("when", "select", "cases")
 """The keys of a node that hold expressions: they read columns by name; no parameter is filled in there."""
 
@@ -41,7 +38,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "text", "read", "lookup", "python",
     ),
 }  # fmt: skip
-"""All values of a node's four keys, whether this version builds them or not."""
+"""All values of a node's four keys."""
 
 NAME_RULE: Final = "names start with a letter or one '_', then letters, digits, '_' and '-' follow"
 """What ``is_name`` accepts, for messages."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import nearest
 from beam_ensembles.spec.keys import with_key
-from beam_ensembles.spec.language import BUILT_KEYS, COMMON_KEYS, OUTPUT_KEYS, POLICY_KEYS, TARGETS
+from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.placement import isolated, own_stage, resources
@@ -16,8 +16,7 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
 from beam_ensembles.spec.reading import with_expressions
 
-_NOT_BUILT: Final = tuple(key for key in COMMON_KEYS if key not in (*BUILT_KEYS, *POLICY_KEYS))
-_OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, *_NOT_BUILT, "inputs", "outputs")
+_OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S+")
 
 
@@ -39,9 +38,6 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         return None
     given = {key: item for key, item in found.items() if item is not None}
     kind, target = _kind(given, path, mistakes)
-    for key in _NOT_BUILT:
-        if key in given:
-            mistakes.add(below(path, key), "not_built", f"'{key}' is not built in this version; leave it out")
     node = NodeSpec(
         name=name,
         kind=kind,

@@ -12,7 +12,7 @@ import apache_beam as beam
 from apache_beam.runners.direct.direct_runner import DirectRunner
 
 from beam_ensembles.graph.planning import Gathering
-from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.handlers.config import batch_size
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.runtime.gathering import Gather
 from beam_ensembles.runtime.in_flight import InFlight
@@ -39,7 +39,7 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
     """
     if gathering is None:
         return batches
-    size = batch_limit(gathering.node) or DEFAULT_BATCH_SIZE
+    size = batch_size(gathering.node, DEFAULT_BATCH_SIZE)
     if gathering.max_wait is None or not _can_wait(batches):
         gather = Gather(gathering.node, size)
         found: beam.PCollection[Any] = batches | "Gather" >> beam.ParDo(gather).with_output_types(InFlight)

@@ -110,10 +110,10 @@ def test_a_parameter_without_a_value(capsys: pytest.CaptureFixture[str]) -> None
 def test_colour_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    main(["validate", str(INVALID / "not_built_key.yaml")])
+    main(["validate", str(INVALID / "bad_value_isolate.yaml")])
     assert "\033[31mnot valid\033[0m" in capsys.readouterr().out
     monkeypatch.setenv("NO_COLOR", "1")
-    main(["validate", str(INVALID / "not_built_key.yaml")])
+    main(["validate", str(INVALID / "bad_value_isolate.yaml")])
     assert "\033" not in capsys.readouterr().out
 
 

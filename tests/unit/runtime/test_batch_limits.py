@@ -1,0 +1,55 @@
+"""What one call of a model gets at most, and what rows are put together to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import joblib
+import numpy as np
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from sklearn.linear_model import LinearRegression
+
+from beam_ensembles.columns.batch import size_of
+from beam_ensembles.transforms import RunEnsemble
+
+
+def sizes(folder: Path, batch: str, rows: int) -> Any:
+    """Gives the metric of the batches of a model that got so many rows of one bundle."""
+    model = LinearRegression().fit(np.arange(8.0).reshape(2, 4), [0.0, 1.0])
+    joblib.dump(model, folder / "line.joblib")
+    node = f"{{model: sklearn, uri: line.joblib, batch: {batch}, inputs: [x], outputs: {{y: double}}}}"
+    (folder / "e.yaml").write_text(
+        f'ensemble: e\ninputs: {{x: "array<double>[4]"}}\nnodes:\n  line: {node}\n'
+    )
+    pipeline = beam.Pipeline()
+    given = pipeline | beam.Create([beam.Row(x=[1.0, 2.0, 3.0, 4.0])] * rows, reshuffle=False)
+    counted = given | RunEnsemble(folder / "e.yaml") | beam.combiners.Count.Globally()
+    assert_that(counted, equal_to([rows]))
+    result = pipeline.run()
+    result.wait_until_finish()
+    calls = _Calls(result)
+    return calls
+
+
+class _Calls:
+    def __init__(self, result: Any) -> None:
+        found = {one.key.metric.name: one.committed for one in result.metrics().query()["distributions"]}
+        self.batches = found["inference_request_batch_size"]
+
+
+@pytest.mark.parametrize(
+    ("batch", "least", "most"),
+    [("{min: 3000}", 1_000, 3_000), ("{min: 500}", 904, 1_024), ("{max: 10}", 904, 1_024)],
+)
+def test_rows_are_put_together(tmp_path: Path, batch: str, least: int, most: int) -> None:
+    found = sizes(tmp_path, batch, 4_000 - 24 * (batch != "{min: 3000}")).batches
+    assert (found.min, found.max) == (least, most)
+
+
+def test_bytes_of_columns() -> None:
+    assert size_of(np.zeros((3, 4))) == 96
+    texts = np.array(["ab", b"cde", ["f", "gh"], {"i": 1.0}, None], dtype=object)
+    assert size_of(texts) == 2 + 3 + 3 + (1 + 8) + 8
