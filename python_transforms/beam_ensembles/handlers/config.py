@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
@@ -47,7 +47,7 @@ LABELS: Final = Option(
 )
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
