@@ -1,8 +1,8 @@
 """One ensemble with a node of every framework, and what each framework itself says of the same rows.
 
 ``python -m tests.support.every_framework FOLDER`` writes ``every.json``, its models and ``rows.json`` (a list of
-``{row, expected}``) into a folder, prints ``serving FOLDER``, and serves the model of the ``open_inference`` node until
-standard input ends.
+``{row, expected}``) into a folder, and the files of ``whole_language`` beside them; it prints ``serving FOLDER``, and
+serves the model of the ``open_inference`` node until standard input ends.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.handlers import beam_compat
+from tests.support import whole_language
 from tests.support.largest_feature import FEATURES
 from tests.support.models import Array, iris
 from tests.support.open_inference import Model, served
@@ -178,6 +179,7 @@ def main(folder: Path) -> None:
     model = Model(_shares, inputs=[("x", "FP64", [-1, 4])], outputs=[("share", "FP64", [-1, 3])])
     with served({"shares": model}) as server:
         write(folder, server.port)
+        whole_language.write(folder)
         print(f"serving {folder}", flush=True)
         sys.stdin.read()
 
