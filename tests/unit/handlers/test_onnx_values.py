@@ -186,6 +186,23 @@ def test_options_of_the_session_may_be_words(onnx_models: Path) -> None:
     assert options.execution_mode == onnxruntime.ExecutionMode.ORT_PARALLEL
 
 
+@pytest.mark.parametrize(
+    ("config", "spins"), [({}, "0"), ({"session_options": {"allow_spinning": True}}, "1")]
+)
+def test_threads_spin_only_where_the_file_says_so(
+    onnx_models: Path, config: dict[str, Any], spins: str
+) -> None:
+    member: Any = load_node(onnx_models, PAIR, node("double.onnx", config=config))
+    options = member.model.get_session_options()
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == spins
+    assert options.get_session_config_entry("session.inter_op.allow_spinning") == spins
+
+
+def test_spinning_is_a_truth_value(onnx_models: Path) -> None:
+    with pytest.raises(InvalidEnsemble, match=r"config\.session_options.*allow_spinning to true or false"):
+        load_node(onnx_models, PAIR, node("double.onnx", config={"session_options": {"allow_spinning": 1}}))
+
+
 def test_a_gpu_that_is_not_there_is_said(onnx_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     with pytest.raises(InvalidEnsemble, match=r"\[no_gpu\] nodes\.node\.device: .*onnxruntime-gpu"):

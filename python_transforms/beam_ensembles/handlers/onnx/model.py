@@ -29,6 +29,7 @@ from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import (
     SESSION_CHOICES,
     SESSION_OPTIONS,
+    SPINNING,
     check_device,
     find_libraries,
     is_session_options,
@@ -57,7 +58,7 @@ CONFIG_HONOURED: Final = {
         lambda value: isinstance(value, list) and all(isinstance(one, Mapping) for one in value),
     ),
     "session_options": Accepted(
-        f"a mapping of {', '.join(SESSION_OPTIONS)} to numbers, and of "
+        f"a mapping of {', '.join(SESSION_OPTIONS)} to numbers, of {SPINNING} to true or false, and of "
         + " and ".join(f"{name} to {', '.join(words)}" for name, words in SESSION_CHOICES.items()),
         is_session_options,
     ),
@@ -99,8 +100,7 @@ class OnnxKind:
         """Loads the graph and compares the node with it once more: the file may have been far away before."""
         beam = member.handlers_of(node, "onnx_inference", "onnx")
         arguments = member.config(node)
-        if "session_options" in arguments:
-            arguments["session_options"] = session_options(beam.ort, arguments["session_options"])
+        arguments["session_options"] = session_options(beam.ort, arguments.get("session_options", {}))
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
         handler, session = member.load(

@@ -17,6 +17,11 @@ SESSION_OPTIONS: Final = (
     "log_severity_level", "use_deterministic_compute",
 )  # fmt: skip
 """What ``session_options`` may set of onnxruntime's SessionOptions by a number or a truth value."""
+SPINNING: Final = "allow_spinning"
+"""What it may set beside: whether onnxruntime's threads keep their cores busy while they wait for the next call. By
+default they do; here other models want the cores meanwhile, and a vote of three frameworks can take half the time
+without.
+"""
 SESSION_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "execution_mode": {
         "parallel": ("ExecutionMode", "ORT_PARALLEL"),
@@ -42,19 +47,24 @@ def is_session_options(value: Any) -> bool:
     return isinstance(value, Mapping) and all(
         setting in SESSION_CHOICES[name]
         if name in SESSION_CHOICES
-        else name in SESSION_OPTIONS and isinstance(setting, int)
+        else isinstance(setting, bool if name == SPINNING else int) and name in (*SESSION_OPTIONS, SPINNING)
         for name, setting in value.items()
     )
 
 
 def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
-    """Makes onnxruntime's options of those of a file.
+    """Makes onnxruntime's options of those of a file; threads do not spin unless it says so.
 
     Raises:
         EnsembleError: onnxruntime does not take one.
     """
     options = ort.SessionOptions()
+    spinning = "1" if settings.get(SPINNING) else "0"
+    for threads in ("intra_op", "inter_op"):
+        options.add_session_config_entry(f"session.{threads}.{SPINNING}", spinning)
     for name, value in settings.items():
+        if name == SPINNING:
+            continue
         enumeration, member = SESSION_CHOICES.get(name, {}).get(str(value), ("", ""))
         try:
             setattr(options, name, getattr(getattr(ort, enumeration), member) if member else value)
