@@ -20,7 +20,7 @@ from scripts.layout import BUILD, relative
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.steps import Missing
 from scripts.temporary import own_temporary_folder
-from tests.benchmarks import comparisons, go_ways, machine, report, sampling, service_times
+from tests.benchmarks import cascade, comparisons, go_ways, machine, report, sampling, service_times
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.python_ways import python_ways
@@ -60,6 +60,9 @@ def measure(effort: Effort, console: Console) -> Iterator[Comparison]:
         with python_ways(workload.name) as ways:
             rates = _rates(ways, effort, _telling(console, f"{workload.name}, Python"))
         yield from comparisons.of_rates(workload.name, comparisons.PYTHON, rates)
+    with cascade.ways() as ways:
+        rates = _rates(ways, effort, _telling(console, "cascade"))
+    yield from cascade.compared(rates)
     yield from _from_go(effort, console)
     ready = service_times.ready(effort.starts, _telling(console, "service, ready"))
     yield comparisons.of_ready(ready)

@@ -30,6 +30,8 @@ class Comparison:
         seconds: The time measured, for a time.
         against_seconds: The time of what it is compared with.
         target_difference: How many seconds more it may take.
+        batch_rows: Rows a batch, where these are what was measured.
+        against_batch_rows: Those of what it is compared with.
     """
 
     ensemble: str
@@ -43,6 +45,8 @@ class Comparison:
     seconds: float | None = None
     against_seconds: float | None = None
     target_difference: float | None = None
+    batch_rows: float | None = None
+    against_batch_rows: float | None = None
 
     @property
     def reached(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import apache_beam as beam
 from apache_beam.metrics import Metrics
+from apache_beam.metrics.metric import MetricResults
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.typehints.row_type import RowTypeConstraint
 
@@ -19,7 +20,7 @@ from beam_ensembles.transforms import RunEnsemble
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.members import base
 from tests.benchmarks.sampling import Run
-from tests.benchmarks.workload import BATCH, Workload
+from tests.benchmarks.workload import BATCH, Rows, Workload
 
 ENSEMBLE: Final = "ensemble"
 HAND_WIRED: Final = "hand-wired"
@@ -35,7 +36,7 @@ _SCALE: Final = 1_000_000
 class _Rows(beam.DoFn):
     """Makes rows of a workload's values, which lie in a file: nothing is pickled into the pipeline."""
 
-    def __init__(self, workload: Workload, rows: int, *, with_id: bool) -> None:
+    def __init__(self, workload: Rows, rows: int, *, with_id: bool) -> None:
         self._workload, self._rows, self._with_id = workload, rows, with_id
 
     def process(self, impulse: Any) -> Iterator[Any]:
@@ -52,7 +53,7 @@ class _Rows(beam.DoFn):
 class _Sink(beam.DoFn):
     """Counts scored rows and adds up their answers."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Rows) -> None:
         self._answer = workload.answer
 
     def start_bundle(self) -> None:
@@ -104,7 +105,12 @@ def run(name: str, way: str, rows: int) -> Run:
     """Scores rows of a workload in one of the ways."""
     workload = workloads.load(name)
     gc.collect()
-    return _run_loop(workload, rows) if way == LOOP else _run_pipeline(workload, way, rows)
+    if way == LOOP:
+        return _run_loop(workload, rows)
+    done, _ = run_pipeline(
+        workload, rows, lambda read: _PIPELINES[way](workload, read), with_id=way in _WITH_ID
+    )
+    return done
 
 
 def _run_loop(workload: Workload, rows: int) -> Run:
@@ -115,22 +121,35 @@ def _run_loop(workload: Workload, rows: int) -> Run:
     return Run(rows, time.perf_counter() - start, total / rows)
 
 
-def _run_pipeline(workload: Workload, way: str, rows: int) -> Run:
+def run_pipeline(
+    workload: Rows, rows: int, score: Callable[[Any], Any], *, with_id: bool = False
+) -> tuple[Run, MetricResults]:
+    """Scores rows in a pipeline.
+
+    Args:
+        workload: The rows.
+        rows: How many.
+        score: Scores a PCollection of them.
+        with_id: Whether they have an id.
+
+    Returns:
+        The run, and the job's metrics.
+    """
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    with_id = way in _WITH_ID
     fields = [("id", int)] * with_id + list(workload.fields)
     source = beam.ParDo(_Rows(workload, rows, with_id=with_id))
     read = pipeline | beam.Impulse() | source.with_output_types(RowTypeConstraint.from_fields(fields))
-    _ = _PIPELINES[way](workload, read) | "Sink" >> beam.ParDo(_Sink(workload))
+    _ = score(read) | "Sink" >> beam.ParDo(_Sink(workload))
     start = time.perf_counter()
     result = pipeline.run()
     result.wait_until_finish()
     seconds = time.perf_counter() - start
+    metrics = result.metrics()
     counters = {
         each.key.metric.name: each.result
-        for each in result.metrics().query()["counters"]
+        for each in metrics.query()["counters"]
         if each.key.metric.namespace == _NAMESPACE
     }
     if counters["rows"] != rows:
-        raise RuntimeError(f"{way}: {rows} rows went in, {counters['rows']} came out")
-    return Run(rows, seconds, counters["answers"] / _SCALE / rows)
+        raise RuntimeError(f"{rows} rows went in, {counters['rows']} came out")
+    return Run(rows, seconds, counters["answers"] / _SCALE / rows), metrics

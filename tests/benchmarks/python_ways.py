@@ -38,7 +38,7 @@ def python_ways(workload: str) -> Iterator[dict[str, Way]]:
     with contextlib.ExitStack() as processes:
         yield {
             name: Way(
-                _isolated(processes, functools.partial(pipelines.run, workload, name)),
+                isolated(processes, functools.partial(pipelines.run, workload, name)),
                 rows,
                 scores="one node" if name in (ONE_NODE, RUN_INFERENCE) else "all",
             )
@@ -46,7 +46,8 @@ def python_ways(workload: str) -> Iterator[dict[str, Way]]:
         }
 
 
-def _isolated(processes: contextlib.ExitStack, run: Callable[[int], Run]) -> Callable[[int], Run]:
+def isolated(processes: contextlib.ExitStack, run: Callable[[int], Run]) -> Callable[[int], Run]:
+    """Gives a way that runs in a process of its own."""
     spawn = multiprocessing.get_context("spawn")
     process = processes.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
     return lambda rows: process.submit(run, rows).result()

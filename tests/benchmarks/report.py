@@ -22,16 +22,20 @@ def cells(comparison: Comparison) -> tuple[str, ...]:
         comparison.ensemble,
         comparison.caller,
         comparison.what,
-        _measured(comparison.rows_per_second, comparison.seconds),
+        _measured(comparison.rows_per_second, comparison.seconds, comparison.batch_rows),
         comparison.against,
-        _measured(comparison.against_rows_per_second, comparison.against_seconds),
+        _measured(
+            comparison.against_rows_per_second, comparison.against_seconds, comparison.against_batch_rows
+        ),
         f"{comparison.ratio:.2f}",
         _target(comparison),
         "reached" if comparison.reached else "missed",
     )
 
 
-def _measured(rate: float | None, seconds: float | None) -> str:
+def _measured(rate: float | None, seconds: float | None, batch_rows: float | None) -> str:
+    if batch_rows is not None:
+        return f"{batch_rows:,.0f} rows a batch"
     if rate is not None:
         return f"{rate:,.0f} rows/s"
     seconds = seconds or 0.0

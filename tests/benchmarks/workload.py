@@ -23,23 +23,15 @@ BENCH: Final = BUILD / "bench"
 _MODULES: Final = ("light", "digits")
 
 
-class Workload(Protocol):
-    """One ensemble and its rows, for all ways to score them.
+class Rows(Protocol):
+    """Rows to score.
 
     Attributes:
-        name: The ensemble's name.
-        ensemble: Its file.
-        models: The folder of its models.
-        one_node: A file with only one of its models.
-        one_node_member: That model's name among the handlers.
+        name: Name of the file of their values.
         fields: Names and Python types of a row's fields, but for ``id``.
     """
 
     name: str
-    ensemble: Path
-    models: Path
-    one_node: Path
-    one_node_member: str
     fields: Sequence[tuple[str, Any]]
 
     def prepare(self) -> Array:
@@ -47,6 +39,25 @@ class Workload(Protocol):
 
     def as_fields(self, values: list[float]) -> dict[str, Any]:
         """Gives a row's fields by name, without its id."""
+
+    def answer(self, row: Any) -> float:
+        """Gives one number of a scored row, by which the ways are compared."""
+
+
+class Workload(Rows, Protocol):
+    """One ensemble and its rows, for all ways to score them.
+
+    Attributes:
+        ensemble: Its file.
+        models: The folder of its models.
+        one_node: A file with only one of its models.
+        one_node_member: That model's name among the handlers.
+    """
+
+    ensemble: Path
+    models: Path
+    one_node: Path
+    one_node_member: str
 
     def features(self, row: Any) -> Array:
         """Gives a row's features as Beam's handlers take them."""
@@ -66,21 +77,18 @@ class Workload(Protocol):
     def loop(self) -> Callable[[Array], tuple[Array, ...]]:
         """Loads the members; gives what scores a batch ``[N, width]``: ``answer`` of each row, then the rest."""
 
-    def answer(self, row: Any) -> float:
-        """Gives one number of a scored row, by which the ways are compared."""
-
 
 def values_path(name: str) -> Path:
     """Gives the file of a workload's values: doubles, little-endian, row by row, for all languages."""
     return BENCH / f"{name}.f64"
 
 
-def read_values(workload: Workload) -> Array:
+def read_values(workload: Rows) -> Array:
     """Gives a workload's values, ``[BATCH, width]``."""
     return np.fromfile(values_path(workload.name), "<f8").reshape(BATCH, -1)
 
 
-def write_values(workload: Workload) -> None:
+def write_values(workload: Rows) -> None:
     """Prepares a workload and writes its values."""
     BENCH.mkdir(parents=True, exist_ok=True)
     workload.prepare().astype("<f8").tofile(values_path(workload.name))

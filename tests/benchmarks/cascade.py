@@ -1,0 +1,146 @@
+"""A cascade: a cheap model for all rows, and one that costs twenty times as much for one row in ten."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import joblib
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
+from beam_ensembles.transforms import RunEnsemble
+from tests.benchmarks import comparisons, pipelines
+from tests.benchmarks import workload as workloads
+from tests.benchmarks.comparisons import Comparison
+from tests.benchmarks.python_ways import isolated
+from tests.benchmarks.sampling import Run, Way
+from tests.benchmarks.workload import BATCH, BENCH, Array
+
+HERE: Final = BENCH / "cascade"
+TREES: Final = 256
+TIMES: Final = 20
+"""What the deep model costs: so many times the trees."""
+SHARE: Final = 0.1
+BUNDLE: Final = 50_000
+"""Rows of the run whose batches are counted; it is one bundle."""
+FULL: Final = 0.8
+FASTER: Final = 5.0
+SEED: Final = 11
+
+ALL: Final = "both models on all rows"
+CASCADE: Final = "one row in ten goes on"
+WAITS: Final = "one row in ten goes on, max_wait"
+ROWS: Final = {ALL: 16_384, CASCADE: 65_536, WAITS: 65_536}
+_DEEP: Final[Mapping[str, str]] = {
+    ALL: "",
+    CASCADE: f'when: "doubt < {SHARE}", ',
+    WAITS: f'when: "doubt < {SHARE}", batch: {{max_wait: 1}}, ',
+}
+_TEXT: Final = """
+ensemble: cascade
+inputs: {a: double, b: double, c: double, d: double, doubt: double}
+nodes:
+  cheap: {model: sklearn, uri: cheap.joblib, inputs: [a, b, c, d], outputs: {cheap: double}}
+  deep: {model: sklearn, uri: deep.joblib, DEEPinputs: [a, b, c, d], outputs: {deep: double}}
+outputs: [cheap, deep]
+"""
+
+
+class _Cascade:
+    """The rows: four numbers, and one by which they go on."""
+
+    name = "cascade"
+    fields: Sequence[tuple[str, Any]] = tuple((name, float) for name in ("a", "b", "c", "d", "doubt"))
+
+    def prepare(self) -> Array:
+        """Trains the models and writes the ensembles, the same ones on every run."""
+        HERE.mkdir(parents=True, exist_ok=True)
+        random = np.random.default_rng(SEED)
+        values = random.normal(size=(2_000, 4))
+        target = values[:, 0] * values[:, 1] + np.sin(values[:, 2])
+        for name, times in (("cheap", 1), ("deep", TIMES)):
+            forest = RandomForestRegressor(TREES, max_depth=8, random_state=SEED + times).fit(values, target)
+            forest.estimators_ *= times
+            forest.n_estimators *= times
+            joblib.dump(forest, HERE / f"{name}.joblib")
+        for way, deep in _DEEP.items():
+            _file(way).write_text(_TEXT.replace("DEEP", deep), encoding="utf-8")
+        return np.column_stack([random.normal(size=(BATCH, 4)), random.permutation(BATCH) / BATCH])
+
+    def as_fields(self, values: list[float]) -> dict[str, Any]:
+        """Gives one field a number."""
+        return dict(zip("abcd", values, strict=False)) | {"doubt": values[4]}
+
+    def answer(self, row: Any) -> float:
+        """Gives what the cascade answers."""
+        return float(row.deep if row.doubt < SHARE else row.cheap)
+
+
+_WORKLOAD: Final = _Cascade()
+
+
+def _file(way: str) -> Path:
+    return HERE / f"{list(_DEEP).index(way)}.yaml"
+
+
+def run(way: str, rows: int) -> Run:
+    """Scores rows in one of the ways."""
+    return _run(way, rows)[0]
+
+
+def rows_a_batch(way: str, rows: int) -> float:
+    """Scores rows in one of the ways; gives how many rows a batch of the deep model has on average."""
+    _, metrics = _run(way, rows)
+    (sizes,) = (
+        one.committed
+        for one in metrics.query()["distributions"]
+        if (one.key.metric.namespace, one.key.metric.name) == ("cascade/deep", "inference_request_batch_size")
+    )
+    return float(sizes.mean)
+
+
+def _run(way: str, rows: int) -> tuple[Run, Any]:
+    return pipelines.run_pipeline(_WORKLOAD, rows, lambda read: read | RunEnsemble(_file(way)))
+
+
+@contextlib.contextmanager
+def ways() -> Iterator[dict[str, Way]]:
+    """Gives the ways to score the rows."""
+    workloads.write_values(_WORKLOAD)
+    with contextlib.ExitStack() as processes:
+        yield {
+            name: Way(isolated(processes, functools.partial(run, name)), rows, scores="cascade")
+            for name, rows in ROWS.items()
+        }
+
+
+def compared(rates: Mapping[str, float]) -> Iterator[Comparison]:
+    """Compares either cascade with both models on all rows, and its batches with full ones."""
+    for way in (CASCADE, WAITS):
+        yield Comparison(
+            ensemble="cascade",
+            caller=comparisons.PYTHON,
+            what=way,
+            against=ALL,
+            ratio=rates[way] / rates[ALL],
+            rows_per_second=rates[way],
+            against_rows_per_second=rates[ALL],
+            target=FASTER,
+        )
+    for way in (CASCADE, WAITS):
+        found = rows_a_batch(way, BUNDLE)
+        yield Comparison(
+            ensemble="cascade",
+            caller=comparisons.PYTHON,
+            what=way,
+            against="full batches",
+            ratio=found / DEFAULT_BATCH_SIZE,
+            batch_rows=found,
+            against_batch_rows=DEFAULT_BATCH_SIZE,
+            target=FULL,
+        )
