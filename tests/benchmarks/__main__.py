@@ -20,7 +20,7 @@ from scripts.layout import BUILD, relative
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.steps import Missing
 from scripts.temporary import own_temporary_folder
-from tests.benchmarks import cascade, comparisons, go_ways, machine, report, sampling, service_times
+from tests.benchmarks import cascade, comparisons, go_ways, language, machine, report, sampling, service_times
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.python_ways import python_ways
@@ -63,6 +63,8 @@ def measure(effort: Effort, console: Console) -> Iterator[Comparison]:
     with cascade.ways() as ways:
         rates = _rates(ways, effort, _telling(console, "cascade"))
     yield from cascade.compared(rates)
+    yield language.of_cheap_nodes(effort.rounds)
+    yield language.of_members(effort.rounds)
     yield from _from_go(effort, console)
     ready = service_times.ready(effort.starts, _telling(console, "service, ready"))
     yield comparisons.of_ready(ready)
