@@ -27,8 +27,10 @@ _GLOBAL = (GlobalWindow(),)
 
 
 def _batch(elements: list[Any], micros: list[int], windows: tuple[Any, ...]) -> Any:
-    same = micros.count(micros[0]) == len(micros)
-    return create(RowBatch(elements, None if same else micros, windows), micros[0], windows)
+    if micros.count(micros[0]) == len(micros):
+        return create(RowBatch(elements, None, windows), micros[0], windows)
+    oldest = min(micros)  # a shuffle further on holds the watermark there
+    return create(RowBatch(elements, micros, windows), oldest, windows)
 
 
 class BatchGlobally(beam.DoFn):
