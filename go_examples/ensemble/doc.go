@@ -49,6 +49,10 @@
 //	struct                                 row<name: type, ...>
 //	*T                                     T?, an optional value
 //
+// A column that may be null, such as those of a node with when or on_error:
+// nullify, needs a pointer (*float64), or a slice, which is nil then. A row in
+// a row, as in lists that rank makes, is a struct with the row's fields.
+//
 // A tensor such as array<double>[8,8] is a flat []float64, row by row. A nil
 // slice or map is null; one that the ensemble reads fails its row.
 //
@@ -57,6 +61,28 @@
 // Beam's own coder for Go, to the field of the same name and type of the
 // scored struct; an ensemble that reads it is refused. Unexported fields are
 // lost, as they are wherever Beam encodes a struct.
+//
+// # Provenance and new models
+//
+// WithProvenance adds a column that says which version of the ensemble, which
+// arms and which ignored errors a row's answers come from:
+//
+//	type Provenance struct {
+//		Ensemble      string            `beam:"ensemble"`
+//		Digest        string            `beam:"digest"`
+//		Route         map[string]string `beam:"route"`
+//		ErrorsIgnored []string          `beam:"errors_ignored"`
+//	}
+//
+//	type Scored struct {
+//		Label      string     `beam:"label"`
+//		Provenance Provenance `beam:"provenance"`
+//	}
+//
+// WithRefreshInterval has workers take new models while the pipeline runs; the
+// digest changes with them. A new ensemble file is taken with FromURI, which
+// names it by its place; FromFile sends its text once, and its models only are
+// watched.
 //
 // # Encoding
 //
