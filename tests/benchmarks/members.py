@@ -40,7 +40,23 @@ def xgboost(uri: str, batch: int = BATCH) -> Any:
 def onnx(uri: str, batch: int = BATCH) -> Any:
     """Gives the handler of an ONNX graph with one input of float and one output."""
     beam = import_handlers("onnx_inference")
-    return beam.OnnxModelHandlerNumpy(uri, providers=["CPUExecutionProvider"], **_batches(batch))
+
+    class Quiet(beam.OnnxModelHandlerNumpy):  # type: ignore[misc, name-defined]
+        def load_model(self) -> Any:
+            self._session_options = session_options()  # cannot be pickled, so not given before
+            return super().load_model()
+
+    return Quiet(uri, providers=["CPUExecutionProvider"], **_batches(batch))
+
+
+def session_options() -> Any:
+    """Gives onnxruntime's options with which its threads leave the cores to the other members after a call."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    for threads in ("intra_op", "inter_op"):
+        options.add_session_config_entry(f"session.{threads}.allow_spinning", "0")
+    return options
 
 
 def keyed(framework: str, uri: str) -> Any:

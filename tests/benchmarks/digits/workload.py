@@ -85,7 +85,9 @@ class Digits:
         """Calls the three models, votes, and names each member's own answer."""
         forest = joblib.load(MODELS / "forest.joblib")
         boost = xgboost.Booster(model_file=MODELS / "boost.json")
-        network = onnxruntime.InferenceSession(MODELS / "network.onnx", providers=["CPUExecutionProvider"])
+        network = onnxruntime.InferenceSession(
+            MODELS / "network.onnx", members.session_options(), providers=["CPUExecutionProvider"]
+        )
 
         def score(batch: Array) -> tuple[Array, ...]:
             (answer,) = network.run(None, {"X": batch.astype(np.float32)})
