@@ -63,6 +63,8 @@ class Provenance:
     def add(self, batch: ColumnBatch) -> None:
         """Adds the column to a batch whose nodes have all run."""
         rows = len(batch)
+        if not rows:
+            return  # where every row has failed, no column is sure to be there
         values: list[dict[str, Any]] = [
             {"ensemble": self.ensemble, "digest": self.digest, "route": {}, "errors_ignored": []}
         ] * rows
