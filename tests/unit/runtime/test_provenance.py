@@ -77,15 +77,15 @@ def test_a_column_of_that_name_is_refused(file: Path) -> None:
         RunEnsemble(file, provenance=True)
 
 
-@pytest.mark.parametrize("user", [0, None], ids=["no case", "null"])
-def test_batches_of_failed_rows_alone(file: Path, user: int | None) -> None:
+@pytest.mark.parametrize(("x", "code"), [([1.0] * 4, "no_case"), ([1.0], "wrong_length")])
+def test_batches_of_failed_rows_alone(file: Path, x: list[float], code: str) -> None:
     file.write_text(TEXT.replace("default: few, ", ""))
 
     def check(rows: list[Any]) -> None:
-        assert [row.code for row in rows] == ["null_value" if user is None else "no_case"] * 2
+        assert [row.code for row in rows] == [code] * 2
 
     pipeline = beam.Pipeline()
-    rows = pipeline | beam.Create([beam.Row(x=[1.0, 2.0, 3.0, 4.0], user=user)] * 2, reshuffle=False)
+    rows = pipeline | beam.Create([beam.Row(x=x, user=0)] * 2, reshuffle=False)
     _, errors = rows | RunEnsemble(file, provenance=True).with_errors()
     assert_that(errors, check)
     pipeline.run().wait_until_finish()
