@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
+from beam_ensembles.functions.rows import objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.types import Array, Type, dtype_of
@@ -60,17 +62,45 @@ class Softmax:
     outputs: Mapping[str, Type]
 
     def __call__(self, columns: Columns) -> Columns:
-        """Computes every row's probabilities."""
+        """Computes every row's probabilities.
+
+        Raises:
+            SomeFailed: The greatest score of some rows is not finite.
+        """
         values = columns[self.column]
         if values.dtype != object:
-            found = _softmax(values)
-            return {name: found.astype(dtype_of(type_)) for name, type_ in self.outputs.items()}
-        lists = [_softmax(np.asarray(row)).tolist() if len(row) else [] for row in values]
-        column = np.fromiter(lists, dtype=object, count=len(lists))
-        return dict.fromkeys(self.outputs, column)
+            good = _have_probabilities(values)
+            faults = {int(at): self._refused() for at in np.flatnonzero(~good)}
+            found = _softmax(values[good] if faults else values)
+            given = {name: found.astype(dtype_of(type_)) for name, type_ in self.outputs.items()}
+        else:
+            lists, faults = of_each(self._of_list, values)
+            given = dict.fromkeys(self.outputs, objects(lists))
+        if faults:
+            raise SomeFailed(given, faults)
+        return given
+
+    def _of_list(self, row: Any) -> list[float]:
+        scores = np.asarray(row, dtype=np.float64)[np.newaxis]
+        if not scores.size:
+            return []
+        if not _have_probabilities(scores)[0]:
+            raise self._refused()
+        return list(_softmax(scores)[0].tolist())
+
+    def _refused(self) -> NodeError:
+        text = f"'{self.column}' holds NaN or infinity, or nothing but -infinity, so it has no probabilities"
+        return NodeError("wrong_value", text)
+
+
+def _have_probabilities(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Says for which rows every greatest score is finite: NaN is greater than all, -infinity beside others is 0."""
+    finite = np.isfinite(scores.max(axis=-1))
+    return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))))
 
 
 def _softmax(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     scores = scores.astype(np.float64)
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    with np.errstate(over="ignore"):  # the difference of two huge scores; its power is 0 all the same
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

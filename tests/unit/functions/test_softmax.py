@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from beam_ensembles.errors import SomeFailed
 from tests.support.media import objects
 from tests.support.nodes import load_node, problems_of, types_of
 
@@ -29,6 +30,26 @@ def test_lists_may_have_any_length(tmp_path: Path) -> None:
     ]
     np.testing.assert_allclose(found[0], [0.75, 0.25])
     assert found[1:].tolist() == [[], [1.0]]
+
+
+@pytest.mark.parametrize("as_lists", [False, True])
+@pytest.mark.parametrize("bad", [[np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf]])
+def test_a_row_without_probabilities_fails_alone(tmp_path: Path, bad: list[float], as_lists: bool) -> None:
+    x = np.array([[1e308, -1e308], bad, [-np.inf, 2.0], [3.0, 3.0]])
+    member = load_node(tmp_path, {"x": "array<double>" if as_lists else "array<double>[2]"}, NODE)
+    with pytest.raises(SomeFailed) as caught:
+        member({"x": objects(*x.tolist()) if as_lists else x})
+    assert caught.value.columns["p"].tolist() == [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    assert {at: error.code for at, error in caught.value.faults.items()} == {1: "wrong_value"}
+    assert "no probabilities" in caught.value.faults[1].message
+
+
+def test_a_row_fails_for_one_bad_group_of_a_tensor(tmp_path: Path) -> None:
+    x = np.array([[[0.0, 0.0], [np.nan, 0.0]], [[1.0, 1.0], [2.0, 2.0]]], np.float32)
+    with pytest.raises(SomeFailed) as caught:
+        load_node(tmp_path, {"x": "array<float>[2,2]"}, NODE)({"x": x})
+    assert caught.value.columns["p"].tolist() == [[[0.5, 0.5], [0.5, 0.5]]]
+    assert list(caught.value.faults) == [0]
 
 
 @pytest.mark.parametrize(
