@@ -95,7 +95,7 @@ class NodeError(EnsembleError):
         super().__init__(self.message)
 
     @classmethod
-    def of(cls, error: Exception) -> NodeError:
+    def of(cls, error: BaseException) -> NodeError:
         """Gives what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
         if isinstance(error, NodeError):
             return error

@@ -55,7 +55,7 @@ def run_split(
             faults.update((start + at, fault) for at, fault in error.faults.items())
             if len(error.faults) < end - start:
                 parts.append(error.columns)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # code that calls sys.exit() ends its row, not the worker
             if tries < retries:
                 time.sleep(_pause(tries))
                 waiting.append((start, end, tries + 1))

@@ -127,3 +127,16 @@ def test_an_interrupt_is_nobodys_fault() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_split(interrupted, {"x": np.zeros(1)}, 1)
+
+
+def test_code_that_exits_fails_its_row() -> None:
+    def leaves(columns: Columns) -> Columns:
+        if (columns["x"] < 0).any():
+            raise SystemExit("no more")
+        return {"y": columns["x"]}
+
+    outputs, faults = run_split(leaves, {"x": np.array([1.0, -1.0, 2.0])}, 3)
+    assert outputs["y"].tolist() == [1.0, 2.0]
+    assert {at: (error.code, str(error)) for at, error in faults.items()} == {
+        1: ("model_error", "SystemExit: no more")
+    }
