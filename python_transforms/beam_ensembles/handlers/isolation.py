@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import multiprocessing
 import os
+import subprocess
+import sys
 import weakref
-from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
+from beam_ensembles.handlers import isolated_process
 
 _MOST_IN_A_ROW: Final = 24
 """So many calls without an answer are more than the search for a bad row among a thousand takes: it is no row then."""
@@ -88,65 +89,56 @@ class _NoAnswer(Exception):
 
 
 class _Child:
-    """The child process and this end of the pipe to it."""
+    """The child process and this end of the pipe to it.
+
+    It runs a module of its own: what multiprocessing starts would import the user's script and run it once more.
+    """
 
     def __init__(self, kind: Kind, node: CheckedNode) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, kind, node, os.getpid()), daemon=True, name=f"node {node.spec.name}"
+        self._pipe, theirs = multiprocessing.Pipe()
+        descriptor = theirs.fileno()
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
+            [sys.executable, "-m", isolated_process.__name__, str(descriptor)],
+            pass_fds=[descriptor],
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        self._process.start()
         theirs.close()
+        self.send((kind, node))
+
+    def send(self, value: Any) -> None:
+        """Sends a value; a child that is gone is found out when its answer is read."""
+        with contextlib.suppress(OSError):
+            self._pipe.send(value)
 
     def ask(self, columns: dict[str, Any], timeout: float | None) -> Any:
-        with contextlib.suppress(OSError):  # a child that is gone is found out when its answer is read
-            self._pipe.send(columns)
+        """Sends columns and gives the answer."""
+        self.send(columns)
         return self.receive(timeout)
 
     def receive(self, timeout: float | None) -> Any:
+        """Gives what the child sends next.
+
+        Raises:
+            _NoAnswer: It sends nothing in that time, or is gone.
+        """
         try:
             if not self._pipe.poll(timeout):
                 raise _NoAnswer("timeout", f"there was no answer within {timeout:g} s; its process was ended")
             return self._pipe.recv()
         except (EOFError, OSError):
-            self._process.join(1)
-            raise _NoAnswer("process_died", f"its process died{_how(self._process.exitcode)}") from None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1)
+            raise _NoAnswer("process_died", f"its process died{_how(self._process.returncode)}") from None
 
     def end(self) -> None:
+        """Kills the child."""
         self._pipe.close()
         self._process.kill()
-        self._process.join()
+        self._process.wait()
 
 
 def _how(code: int | None) -> str:
     if code is None:
         return ""
     return f" of signal {-code}" if code < 0 else f" with exit code {code}"
-
-
-def _serve(pipe: Connection, kind: Kind, node: CheckedNode, parent: int) -> None:
-    """The child: loads the node, then answers one batch after another until the pipe or the parent is gone."""
-    try:
-        member = kind.load(node)
-    except EnsembleError as error:
-        pipe.send(error)
-        return
-    except Exception as error:
-        pipe.send(EnsembleError(f"node '{node.spec.name}' cannot be loaded: {error}"))
-        return
-    pipe.send(None)
-    answer = functools.partial(_answer, member)
-    while os.getppid() == parent:
-        try:
-            columns = pipe.recv()
-        except (EOFError, OSError):
-            return
-        pipe.send(answer(columns))
-
-
-def _answer(member: Any, columns: Columns) -> Any:
-    try:
-        return dict(member(columns))
-    except Exception as error:
-        return NodeError.of(error)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -120,6 +122,26 @@ def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> Non
 
 
 def children() -> list[psutil.Process]:
-    """The processes that hold nodes; multiprocessing's own tracker stays."""
+    """The processes that hold nodes."""
     found = psutil.Process().children()
-    return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+    return [child for child in found if "isolated_process" in " ".join(child.cmdline())]
+
+
+SCRIPT = """
+import numpy
+from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
+print("once")
+handler = EnsembleModelHandler({file!r})
+(result,) = handler.run_inference([{{"x": 9.0}}], handler.load_model())
+print(result.inference.y)
+"""
+
+
+def test_a_script_is_not_run_again(tmp_path: Path) -> None:
+    node = "{apply: python, function: numpy.nan_to_num, isolate: process, inputs: [x], outputs: {y: double}}"
+    (tmp_path / "e.yaml").write_text(f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  n: {node}\n")
+    (tmp_path / "script.py").write_text(SCRIPT.format(file=str(tmp_path / "e.yaml")))
+    found = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout.split()) == (0, ["once", "9.0"]), found.stderr

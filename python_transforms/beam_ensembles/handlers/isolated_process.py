@@ -1,0 +1,43 @@
+"""``python -m beam_ensembles.handlers.isolated_process PIPE``: the process of a node with ``isolate: process``."""
+
+from __future__ import annotations
+
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+
+
+def main() -> None:
+    """Loads the node that comes first, then answers one batch after another until the other end is gone."""
+    with Connection(int(sys.argv[1])) as pipe:
+        try:
+            kind, node = pipe.recv()
+            member, error = _loaded(kind, node)
+            pipe.send(error)
+            while member is not None:
+                pipe.send(_answer(member, pipe.recv()))
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
+    try:
+        return kind.load(node), None
+    except EnsembleError as error:
+        return None, error
+    except Exception as error:  # whatever a model's own code raises
+        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {error}")
+
+
+def _answer(member: Member, columns: Columns) -> Any:
+    try:
+        return dict(member(columns))
+    except Exception as error:
+        return NodeError.of(error)
+
+
+if __name__ == "__main__":
+    main()
