@@ -19,8 +19,9 @@ import numpy as np
 
 from beam_ensembles.columns.polars_series import from_series, to_series
 from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.expression_errors import reason
 from beam_ensembles.graph.expression_types import polars_type
-from beam_ensembles.graph.expressions import compile_expression, first_line
+from beam_ensembles.graph.expressions import compile_expression
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.types import Type
 
@@ -169,5 +170,5 @@ def _reason(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr], error: Base
         try:
             frame.select(expression)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as own:
-            return f"'{name}' cannot be computed: {first_line(own)}"
-    return f"an expression cannot be computed: {first_line(error)}"
+            return f"'{name}' cannot be computed: {reason(own)}"
+    return f"an expression cannot be computed: {reason(error)}"

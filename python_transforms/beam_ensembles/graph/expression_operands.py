@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from beam_ensembles.graph.expression_errors import type_names
 from beam_ensembles.graph.expression_functions import function_name
 from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
 from beam_ensembles.graph.expression_types import polars_type
@@ -88,12 +89,15 @@ class Operands:
                 dtype = self.dtype(part)
                 if dtype is not None and not (dtype.is_numeric() or _is_truth(dtype)):
                     name = _OF_NUMBERS[function_name(held["function"])]
-                    raise ExpressionError("expression_type", f"{name} takes numbers, not {dtype}")
+                    raise ExpressionError(
+                        "expression_type", f"{name} takes numbers, not {type_names(str(dtype))}"
+                    )
         if kind == "BinaryExpr" and held["op"] in _OF_TRUTHS:
             left, right = (self.dtype(_last(held[side])) for side in ("left", "right"))
             if left is None or right is None or _go_together(left, right):
                 return
-            text = f"{held['op'].upper()} takes conditions on both sides, found {left} and {right}"
+            found = type_names(f"{left} and {right}")
+            text = f"{held['op'].upper()} takes conditions on both sides, found {found}"
             raise ExpressionError("expression_type", text)
 
 

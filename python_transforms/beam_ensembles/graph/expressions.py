@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.expression_errors import reason
 from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, nan_as_null
@@ -23,17 +23,6 @@ from beam_ensembles.types import BOOLEAN, STRING, Array, Type
 
 if TYPE_CHECKING:
     import polars as pl
-
-_PLAINER: Final = (
-    (
-        re.compile(r"invalid series dtype: expected `(\w+)`, got `([^`]+)` for series.*"),
-        r"found \2 where \1 is needed",
-    ),
-    (re.compile(r"(arithmetic on )dtypes (.* is not allowed).*"), r"\1\2; cast one of them"),
-    (re.compile(r"\bdyn (int|float)\b"), r"\1"),
-    (re.compile(r"\bstr\b"), "string"),
-)
-"""What polars says, and how it is said to people who do not know polars."""
 
 Report = Callable[[str, str], None]
 """Takes the code and the message of a problem."""
@@ -171,7 +160,7 @@ def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:
         nulls.select(found=expression)  # finds what only shows when it runs, such as a bad regular expression
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         read = ", ".join(f"{column} is {type_}" for column, type_ in types.items())
-        raise ExpressionError("expression_type", f"{first_line(error)}{read and f' ({read})'}") from error
+        raise ExpressionError("expression_type", f"{reason(error)}{read and f' ({read})'}") from error
     found = type_of(dtype)
     if found is None:
         message = f"it gives {_named(dtype)}, which no column can hold; cast it, as in CAST(... AS VARCHAR)"
@@ -191,15 +180,3 @@ def _named(dtype: pl.DataType) -> str:
 def _compared(text: str, type_: Type) -> str:
     other = "= 'yes'" if type_.required() == STRING else "> 0"
     return f"{text} {other}" if len(text) <= 40 else f"x {other}"
-
-
-def first_line(error: BaseException) -> str:
-    """Gives what polars says is wrong, in one line."""
-    lines = str(error).strip().splitlines()
-    line = lines[0].partition(" (create native python")[0].rstrip(".:") if lines else type(error).__name__
-    if line.startswith("regex error"):
-        reason = next((one for one in lines if one.startswith("error: ")), "").removeprefix("error: ")
-        line = f"the regular expression does not parse: {reason}"
-    for pattern, plain in _PLAINER:
-        line = pattern.sub(plain, line)
-    return line if line[:2].isupper() else line[:1].lower() + line[1:]

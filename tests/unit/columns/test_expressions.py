@@ -205,10 +205,20 @@ def test_a_row_that_cannot_be_computed_fails_its_batch_with_the_column_s_name() 
     assert expressions({"t": np.array(["1"], dtype=object)})["b"].tolist() == [1]
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_value_that_cannot_be_cast_is_said_once_and_short(rows: int) -> None:
+    expressions = Expressions({"n": "CAST(t AS INT)"}, {"t": STRING})
+    with pytest.raises(NodeError) as caught:
+        expressions({"t": np.array(["x" * 1_000_000] * rows, dtype=object)})
+    value = "x" * 60 + "..."
+    said = f"the string '{value}' (column 't') cannot be made a value of type int32"
+    assert caught.value.message == f"'n' cannot be computed: {said}"
+
+
 def test_a_declared_type_that_cannot_hold_a_value_fails() -> None:
     narrow = Expressions({"out": "i * 2"}, {"i": Scalar("int64")}, {"out": Scalar("int32")})
     assert narrow({"i": np.array([1])})["out"].dtype == np.int32
-    with pytest.raises(NodeError, match="failed"):
+    with pytest.raises(NodeError, match="cannot be made a value of type int32"):
         narrow({"i": np.array([2**40])})
 
 

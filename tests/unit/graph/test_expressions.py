@@ -125,6 +125,26 @@ def test_the_nearest_column_is_named() -> None:
     assert found == ["unknown_column: there is no column 'scor'; did you mean 'score'? (columns: score)"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x + t", "arithmetic on double and string is not allowed"),
+        ("x + s", "not allowed on double and timestamp"),
+        ("UPPER(x)", "found double where string is needed"),
+        ("x AND b", "found double and boolean"),
+        ("x > p", "'>' cannot compare double and array<double>"),
+        ("x IN ('a')", "double values in array<string> data"),
+        ("SQRT(t)", "takes numbers, not string"),
+        ("CAST('x' AS INT)", "the string 'x' cannot be made a value of type int32"),
+    ],
+)
+def test_types_are_said_by_the_language_s_own_names(text: str, said: str) -> None:
+    found: list[str] = []
+    check_expression(text, TYPES, lambda code, message: found.append(message))
+    assert said in found[0]
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("text", ["x > 1", "c", "b AND t = 'a'", "t IN ('a', 'b')"])
 def test_conditions(text: str) -> None:
     assert problems(text, condition=True) == []
