@@ -73,8 +73,8 @@ def check_rowwise(tree: Tree, of_one_list: bool = False) -> None:
 
 def _not_rowwise(name: str) -> ExpressionError:
     message = (
-        f"it uses '{name}' of polars, which may make a row's value depend on other rows; an expression looks at one "
-        "row alone"
+        f"it holds something ('{name.rpartition('.')[2]}') that may make a row's value depend on other rows; "
+        "an expression looks at one row alone"
     )
     return ExpressionError("expression_not_rowwise", message)
 

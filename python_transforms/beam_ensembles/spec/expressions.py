@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.errors import nearest
+from beam_ensembles.errors import listed, nearest
 from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ _BEFORE_PARENTHESES: Final = frozenset(
     )
 )  # fmt: skip
 """Words that may stand before a parenthesis without being functions."""
+
+CAST_TYPES: Final = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "TEXT", "STRING",
+    "BYTEA", "DATE", "TIMESTAMP",
+)  # fmt: skip
+"""The types of ``CAST``."""
+
+_CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
+_BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
 
 _OPERATORS: Final = frozenset(("and", "or", "not", "xor", "case", "is", "like", "ilike", "between", "in"))
 _OTHER_ROWS: Final = frozenset(("exists", "over", "select"))
@@ -105,6 +114,7 @@ def parse(text: str) -> pl.Expr:
 
     tokens = list(_tokens(text))
     _check_words(tokens)
+    _check_casts(tokens)
     if not "".join(text.split()):
         raise ExpressionError("bad_expression", "there is nothing in the expression")
     parts = [_rendered(token) for token in tokens]
@@ -154,11 +164,36 @@ def _check_words(tokens: list[_Token]) -> None:
     solid = [token for token in tokens if token.kind != "space"]
     before = _Token("sign", "", 0)
     for token, after in itertools.pairwise([*solid, _Token("sign", "", 0)]):
+        is_type = before.word == "as" or before.text == ":"
         is_field, before = before.text == ".", token
         if token.word in _OTHER_ROWS or (token.word in CLOCKS and not is_field):
             raise ExpressionError("expression_not_rowwise", _not_rowwise(token))
-        if token.word and after.text == "(" and token.word not in _BEFORE_PARENTHESES:
+        if token.word and after.text == "(" and token.word not in _BEFORE_PARENTHESES and not is_type:
             _check_function(token)
+
+
+def _check_casts(tokens: list[_Token]) -> None:
+    """Refuses types of ``CAST`` and ``::`` that are not on the list, and lengths, which polars would not keep to."""
+    solid = [token for token in tokens if token.kind != "space"]
+    end = _Token("sign", "", 0)
+    is_cast: list[bool] = []
+    for at, token in enumerate(solid):
+        type_, after = (*solid[at + 1 : at + 3], end, end)[:2]
+        if token.text == "(":
+            is_cast.append(at > 0 and solid[at - 1].word in ("cast", "try_cast"))
+        elif token.text == ")" and is_cast:
+            is_cast.pop()
+        casts = token.word == "as" and is_cast and is_cast[-1]
+        if not casts and (token.text != ":" or at == 0 or solid[at - 1].text != ":"):
+            continue
+        allowed = f"(allowed: {listed(CAST_TYPES)}, and lists of them, such as INT[])"
+        place = f"(character {type_.at + 1})"
+        if type_.word not in _CAST_WORDS:
+            message = f"nothing is cast to '{type_.text}' {place}{nearest(type_.word.upper(), CAST_TYPES)} {allowed}"
+            raise ExpressionError("bad_expression", message)
+        if after.text == "(" or after.word in _BEHIND_TYPES:
+            message = f"leave '{after.text}' out behind '{type_.text}' {place}: a type stands alone {allowed}"
+            raise ExpressionError("bad_expression", message)
 
 
 def _check_function(token: _Token) -> None:

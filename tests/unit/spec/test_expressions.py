@@ -36,7 +36,7 @@ def problem(text: str) -> tuple[str, str]:
         ("1 + 1", ()),
         ('"count" > first', ("count", "first")),
         ("user = 'a' AND \"order\" = 1 AND limit > offset", ("user", "order", "limit", "offset")),
-        ("CAST(a AS DECIMAL(10, 2)) > .5", ("a",)),
+        ("CAST(a AS DOUBLE) > .5 AND a::INT[] = b::text", ("a", "b")),
     ],
 )
 def test_the_columns_that_it_reads(text: str, columns: tuple[str, ...]) -> None:
@@ -58,6 +58,12 @@ def test_the_columns_that_it_reads(text: str, columns: tuple[str, ...]) -> None:
         ("read_csv('x')", "no function 'read_csv'"),
         ("a = E'x'", "put a space behind 'E' at character 5"),
         ("a > 1e999", "the number at character 5 is too large"),
+        ("CAST(a AS FOO)", "nothing is cast to 'FOO' (character 11) (allowed: BOOLEAN, TINYINT,"),
+        ("a::JSON", "nothing is cast to 'JSON' (character 4)"),
+        ("TRY_CAST(ABS(a) AS DECIMAL(10, 2))", "nothing is cast to 'DECIMAL'"),
+        ("CAST(a AS VARCHAR(3))", "leave '(' out behind 'VARCHAR'"),
+        ("a::INT(4)", "leave '(' out behind 'INT'"),
+        ("a::INT UNSIGNED", "leave 'UNSIGNED' out"),
         ("", "there is nothing"),
         (" \n", "there is nothing"),
         ("a" + " + a" * 300, "more than 250 operators"),
