@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
@@ -137,7 +137,7 @@ def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
 
 def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
     try:
-        found = json.loads(line.decode().strip())
+        found = _parsed(line.decode().strip())
         if b"\\ud" in line or b"\\uD" in line:
             to_json(found).encode()
     except UnicodeDecodeError:
@@ -154,6 +154,20 @@ def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
             "column_exists", f"the row has a field {names} already, which the ensemble would hide"
         )
     return found
+
+
+def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = listed([name for name in found if names.count(name) > 1])
+        raise NodeError(
+            "bad_line", f"an object of the line has {twice} more than once, and only one can count"
+        )
+    return found
+
+
+_parsed: Final = json.JSONDecoder(object_pairs_hook=_with_each_key_once).decode
 
 
 class JsonWriter:

@@ -66,6 +66,8 @@ def test_a_header_that_is_not_utf_8(tmp_path: Path) -> None:
         (b'{"x": 1} {"x": 2}', "the line is no JSON: Extra data: line 1 column 10 (char 9)"),
         (b'{"x": "M\xfcller"}', "the line is not UTF-8"),
         (b'{"x": "\\ud800"}', "the line holds half a surrogate pair, which is no character"),
+        (b'{"x": 1, "y": 2, "x": 3}', "an object of the line has x more than once, and only one can count"),
+        (b'{"x": {"y": 2, "y": 2}}', "an object of the line has y more than once, and only one can count"),
         (b'{"x": 1, "label": 2}', "the row has a field label already, which the ensemble would hide"),
     ],
 )
