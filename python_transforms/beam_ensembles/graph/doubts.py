@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+
+_OF_EXPRESSIONS: Final = frozenset(("bad_expression", "expression_not_rowwise", "unknown_column"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -14,7 +17,8 @@ class Doubts:
     """What is not certain about a partly readable file.
 
     Attributes:
-        nodes: The nodes with a problem of their own: their kinds are not asked.
+        nodes: The nodes with a problem of their own: their kinds are not asked. One that has computed columns and
+            only wrong expressions is asked of the others, too.
         inputs: Input columns that are there, but whose types could not be read.
         columns: Whether there may be columns that are not seen, so that none can be called unknown.
         readers: Whether something may read columns unseen, so that none can be called unused.
@@ -37,13 +41,21 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
     hidden = _paths_outside(spec, paths)
     by_node = {node.name: [path for path in paths if _is_in(path, node.path())] for node in spec.nodes}
     return Doubts(
-        nodes=frozenset(name for name, found in by_node.items() if found),
+        nodes=frozenset(node.name for node in spec.nodes if by_node[node.name] and not _asked(node, known)),
         inputs=frozenset(path.removeprefix("inputs.") for path in paths if path.startswith("inputs."))
         - {column for column, _ in spec.inputs},
         columns=bool(hidden) or any(_hides_columns(node, by_node[node.name]) for node in spec.nodes),
         readers=bool(hidden)
         or any(_is_in(path, "outputs") for path in paths)
         or any(_hides_readers(node, by_node[node.name]) for node in spec.nodes),
+    )
+
+
+def _asked(node: NodeSpec, known: Sequence[Problem]) -> bool:
+    own = [problem for problem in known if _is_in(problem.path, node.path())]
+    is_sql = (node.kind, node.target) == ("apply", "sql") and node.inputs is not None
+    return is_sql and all(
+        problem.code in _OF_EXPRESSIONS and _is_in(problem.path, node.path("select")) for problem in own
     )
 
 

@@ -88,6 +88,10 @@ def test_a_row_that_cannot_be_computed_names_its_column() -> None:
         (node({"a": "AVG(x)"}), [("expression_not_rowwise", "select.a")]),
         (node({"a": "t + 1"}), [("expression_type", "select.a")]),
         (node({"a": "z + 1", "b": "xx"}), [("unknown_column", "select.a"), ("unknown_column", "select.b")]),
+        (
+            node({"a": "x +", "b": "t + 1", "c": "uper(t)", "d": "x"}),
+            [("bad_expression", "select.a"), ("expression_type", "select.b"), ("bad_expression", "select.c")],
+        ),
         (node({"a": "x", "b": "a + 1"}), [("unknown_column", "select.b")]),
         (node({"x": "n + 1"}), [("hides_input", "select.x")]),
         (node({"a b": "x"}), [("bad_name", 'select["a\\u0020b"]')]),
