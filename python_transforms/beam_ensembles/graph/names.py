@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 
 from beam_ensembles.errors import Problem, listed, nearest
@@ -96,8 +97,17 @@ def _unknown_columns(node: NodeSpec, names: Names, spec: EnsembleSpec) -> Iterat
             yield Problem(node.path(place), "not_enabled", text)
             continue
         columns = [known for known in names.columns() if known not in own]
-        text = f"there is no column '{column}'{nearest(column, columns)} (columns: {listed(columns)})"
+        near = _quoted(column, place, columns) or nearest(column, columns)
+        text = f"there is no column '{column}'{near} (columns: {listed(columns)})"
         yield Problem(node.path(place), "unknown_column", text)
+
+
+def _quoted(column: str, place: str, columns: Iterable[str]) -> str:
+    """Gives a hint where ``my-column`` was written in an expression, which takes ``column`` away from ``my``."""
+    if re.split(r"[.\[]", place)[0] not in ("when", "select", "cases"):
+        return ""
+    meant = next((known for known in columns if "-" in known and column in known.split("-")), None)
+    return "" if meant is None else f"; write '{meant}' in double quotes: \"{meant}\""
 
 
 def _unknown_outputs(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:

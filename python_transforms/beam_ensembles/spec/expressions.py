@@ -64,6 +64,7 @@ _PLAIN_NAMES: Final = frozenset(
 """Words of SQL that mean nothing in an expression, so that they are columns, quoted or not."""
 
 _NO_OPERATOR: Final = re.compile(r"No infix parser for token .*value: \"([^\"]*)\".*", re.IGNORECASE)
+_KEYWORD: Final = re.compile(r"expected an expression \(found '(\w+)' clause\)")
 _PLACE: Final = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
@@ -225,6 +226,12 @@ def _rendered(token: _Token) -> str:
 
 def _reason(error: str, tokens: list[_Token], parts: list[str], text: str) -> str:
     """Says in one line why polars does not parse an expression, and where if that can be found out."""
+    if keyword := _KEYWORD.search(error):
+        word = keyword.group(1)
+        at = next((token.at + 1 for token in tokens if token.word == word.lower()), 1)
+        return (
+            f"'{word}' at character {at} is a word of SQL; a column of that name is written in double quotes"
+        )
     found = _syntax_error(tokens, parts)
     if found is not None:
         said, column = found

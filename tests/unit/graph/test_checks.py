@@ -163,3 +163,13 @@ def test_a_kind_of_another_key_is_named(check: Check) -> None:
 def test_a_name_is_not_suggested_to_the_node_that_makes_it(check: Check) -> None:
     with pytest.raises(InvalidEnsemble, match=r"no column 'aa' \(columns: x\)"):
         check(HEAD + average("a", "aa"))
+
+
+def test_a_column_with_a_hyphen_is_to_be_quoted_in_an_expression(check: Check) -> None:
+    text = HEAD.replace("x: double", "x: double, my-column: double")
+    text += "  b: {combine: mean, inputs: [x], outputs: {b: double}, when: 'my-column > 1'}\n"
+    with pytest.raises(InvalidEnsemble) as caught:
+        check(text)
+    found = caught.value.problems
+    assert [problem.code for problem in found] == ["unknown_column"] * 2
+    assert "no column 'my'; write 'my-column' in double quotes: \"my-column\"" in found[0].message

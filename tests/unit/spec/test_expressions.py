@@ -64,6 +64,11 @@ def test_the_columns_that_it_reads(text: str, columns: tuple[str, ...]) -> None:
         ("CAST(a AS VARCHAR(3))", "leave '(' out behind 'VARCHAR'"),
         ("a::INT(4)", "leave '(' out behind 'INT'"),
         ("a::INT UNSIGNED", "leave 'UNSIGNED' out"),
+        (
+            "end + 1",
+            "'end' at character 1 is a word of SQL; a column of that name is written in double quotes",
+        ),
+        ("from + 1", "'from' at character 1 is a word of SQL"),
         ("", "there is nothing"),
         (" \n", "there is nothing"),
         ("a" + " + a" * 300, "more than 250 operators"),
