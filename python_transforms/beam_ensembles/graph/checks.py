@@ -105,7 +105,7 @@ class _Checker:
         predecessors = {name: self._names.predecessors(node) for name, node in by_name.items()}
         order, cycles = topological(list(by_name), predecessors)
         for cycle in cycles:
-            text = f"these nodes wait for each other: {' -> '.join([*cycle, cycle[0]])}"
+            text = self._names.cycle([by_name[name] for name in cycle])
             self.problems.append(Problem(by_name[cycle[0]].path(), "cycle", text))
         return [by_name[name] for name in (*order, *(name for cycle in cycles for name in cycle))]
 

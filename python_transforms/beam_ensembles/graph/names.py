@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.doubts import Doubts
@@ -47,6 +47,20 @@ class Names:
         if node.shadow_of in self.makers.values() and node.shadow_of is not None:
             makers.append(node.shadow_of)
         return list(dict.fromkeys(makers))
+
+    def cycle(self, nodes: Sequence[NodeSpec]) -> str:
+        """Says what is wrong with nodes that wait for each other, each for the one before, the first for the last."""
+        conditions = []
+        for before, node in zip([nodes[-1], *nodes[:-1]], nodes, strict=True):
+            made = [column for column in node.when_columns if self.makers.get(column) == before.name]
+            if made and not any(self.makers.get(column) == before.name for column in node.columns):
+                conditions.append(f"'{node.name}' waits because its 'when' reads {listed(made)}")
+        because = f" ({'; '.join(conditions)})" if conditions else ""
+        own = [column for column in nodes[0].all_columns if self.makers.get(column) == nodes[0].name]
+        if len(nodes) == 1 and own:
+            return f"the node reads what it makes itself: {listed(own)}{because}"
+        names = [node.name for node in (*nodes, nodes[0])]
+        return f"these nodes wait for each other: {' -> '.join(names)}{because}"
 
 
 def names_of(spec: EnsembleSpec, doubts: Doubts) -> Names:

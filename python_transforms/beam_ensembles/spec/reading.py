@@ -81,7 +81,9 @@ def _columns_read(
             mistakes.add(f"{path}.{place}", error.code, str(error))
             continue
         for column in columns:
-            if column in siblings:
+            if column in siblings and place != below(
+                SELECT, column
+            ):  # its own may be one of the row's, to be renamed
                 message = (
                     f"'{column}' is made by this node itself; make it in a node of its own, before this one"
                 )

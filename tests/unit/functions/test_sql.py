@@ -94,6 +94,8 @@ def test_a_row_that_cannot_be_computed_names_its_column() -> None:
         ),
         (node({"a": "x", "b": "a + 1"}), [("unknown_column", "select.b")]),
         (node({"x": "n + 1"}), [("hides_input", "select.x")]),
+        (node({"x": "x + 1"}), [("hides_input", "select.x")]),
+        (node({"a": "a + x"}), [("cycle", "nodes.node")]),
         (node({"a b": "x"}), [("bad_name", 'select["a\\u0020b"]')]),
         (node({"a": 1}), [("wrong_type", "select.a")]),
         (node({"a": "1"}), [("no_inputs", "select")]),

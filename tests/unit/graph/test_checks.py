@@ -173,3 +173,13 @@ def test_a_column_with_a_hyphen_is_to_be_quoted_in_an_expression(check: Check) -
     found = caught.value.problems
     assert [problem.code for problem in found] == ["unknown_column"] * 2
     assert "no column 'my'; write 'my-column' in double quotes: \"my-column\"" in found[0].message
+
+
+def test_a_cycle_says_which_of_its_nodes_waits_for_a_condition(check: Check) -> None:
+    text = (
+        HEAD + average("a", "b") + "  b: {combine: mean, inputs: [x], outputs: {b: double}, when: 'a > 1'}\n"
+    )
+    with pytest.raises(InvalidEnsemble, match=r"a -> b -> a \('b' waits because its 'when' reads a\)"):
+        check(text)
+    with pytest.raises(InvalidEnsemble, match="the node reads what it makes itself: a"):
+        check(HEAD + average("a", "a"))
