@@ -87,7 +87,8 @@ def score_file(call: Call, show: Show) -> Summary:
     reader = _opened(call, graph, columns)
     show("loading the models")
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-    code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, ChunkRows(columns.added_names))
+    form = ChunkRows(columns.added_names, columns.inputs)
+    code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
     scoring = _Scoring(
         code, LoadedStage(code, KINDS), Summary(code.ensemble, call.input, call.output, call.errors)
     )

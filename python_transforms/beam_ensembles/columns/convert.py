@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
 from beam_ensembles.columns.number_lists import matrix_of, vector_of
@@ -23,7 +24,11 @@ _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 
 _TRUTH_VALUES: Final = (bool, np.bool_)
 
-_PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {"string": (str, np.str_), "bytes": (bytes, np.bytes_)}
+_PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str, np.str_),
+    "bytes": (bytes, np.bytes_),
+    "timestamp": (Timestamp,),
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from beam_ensembles.columns.arrow_types import arrow_type
 from beam_ensembles.columns.convert import to_values
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of
+from beam_ensembles.columns.instants import as_micros, has_instants
+from beam_ensembles.types import Array, Type, dtype_of
 
 
 def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -> pa.Array:
@@ -30,8 +29,8 @@ def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -
     dtype = dtype_of(type_.element if isinstance(type_, Array) else type_)
     if dtype is None or column.dtype == object:
         values = to_values(column, type_)
-        if _has_instants(type_):
-            values = [_plain(value, type_) for value in values]
+        if has_instants(type_):
+            values = [as_micros(value, type_) for value in values]
         return pa.array(values, arrow_type(type_))
     flat = pa.array(np.ascontiguousarray(column, dtype=dtype).reshape(-1))
     if not isinstance(type_, Array):
@@ -39,26 +38,3 @@ def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -
     width = len(flat) // len(column) if len(column) else 0
     offsets = np.arange(len(column) + 1, dtype=np.int32) * np.int32(width)
     return pa.ListArray.from_arrays(pa.array(offsets), flat, type=arrow_type(type_))
-
-
-def _has_instants(type_: Type) -> bool:
-    if isinstance(type_, Array):
-        return _has_instants(type_.element)
-    if isinstance(type_, Map):
-        return _has_instants(type_.key) or _has_instants(type_.value)
-    if isinstance(type_, Row):
-        return any(_has_instants(field) for _, field in type_.fields)
-    return isinstance(type_, Scalar) and type_.name == "timestamp"
-
-
-def _plain(value: Any, type_: Type) -> Any:
-    """Gives a value as Arrow takes it: points in time as microseconds, also those within it."""
-    if value is None:
-        return None
-    if isinstance(type_, Array):
-        return [_plain(item, type_.element) for item in value]
-    if isinstance(type_, Map):
-        return [(_plain(key, type_.key), _plain(item, type_.value)) for key, item in value.items()]
-    if isinstance(type_, Row):
-        return {name: _plain(value[name], of) for name, of in type_.fields}
-    return value.micros if isinstance(type_, Scalar) and type_.name == "timestamp" else value

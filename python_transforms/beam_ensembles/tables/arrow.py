@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
+from beam_ensembles.columns.instants import as_micros, has_instants, with_instants
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.types import NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
 
@@ -79,10 +80,19 @@ def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> p
         declared: The type that the ensemble declares for it, where it reads it: they hold for that.
     """
     if declared is not None:
-        values = to_values(to_column(values, declared, field.name).values, declared)
-    elif field.metadata is not None and field.metadata.get(b"content") == b"json":
+        if has_instants(declared):
+            values = [with_instants(value) for value in values]
+        return array_of_values(to_values(to_column(values, declared, field.name).values, declared), declared)
+    if field.metadata is not None and field.metadata.get(b"content") == b"json":
         values = [None if value is None else to_json(value) for value in values]
     return pa.array(values, field.type)
+
+
+def array_of_values(values: Sequence[Any], type_: Type) -> pa.Array:
+    """Makes an Arrow array of values as rows of a pipeline hold them."""
+    if has_instants(type_):
+        values = [as_micros(value, type_) for value in values]
+    return pa.array(values, arrow_type(type_))
 
 
 def values_of(array: pa.Array) -> list[Any]:

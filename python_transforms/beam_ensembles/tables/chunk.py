@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from beam_ensembles.columns.instants import has_instants, with_instants
 from beam_ensembles.columns.rows import ERROR_FIELDS
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Type
@@ -103,14 +104,17 @@ class ChunkRows:
 
     Attributes:
         added: Names of the added columns.
+        inputs: Type of each field that the ensemble reads.
     """
 
     added: tuple[str, ...]
+    inputs: Mapping[str, Type] = dataclasses.field(default_factory=dict)
 
     def values(self, elements: Any, field: str) -> list[Any]:
-        """Gives one field of every row of a chunk."""
+        """Gives one field of every row of a chunk; points in time are Beam's, as in a pipeline."""
         found: list[Any] = elements.column(field)
-        return found
+        has_any = field in self.inputs and has_instants(self.inputs[field])
+        return [with_instants(value) for value in found] if has_any else found
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
         """Gives rows with the added columns."""

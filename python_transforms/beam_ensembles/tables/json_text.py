@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apache_beam.utils.timestamp import Timestamp
+
 from beam_ensembles.types import BYTES, TIMESTAMP, Array, Map, Row, Scalar, Type
 
 
@@ -21,6 +23,9 @@ def _stand_in(value: Any) -> Any:
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
+    if isinstance(value, Timestamp):
+        with contextlib.suppress(OverflowError):  # Python's own end with the year 9999
+            return value.to_utc_datetime(has_tz=True).isoformat()
     if hasattr(value, "tolist"):  # numpy's scalars and arrays
         return value.tolist()
     return str(value)

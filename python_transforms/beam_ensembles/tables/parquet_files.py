@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.tables.arrow import arrow_type, plain_values, type_of_arrow, values_of
+from beam_ensembles.tables.arrow import array_of_values, arrow_type, plain_values, type_of_arrow, values_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.refusals import FILE, refuse_duplicates
@@ -99,14 +99,15 @@ class ParquetWriter:
     """
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, added: Sequence[tuple[str, Type]]) -> None:
-        self._own, self._added = schema, [pa.field(name, arrow_type(type_)) for name, type_ in added]
-        self._schema = pa.schema([*schema, *self._added], metadata=schema.metadata)
+        self._own, self._types = schema, [type_ for _, type_ in added]
+        fields = [pa.field(name, arrow_type(type_)) for name, type_ in added]
+        self._schema = pa.schema([*schema, *fields], metadata=schema.metadata)
         self._writer = pq.ParquetWriter(file, self._schema)
         self._waiting: list[pa.RecordBatch] = []
 
     def write(self, chunk: Chunk, at: Sequence[int], added: Sequence[list[Any]]) -> None:
         """Writes rows, once there are enough for a row group."""
-        answers = [pa.array(values, field.type) for field, values in zip(self._added, added, strict=True)]
+        answers = [array_of_values(values, type_) for values, type_ in zip(added, self._types, strict=True)]
         arrays = [*chunk.arrays(self._own, at), *answers]
         self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
         if (

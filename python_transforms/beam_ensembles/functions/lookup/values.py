@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
+from beam_ensembles.columns.instants import instant_of
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, validity
@@ -86,8 +87,7 @@ def _bytes(value: Any) -> bytes:
 def _instant(value: Any) -> Timestamp:
     if not isinstance(value, datetime.datetime):
         raise ValueError
-    aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
-    return Timestamp.from_utc_datetime(aware.astimezone(datetime.UTC))
+    return instant_of(value)
 
 
 def _truth(value: Any) -> bool:
