@@ -37,7 +37,7 @@ def softmax(draft: Draft) -> PlainNode:
 
 def _softmax(scores: Sequence[float]) -> list[float]:
     if any(math.isnan(score) for score in scores) or (scores and math.isinf(max(scores))):
-        return [math.nan] * len(scores)
+        raise Refused("wrong_value")
     powers = [math.exp(score - max(scores)) for score in scores]
     return [power / math.fsum(powers) for power in powers]
 
