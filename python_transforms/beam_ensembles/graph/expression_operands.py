@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.graph.expression_errors import type_names
 from beam_ensembles.graph.expression_functions import function_name
-from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
+from beam_ensembles.graph.expression_trees import COMPARISONS, Tree, kind_of, parts
 from beam_ensembles.graph.expression_types import polars_type
 from beam_ensembles.spec.expressions import ExpressionError
 from beam_ensembles.types import Type
@@ -79,11 +79,18 @@ class Operands:
         """Checks what polars does not.
 
         Raises:
-            ExpressionError: ``expression_type``: a root of a text, ``AND`` of a number and a text.
+            ExpressionError: ``expression_type``: a root of a text, ``AND`` of a number and a text, a text or a number,
+                a timestamp beside a number.
         """
         for part in parts(tree):
             self.check(part)
         kind, held = kind_of(tree)
+        if kind == "Function" and function_name(held["function"]) == "Coalesce":
+            self._check_same("COALESCE gives one of", held["input"])
+        if kind == "Ternary":
+            self._check_same("CASE and IF give one of", [held["truthy"], held["falsy"]])
+        if kind == "BinaryExpr" and held["op"] in COMPARISONS:
+            self._check_same("it compares", [held["left"], held["right"]])
         if kind == "Function" and function_name(held["function"]) in _OF_NUMBERS:
             for part in held["input"]:
                 dtype = self.dtype(part)
@@ -99,6 +106,21 @@ class Operands:
             found = type_names(f"{left} and {right}")
             text = f"{held['op'].upper()} takes conditions on both sides, found {found}"
             raise ExpressionError("expression_type", text)
+
+    def _check_same(self, what: str, trees: Sequence[Tree]) -> None:
+        """Refuses texts, numbers and points in time beside each other, which polars makes texts or numbers of."""
+        dtypes = [dtype for dtype in map(self.dtype, trees) if dtype is not None]
+        if len({family for family in map(_family, dtypes) if family}) > 1:
+            found = " and ".join(dict.fromkeys(type_names(str(dtype)) for dtype in dtypes))
+            raise ExpressionError(
+                "expression_type", f"{what} {found}, which do not go together; cast one of them"
+            )
+
+
+def _family(dtype: pl.DataType) -> str:
+    if dtype.is_numeric() or str(dtype) == "Boolean":
+        return "number"
+    return "time" if dtype.is_temporal() else "text" if str(dtype) == "String" else ""
 
 
 def _last(tree: Tree) -> Tree:
