@@ -7,8 +7,9 @@ own row. The whole column is tried at once first; only a column with something w
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -108,8 +109,20 @@ def _by_numpy(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | Non
         return None
     if found.dtype.kind not in _KINDS[kind]:
         return None
-    has_truth = isinstance(type_, Scalar) and not set(map(type, values)).isdisjoint(_TRUTH_VALUES)
-    return None if has_truth and kind != "b" else found
+    return None if kind != "b" and _holds_truth(values, found.ndim) else found
+
+
+def _holds_truth(values: Sequence[Any], depth: int) -> bool:
+    """Says whether a truth value stands among numbers, where numpy would take it for 0 or 1.
+
+    Where the rows are numpy's own arrays, nobody wrote one, and they are not looked into.
+    """
+    if values and type(values[0]) is np.ndarray:
+        return False
+    items: Iterable[Any] = values
+    for _ in range(depth - 1):
+        items = itertools.chain.from_iterable(items)
+    return not set(map(type, items)).isdisjoint(_TRUTH_VALUES)
 
 
 def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:

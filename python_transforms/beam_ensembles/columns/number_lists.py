@@ -52,8 +52,8 @@ _NUMBERS: Final[dict[type, _Number]] = {
 
 _HEAD: Final = np.dtype([("letter", "u1"), ("length", "<i4")])
 
-_FEW: Final = 32
-"""With fewer rows numpy is as fast."""
+_FEW: Final = 8
+"""With fewer rows numpy is as fast, even though truth values among its numbers have to be looked for."""
 
 
 def matrix_of(values: Sequence[Any], width: int, kind: str) -> np.ndarray | None:

@@ -135,3 +135,15 @@ def test_a_value_of_any_shape_is_the_error_of_its_row(value: Any, code: str) -> 
     found = to_column([[1.0, 2.0], value], parse_type("array<double>[2]"), "x")
     assert found.faults[1].code == code
     np.testing.assert_array_equal(found.values, [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("count", [0, 6, 7, 40])
+@pytest.mark.parametrize("good", [[1.5, 0.0], [1, 0.5], [1, 0], (1.0, 2.0)])
+@pytest.mark.parametrize("bad", [[1.0, True], [1, False], [True, False], [1.0, np.True_]])
+@pytest.mark.parametrize("type_", ["array<double>[2]", "array<float>[2,1]", "array<double>"])
+def test_a_truth_value_in_a_list_is_no_number(type_: str, bad: list[Any], good: Any, count: int) -> None:
+    nested = type_.endswith("1]")
+    values = [[[item] for item in row] if nested else row for row in [bad, *[good] * count]]
+    found = to_column(values, parse_type(type_), "x")
+    assert {at: error.code for at, error in found.faults.items()} == {0: "wrong_value"}
+    assert len(found.values) == count
