@@ -69,5 +69,7 @@ def _on_error(value: Any, path: str, mistakes: Mistakes) -> OnError | None:
     if isinstance(value, str) and value in _PLAIN:
         return OnError(value)
     near = nearest(value, _PLAIN) if isinstance(value, str) else ""
+    if isinstance(value, dict) and len(value) == 1:
+        near = nearest(str(next(iter(value))), ("default",))
     mistakes.add(path, "bad_value", f"'on_error' cannot be {described(value)}{near} ({_ALLOWED})")
     return None

@@ -99,7 +99,8 @@ def input_rows(hint: Any) -> InputRows:
 
 _NO_SCHEMA: Final = (
     "the incoming PCollection's elements ({found}) are not rows with a schema; make them rows "
-    "(in Python: beam.Map(lambda x: beam.Row(name=...)) or a NamedTuple with_output_types), or pairs of a key and a row"
+    "(in Python: beam.Map(lambda x: beam.Row(name=...)), or a NamedTuple given to .with_output_types(...), which a "
+    "lambda or function needs where Beam cannot tell what it returns), or pairs of a key and a row"
 )
 
 

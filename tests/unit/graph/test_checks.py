@@ -183,3 +183,9 @@ def test_a_cycle_says_which_of_its_nodes_waits_for_a_condition(check: Check) -> 
         check(text)
     with pytest.raises(InvalidEnsemble, match="the node reads what it makes itself: a"):
         check(HEAD + average("a", "a"))
+
+
+def test_a_default_s_key_that_is_misspelt_is_named(check: Check) -> None:
+    text = HEAD + "  b: {combine: mean, inputs: [x], outputs: {b: double}, on_error: {defaults: {b: 0.0}}}\n"
+    with pytest.raises(InvalidEnsemble, match="did you mean 'default'"):
+        check(text)

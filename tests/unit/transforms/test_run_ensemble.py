@@ -170,6 +170,11 @@ def test_rows_that_do_not_fit_are_refused_before_anything_runs(
     assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, path)]
 
 
+def test_rows_whose_type_is_lost_in_a_lambda_are_told_how_to_keep_it(iris: Path) -> None:
+    with pytest.raises(InvalidEnsemble, match=r"given to \.with_output_types\(\.\.\.\), which a lambda"):
+        _ = Pipeline() | beam.Create([1]) | beam.Map(lambda row: row) | RunEnsemble(iris)
+
+
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "digits.yaml").touch()
     with pytest.raises(
