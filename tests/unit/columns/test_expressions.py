@@ -186,6 +186,27 @@ def test_points_in_time_keep_their_microseconds() -> None:
     assert present.tolist() == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("i // 2", [-3, 3]), ("DIV(i, 2)", [-3, 3]), ("i % 2", [-1, 1]), ("x // 2", [-2, 1]), ("x % 2", [-1.5, 0.5]),
+        ("ROUND(x)", [-6.0, 2.0]), ("l[-1]", [2.0, 4.0]),
+    ],
+)  # fmt: skip
+def test_numbers_are_rounded_as_it_is_documented(text: str, wanted: list[float]) -> None:
+    types = {"i": "int64", "x": "double", "l": "array<double>[2]"}
+    columns = {"i": np.array([-7, 7]), "x": np.array([-5.5, 2.5]), "l": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    found, _ = evaluated(text, types, **columns)
+    assert (found.tolist(), found.dtype.kind) == (wanted, "i" if isinstance(wanted[0], int) else "f")
+
+
+@pytest.mark.parametrize("value", [1e30, math.nan, math.inf])
+def test_a_whole_quotient_that_is_no_whole_number_fails(value: float) -> None:
+    with pytest.raises(NodeError) as caught:
+        evaluated("x // 2", {"x": "double"}, x=np.array([value]))
+    assert caught.value.code == "expression_failed"
+
+
 def test_columns_may_have_any_name() -> None:
     made = Expressions({"self": "exprs + 1", "exprs-2": "exprs"}, {"exprs": DOUBLE})
     found = made({"exprs": np.array([1.0])})
