@@ -87,6 +87,8 @@ class Operands:
         kind, held = kind_of(tree)
         if kind == "Function" and function_name(held["function"]) == "Coalesce":
             self._check_same("COALESCE gives one of", held["input"])
+        if kind == "Cast" and kind_of(held["expr"])[0] != "Literal":
+            self._check_cast(tree, held["expr"])
         if kind == "Ternary":
             self._check_same("CASE and IF give one of", [held["truthy"], held["falsy"]])
         if kind == "BinaryExpr" and held["op"] in COMPARISONS:
@@ -106,6 +108,19 @@ class Operands:
             found = type_names(f"{left} and {right}")
             text = f"{held['op'].upper()} takes conditions on both sides, found {found}"
             raise ExpressionError("expression_type", text)
+
+    def _check_cast(self, tree: Tree, inner: Tree) -> None:
+        """Refuses casts of texts that fail for every row."""
+        given, wanted = self.dtype(inner), self.dtype(tree)
+        if given is None or wanted is None or str(given) != "String":
+            return
+        if wanted.is_temporal():
+            text = f"a string is not cast to a {type_names(str(wanted))}; write STRPTIME(text, '%Y-%m-%d')"
+            raise ExpressionError("expression_type", text)
+        if str(wanted) == "Boolean":
+            raise ExpressionError(
+                "expression_type", "a string is not cast to a boolean; compare it, as in text = 'true'"
+            )
 
     def _check_same(self, what: str, trees: Sequence[Tree]) -> None:
         """Refuses texts, numbers and points in time beside each other, which polars makes texts or numbers of."""
