@@ -82,7 +82,9 @@ def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> p
     if declared is not None:
         if has_instants(declared):
             values = [with_instants(value) for value in values]
-        return array_of_values(to_values(to_column(values, declared, field.name).values, declared), declared)
+        present = [value for value in values if value is not None]
+        found = iter(to_values(to_column(present, declared, field.name).values, declared) if present else ())
+        return array_of_values([None if value is None else next(found) for value in values], declared)
     if field.metadata is not None and field.metadata.get(b"content") == b"json":
         values = [None if value is None else to_json(value) for value in values]
     return pa.array(values, field.type)

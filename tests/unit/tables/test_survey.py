@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import hypothesis
@@ -10,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beam_ensembles.tables.arrow import array_of
+from beam_ensembles.tables.arrow import array_of, arrow_type
 from beam_ensembles.tables.survey import Survey
 from beam_ensembles.types import parse_type
 
 BIG = 2**53 + 1
+NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
 
 
 def field_of(*chunks: list[Any]) -> pa.Field:
@@ -59,10 +61,20 @@ def test_without_a_common_type_values_are_json_text(chunks: list[list[Any]]) -> 
 
 def test_fields_that_the_ensemble_reads_are_as_declared() -> None:
     survey = Survey({"x": parse_type("array<double>[2,2]")})
-    survey.add([{"y": 1, "x": [[1, 2], [3, True]]}])
+    survey.add([{"y": 1, "x": [[1, 2], [3, 4]]}])
     assert survey.schema() == pa.schema([("y", pa.int64()), ("x", pa.list_(pa.float64()))])
     field, declared = survey.schema().field("x"), parse_type("array<double>[2,2]")
-    assert array_of([[[1, 2], [3, True]]], field, declared).to_pylist() == [[1.0, 2.0, 3.0, 1.0]]
+    assert array_of([[[1, 2], [3, 4]]], field, declared).to_pylist() == [[1.0, 2.0, 3.0, 4.0]]
+
+
+@pytest.mark.parametrize("text", ["double?", "array<double>[2]?", "timestamp?"])
+@pytest.mark.parametrize("values", [[None, None], [None, 1, None]])
+def test_fields_that_the_ensemble_reads_may_be_null(text: str, values: list[Any]) -> None:
+    given: dict[str, Any] = {"double?": 1.0, "timestamp?": NOON}
+    filled = [None if value is None else given.get(text, [1.0, 2.0]) for value in values]
+    declared = parse_type(text)
+    found = array_of(filled, pa.field("x", arrow_type(declared)), declared)
+    assert found.to_pylist() == filled
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
