@@ -104,7 +104,9 @@ def test_times_and_windows_stay(file: Path) -> None:
 
     def make(pipeline: beam.Pipeline) -> None:
         timed = [TimestampedValue(beam.Row(x=x), at) for at, x in enumerate(values)]
-        rows = pipeline | beam.Create(timed, reshuffle=False) | beam.Map(lambda row: row).with_output_types(Rows)
+        rows = (
+            pipeline | beam.Create(timed, reshuffle=False) | beam.Map(lambda row: row).with_output_types(Rows)
+        )
         windowed = rows | beam.WindowInto(FixedWindows(100))
         assert_that(windowed | RunEnsemble(file) | beam.ParDo(Times()), check)
 
@@ -123,7 +125,9 @@ def test_times_stay_in_the_global_window_too(file: Path) -> None:
 
     def make(pipeline: beam.Pipeline) -> None:
         timed = [TimestampedValue(beam.Row(x=x), at) for at, x in enumerate(values)]
-        rows = pipeline | beam.Create(timed, reshuffle=False) | beam.Map(lambda row: row).with_output_types(Rows)
+        rows = (
+            pipeline | beam.Create(timed, reshuffle=False) | beam.Map(lambda row: row).with_output_types(Rows)
+        )
         assert_that(rows | RunEnsemble(file) | beam.ParDo(Times()), check)
 
     run(make)
