@@ -49,7 +49,7 @@ class Effort:
     expansions: int
 
 
-WHOLE: Final = Effort(rounds=5, part=1, starts=5, expansions=50)
+WHOLE: Final = Effort(rounds=3, part=1, starts=5, expansions=50)
 QUICK: Final = Effort(rounds=1, part=4, starts=1, expansions=5)
 
 

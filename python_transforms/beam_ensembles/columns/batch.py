@@ -77,7 +77,7 @@ class ColumnBatch:
         a batch that failed is tried again in halves. Columns from Arrow cannot be written to anyway. Those who mean to
         look first and copy (scikit-learn's ``copy=False`` does).
         """
-        self.columns.update({name: _read_only(values) for name, values in columns.items()})
+        self.columns.update({name: read_only(values) for name, values in columns.items()})
 
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """Gives columns, each with its companion where it has one."""
@@ -125,7 +125,7 @@ class ColumnBatch:
         keep = np.ones(len(self.rows), dtype=bool)
         keep[list(faults)] = False
         self.rows = self.rows[keep]
-        self.columns = {name: _read_only(values[keep]) for name, values in self.columns.items()}
+        self.columns = {name: read_only(values[keep]) for name, values in self.columns.items()}
 
 
 def size_of(column: np.ndarray) -> int:
@@ -165,7 +165,8 @@ def ignored(node: str) -> str:
     return f"{node}!"
 
 
-def _read_only(values: np.ndarray) -> np.ndarray:
+def read_only(values: np.ndarray) -> np.ndarray:
+    """Gives a view of a column that cannot be written to."""
     found = values.view()
     found.flags.writeable = False
     return found

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from beam_ensembles.columns.batch import ColumnBatch, size_of
+from beam_ensembles.columns.batch import ColumnBatch, read_only, size_of
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
@@ -59,7 +59,7 @@ class NodeStep:
         runs = self._runs_on(batch, faults)
         columns = self._columns(batch)
         if runs is not None:
-            columns = {name: values[runs] for name, values in columns.items()}
+            columns = {name: read_only(values[runs]) for name, values in columns.items()}
         count = rows if runs is None else int(np.count_nonzero(runs))
         outputs: Columns = {}
         if count:

@@ -34,3 +34,21 @@ def test_a_model_that_scales_in_place_changes_nothing_for_the_next(tmp_path: Pat
     results = list(handler.run_inference(rows, handler.load_model()))
     assert [result.inference.plain for result in results] == plain.predict(flowers.data).tolist()
     assert [result.inference.scaled for result in results] == scaled.predict(flowers.data.copy()).tolist()
+
+
+def test_nor_for_a_node_that_runs_on_some_rows(tmp_path: Path) -> None:
+    flowers = load_iris()
+    scaled = make_pipeline(StandardScaler(copy=False), LogisticRegression())
+    joblib.dump(scaled.fit(flowers.data.copy(), flowers.target), tmp_path / "scaled.joblib")
+    text = TEXT.partition("  plain")[0].replace("inputs: [x]", 'when: "x[1] > 5", inputs: [x]')
+    (tmp_path / "some.yaml").write_text(text)
+    handler = EnsembleModelHandler(tmp_path / "some.yaml")
+    rows = [
+        beam.Row(x=values)
+        for values in [*flowers.data.tolist(), [float("nan"), 6.0, 1.0, 1.0], [6.0] * 3 + [float("inf")]]
+    ]
+    found = [result.inference for result in handler.run_inference(rows, handler.load_model())]
+    expected = scaled.predict(flowers.data.copy())
+    for values, made, label in zip(flowers.data, found, expected, strict=False):
+        assert made.scaled == (label if values[0] > 5 else None)
+    assert found[-1].code == "model_error", "and its batch was tried again in halves"
