@@ -38,7 +38,7 @@ ALL: Final = "both models on all rows"
 KEEPS: Final = "a condition that keeps all"
 CASCADE: Final = "one row in ten goes on"
 WAITS: Final = "one row in ten goes on, max_wait"
-ROWS: Final = {ALL: 16_384, CASCADE: 65_536, WAITS: 65_536}
+ROWS: Final = {ALL: 16_384, KEEPS: 16_384, CASCADE: 65_536, WAITS: 65_536}
 _DEEP: Final[Mapping[str, str]] = {
     ALL: "",
     KEEPS: 'when: "doubt >= 0", ',
