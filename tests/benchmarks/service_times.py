@@ -75,6 +75,7 @@ def _seconds_until_line(command: list[str]) -> float:
 def expand(rounds: int, progress: Callable[[str], None]) -> Times:
     """Times Expand over gRPC: a file of twenty nodes here, a single RunInference in Beam's own service."""
     times: dict[str, list[float]] = {"ours": [], "beam": []}
+    _TWENTY.mkdir(parents=True, exist_ok=True)  # a service trusts only folders that are there
     with servers.service(_TWENTY) as ours, running_stock_service() as beam:
         calls = {
             "ours": (ours, like_java({"spec": _twenty_nodes(), "base_uri": str(_TWENTY)}, _images())),
