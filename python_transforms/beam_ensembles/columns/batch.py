@@ -10,7 +10,7 @@ import numpy as np
 
 from beam_ensembles.columns.packed_rows import Packed, pack, unpack
 from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.kinds import valid_rows, validity
+from beam_ensembles.graph.kinds import Columns, valid_rows, validity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -147,17 +147,22 @@ def _size_of(value: object) -> int:
 
 def join(batches: Sequence[ColumnBatch]) -> ColumnBatch:
     """Puts batches without failures into one; its rows are theirs, one batch after another."""
-    names = dict.fromkeys(name for batch in batches for name in batch.columns)
     found = ColumnBatch(np.arange(sum(map(len, batches))), {})
-    found.add({name: np.concatenate([_column(batch, name) for batch in batches]) for name in names})
+    found.add(concatenated([batch.columns for batch in batches]))
     return found
 
 
-def _column(batch: ColumnBatch, name: str) -> np.ndarray:
-    """Gives a column of a batch; what another batch notes of some rows holds for all of one that notes nothing."""
-    if name in batch.columns:
-        return batch.columns[name]
-    return np.full(len(batch), name.endswith(validity("")), dtype=np.bool_)
+def concatenated(parts: Sequence[Columns]) -> dict[str, np.ndarray]:
+    """Puts the columns of several parts one behind the other; each part has at least one column."""
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: np.concatenate([_column(part, name) for part in parts]) for name in names}
+
+
+def _column(part: Columns, name: str) -> np.ndarray:
+    """Gives a column of a part; what another part notes of some rows holds for all of one that notes nothing."""
+    if name in part:
+        return part[name]
+    return np.full(len(next(iter(part.values()))), name.endswith(validity("")), dtype=np.bool_)
 
 
 def ignored(node: str) -> str:

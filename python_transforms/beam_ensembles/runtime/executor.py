@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
 from apache_beam.utils.retry import FuzzedExponentialIntervals
 
+from beam_ensembles.columns.batch import concatenated
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
-from beam_ensembles.graph.kinds import Columns, Member, valid_rows, validity
+from beam_ensembles.graph.kinds import Columns, Member
 
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
@@ -76,10 +76,4 @@ def _pause(tries: int) -> float:
 def _joined(parts: Sequence[Columns]) -> Columns:
     if len(parts) <= 1:
         return parts[0] if parts else {}
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: np.concatenate([_part(part, name) for part in parts]) for name in names}
-
-
-def _part(part: Columns, name: str) -> np.ndarray:
-    """Gives a column of a part; one without nulls may lack the companion that another one has."""
-    return part[name] if name in part else valid_rows(part, name.removesuffix(validity("")))
+    return concatenated(parts)
