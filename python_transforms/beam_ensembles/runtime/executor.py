@@ -45,12 +45,6 @@ def run_split(
             whole = start == 0 and end == count
             part = columns if whole else {name: values[start:end] for name, values in columns.items()}
             parts.append(member(part))
-        except BatchFailed as error:
-            if tries < retries:
-                time.sleep(_pause(tries))
-                waiting.append((start, end, tries + 1))
-                continue
-            return _joined(parts), faults | dict.fromkeys(range(start, count), error)
         except SomeFailed as error:
             faults.update((start + at, fault) for at, fault in error.faults.items())
             if len(error.faults) < end - start:
@@ -59,6 +53,8 @@ def run_split(
             if tries < retries:
                 time.sleep(_pause(tries))
                 waiting.append((start, end, tries + 1))
+            elif isinstance(error, BatchFailed):
+                return _joined(parts), faults | dict.fromkeys(range(start, count), error)
             elif end - start == 1:
                 faults[start] = NodeError.of(error)
             else:
