@@ -1,67 +1,70 @@
-"""What the pipelines answered: how often they are right, and whether they agree."""
+"""What the pipelines of several languages answered, and whether they agree."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-MEMBERS = ("forest", "boost", "network")
 TOLERANCE = 1e-5
-"""How far apart two languages' confidences for one image may be."""
+"""How far apart two languages' numbers for one row may be; of large ones, this share of them."""
 
 Answer = dict[str, Any]
-"""One image's: ``id``, ``label``, ``confidence``, and each member's own ``<member>_label``."""
+"""One row's: its ``id``, and what the ensemble added."""
+
+
+def files(path: Path) -> list[Path]:
+    """Gives the file that a pipeline was told to write, or the numbered ones that Beam YAML writes in its place."""
+    return [path] if path.exists() else sorted(path.parent.glob(f"{path.name}-*-of-*"))
+
+
+def forget(path: Path) -> None:
+    """Removes what an earlier run left, so that no answer is taken for one of this run."""
+    for file in files(path):
+        file.unlink()
 
 
 def read(path: Path) -> list[Answer]:
     """Reads JSON lines, ordered by id."""
-    with path.open(encoding="utf-8") as lines:
-        return sorted((json.loads(line) for line in lines), key=lambda answer: int(answer["id"]))
+    lines = [line for file in files(path) for line in file.read_text(encoding="utf-8").splitlines()]
+    return sorted((json.loads(line) for line in lines), key=lambda answer: answer["id"])
 
 
-def write(path: Path, answers: Sequence[Answer]) -> None:
-    """Writes what two languages' answers can be compared by."""
-    with path.open("w", encoding="utf-8") as file:
-        for answer in answers:
-            file.write(json.dumps({key: answer[key] for key in ("id", "label", "confidence")}) + "\n")
-
-
-def accuracies(answers: Sequence[Answer], targets: Mapping[int, str]) -> dict[str, float]:
-    """Gives the share of right answers, of each member and of the ensemble."""
-    columns = {**{member: f"{member}_label" for member in MEMBERS}, "ensemble": "label"}
-    return {
-        name: sum(answer[column] == targets[answer["id"]] for answer in answers) / len(targets)
-        for name, column in columns.items()
-    }
-
-
-def incomplete(name: str, answers: Sequence[Answer], images: Sequence[Answer]) -> list[str]:
-    """Says so where there is not one answer for each image."""
-    if [answer["id"] for answer in answers] == [image["id"] for image in images]:
+def incomplete(name: str, answers: Sequence[Answer], rows: Sequence[Answer]) -> list[str]:
+    """Says so where there is not one answer for each row."""
+    if [answer["id"] for answer in answers] == [row["id"] for row in rows]:
         return []
-    return [f"{name} has {len(answers)} answers for {len(images)} images, or other ids than theirs"]
+    return [f"{name} has {len(answers)} answers for {len(rows)} rows, or other ids than theirs"]
 
 
 def differences(name: str, answers: Sequence[Answer], other: str, others: Sequence[Answer]) -> list[str]:
-    """Says in what two languages' answers for the same images differ."""
+    """Says in what two languages' answers for the same rows differ."""
     return [
-        f"image {one['id']}: {name} says {_said(one)}, {other} says {_said(two)}"
+        f"row {one['id']}, {place}: {name} says {own}, {other} says {theirs}"
         for one, two in zip(answers, others, strict=True)
-        if one["label"] != two["label"] or abs(one["confidence"] - two["confidence"]) > TOLERANCE
+        for place, own, theirs in _unlike(one, two)
     ]
 
 
-def _said(answer: Answer) -> str:
-    return f"{answer['label']} ({answer['confidence']:.6f})"
+def _unlike(one: Any, two: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Gives the places in which two values differ. A field that is not there is null: languages write either."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        for name in sorted({*one, *two}):
+            yield from _unlike(one.get(name), two.get(name), f"{place}.{name}" if place else name)
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        for at, (own, theirs) in enumerate(zip(one, two, strict=True)):
+            yield from _unlike(own, theirs, f"{place}[{at}]")
+    elif not _same(one, two):
+        yield place, one, two
 
 
-def table(columns: Mapping[str, Mapping[str, float]]) -> str:
-    """Draws accuracies: a row a member, a column a language."""
-    names = [*MEMBERS, "ensemble"]
-    header = f"  {'accuracy':<10}" + "".join(f"{language:>10}" for language in columns)
-    rows = [
-        f"  {name:<10}" + "".join(f"{values[name]:>10.4f}" for values in columns.values()) for name in names
-    ]
-    return "\n".join([header, "  " + "-" * (len(header) - 2), *rows])
+def _same(one: Any, two: Any) -> bool:
+    if _is_number(one) and _is_number(two):
+        return math.isclose(one, two, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return type(one) is type(two) and bool(one == two)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

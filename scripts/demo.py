@@ -7,55 +7,60 @@ answers. Ends with 0 where all languages that can be run on this machine agree.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from scripts import answers, servers, toolchains
-from scripts.layout import relative
-from scripts.members import HELDOUT, MODELS, train
-from scripts.pipelines import PIPELINES, Pipeline, Servers, build_go
-from scripts.processes import end_with_cleanup_on_sigterm
+from scripts import answers, digit_answers, servers, toolchains
+from scripts.layout import DEMO, relative
+from scripts.members import DIGITS, HELDOUT, MODELS, train
+from scripts.pipelines import PROGRAMS, Language, Servers
+from scripts.program import exit_code
 from scripts.setup import steps
-from scripts.shell import CommandFailed, TimedOut, log_path, run
 from scripts.steps import Outcome, Step, run_steps, show_failures
-from scripts.temporary import own_temporary_folder
 from scripts.terminal import say, styled
-from scripts.toolchains import maven, python
+from scripts.toolchains import go, maven, python
 
-_SECONDS = 120
-"""How long a pipeline may take. Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended;
-then the pipeline is run once more."""
+
+def build_go() -> str:
+    """Builds the Go pipeline."""
+    go.build("./cmd/digits", DIGITS.go_program)
+    return relative(DIGITS.go_program)
+
 
 BUILDS = (
     Step("models", "training a forest, boosted trees and a network", train, after=("python",)),
     # After Prism, not beside it: they share most packages, and two builds at once would compile them twice.
-    Step("go digits", "building the Go pipeline", build_go, after=("prism",)),
-    Step("java digits", "building the Java client and pipeline", maven.package, after=("java",)),
+    Step("go pipelines", "building the Go pipeline", build_go, after=("prism",)),
+    Step("java pipelines", "building the Java client and pipeline", maven.package_digits, after=("java",)),
 )
+
+
+def comparable(language: Language) -> Path:
+    """Gives the file of a language's answers, ordered and with what is compared."""
+    return DEMO / f"{language.name.lower()}.jsonl"
 
 
 def forget_answers() -> None:
     """Removes what an earlier run left, so that no answer is taken for one of this run."""
-    for pipeline in PIPELINES:
-        pipeline.scored.unlink(missing_ok=True)
-        pipeline.answers.unlink(missing_ok=True)
+    for language in PROGRAMS:
+        answers.forget(DIGITS.answers(language.name))
+        answers.forget(comparable(language))
 
 
-def runnable(outcomes: Mapping[str, Outcome]) -> list[Pipeline]:
-    """Gives the pipelines that can be run; says of the others why not."""
+def runnable(outcomes: Mapping[str, Outcome]) -> list[Language]:
+    """Gives the languages whose pipeline can be run; says of the others why not."""
     found = []
-    for pipeline in PIPELINES:
-        reasons = [outcomes[step].missing for step in pipeline.needs if not outcomes[step].well]
+    for language in PROGRAMS:
+        reasons = [outcomes[step].missing for step in language.needs if not outcomes[step].well]
         if reasons:
-            say(styled(f"{pipeline.language} is left out: {reasons[0]}", "yellow"))
+            say(styled(f"{language.name} is left out: {reasons[0]}", "yellow"))
         else:
-            found.append(pipeline)
+            found.append(language)
     return found
 
 
-def score(pipelines: Sequence[Pipeline], *, on_prism: bool) -> dict[str, Outcome]:
+def score(languages: Sequence[Language], *, on_prism: bool) -> dict[str, Outcome]:
     """Runs the pipelines one after the other, with a service and a runner for as long as they take."""
     env = toolchains.environment()
     with contextlib.ExitStack() as running:
@@ -65,41 +70,36 @@ def score(pipelines: Sequence[Pipeline], *, on_prism: bool) -> dict[str, Outcome
         )
         say(f"Scoring (service on {at.service}, {f'Prism on {at.runner}' if on_prism else 'no Prism'})")
         outcomes: dict[str, Outcome] = {}
-        for pipeline in pipelines:
-            outcomes |= run_steps([_scoring(pipeline, at, env)])
+        for language in languages:
+            step = Step(language.name, "scoring the held-out images", _scoring(language, at, env))
+            outcomes |= run_steps([step])
     return outcomes
 
 
-def _scoring(pipeline: Pipeline, at: Servers, env: Mapping[str, str]) -> Step:
+def _scoring(language: Language, at: Servers, env: Mapping[str, str]) -> Callable[[], str]:
     def work() -> str:
-        call = functools.partial(
-            run, pipeline.call(at), log=log_path(f"demo-{pipeline.language}"), env=env, seconds=_SECONDS
-        )
-        try:
-            call()
-        except TimedOut:
-            call()
-        answers.write(pipeline.answers, answers.read(pipeline.scored))
-        return relative(pipeline.answers)
+        language.score(DIGITS, at, env)
+        digit_answers.write(comparable(language), answers.read(DIGITS.answers(language.name)))
+        return relative(comparable(language))
 
-    return Step(pipeline.language, "scoring the held-out images", work)
+    return work
 
 
-def compare(pipelines: Sequence[Pipeline]) -> bool:
+def compare(languages: Sequence[Language]) -> bool:
     """Prints who was how often right; gives whether all languages answered for every image, and the same."""
     images = answers.read(HELDOUT)
     targets = {image["id"]: image["target"] for image in images}
-    found = {pipeline.language: answers.read(pipeline.scored) for pipeline in pipelines}
+    found = {language.name: answers.read(DIGITS.answers(language.name)) for language in languages}
     problems = [problem for name, own in found.items() for problem in answers.incomplete(name, own, images)]
     if not problems:
-        say("\n" + answers.table({name: answers.accuracies(own, targets) for name, own in found.items()}))
+        accuracies = {name: digit_answers.accuracies(own, targets) for name, own in found.items()}
+        say("\n" + digit_answers.table(accuracies))
         (first, reference), *others = found.items()
         for name, own in others:
             problems += answers.differences(first, reference, name, own)
     for problem in problems[:10]:
         say(styled(problem, "red"))
-    languages = ", ".join(found)
-    verdict = f"{len(problems)} disagreements" if problems else f"{languages}: the same answers"
+    verdict = f"{len(problems)} disagreements" if problems else f"{', '.join(found)}: the same answers"
     say(f"\n{len(images)} held-out images. " + styled(verdict, "red" if problems else "green"))
     return not problems
 
@@ -111,27 +111,10 @@ def demo() -> bool:
     if show_failures(outcomes):
         return False
     forget_answers()
-    pipelines = runnable(outcomes)
-    scored = score(pipelines, on_prism=outcomes["prism"].well)
-    return not show_failures(scored) and compare(pipelines)
-
-
-def main() -> int:
-    """Runs the demo; gives the exit code."""
-    end_with_cleanup_on_sigterm()
-    start = time.monotonic()
-    try:
-        with own_temporary_folder():
-            well = demo()
-    except CommandFailed as exc:
-        say(styled(str(exc), "red"))
-        well = False
-    except KeyboardInterrupt:
-        say("\nStopped")
-        return 130
-    say(f"{time.monotonic() - start:.0f} s")
-    return 0 if well else 1
+    languages = runnable(outcomes)
+    scored = score(languages, on_prism=outcomes["prism"].well)
+    return not show_failures(scored) and compare(languages)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(demo))

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements"
 GO_MODULE = ROOT / "go_examples"
 MAVEN_PROJECT = ROOT / "java_examples"
-DIGITS = ROOT / "examples" / "digits"
+EXAMPLES = ROOT / "examples"
 
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"

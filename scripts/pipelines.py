@@ -1,17 +1,20 @@
-"""How the digits pipeline of each language is built and called."""
+"""How the pipeline of an example is called, in each language."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
+import functools
+import json
+from collections.abc import Callable, Mapping
 
-from scripts.layout import DEMO, DIGITS, PYTHON, TOOLS, relative
-from scripts.members import HELDOUT
-from scripts.toolchains import go, maven
+from scripts.example import Example
+from scripts.layout import PYTHON
+from scripts.shell import Command, TimedOut, log_path, run
+from scripts.toolchains import maven
 
-ENSEMBLE = DIGITS / "digits.yaml"
-GO_PIPELINE = TOOLS / "digits"
+_SECONDS = 120
+"""How long a pipeline may take. Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended;
+then the pipeline is run once more."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,59 +26,81 @@ class Servers:
 
 
 @dataclasses.dataclass(frozen=True)
-class Pipeline:
-    """One language's pipeline.
+class Language:
+    """A language that pipelines are written in.
 
     Attributes:
-        language: Its name, as people write it.
-        needs: The steps without which it cannot be run.
-        command: Gives the command that runs it, but for input, output and ensemble.
+        name: Its name, as people write it.
+        needs: The steps without which a pipeline cannot be run.
+        command: Gives the command that runs an example's pipeline.
     """
 
-    language: str
+    name: str
     needs: tuple[str, ...]
-    command: Callable[[Servers], list[str | Path]]
+    command: Callable[[Example, Servers], Command]
 
-    @property
-    def scored(self) -> Path:
-        """The file that the pipeline writes."""
-        return DEMO / f"{self.language.lower()}-scored.jsonl"
+    def score(self, example: Example, servers: Servers, env: Mapping[str, str]) -> None:
+        """Runs an example's pipeline.
 
-    @property
-    def answers(self) -> Path:
-        """The file of the answers, ordered and comparable."""
-        return DEMO / f"{self.language.lower()}.jsonl"
-
-    def call(self, servers: Servers) -> list[str | Path]:
-        """Gives the whole command."""
-        files = [f"--input={HELDOUT}", f"--output={self.scored}", f"--ensemble={ENSEMBLE}"]
-        return [*self.command(servers), *files]
+        Raises:
+            CommandFailed: it failed, or did not end in time, twice.
+        """
+        log = log_path(f"{example.name}-{self.name}")
+        call = functools.partial(run, self.command(example, servers), log=log, env=env, seconds=_SECONDS)
+        try:
+            call()
+        except TimedOut:
+            call()
 
 
-def build_go() -> str:
-    """Builds the Go pipeline."""
-    go.build("./cmd/digits", GO_PIPELINE)
-    return relative(GO_PIPELINE)
+def _flags(example: Example, language: str) -> dict[str, str]:
+    files = {"input": example.input, "output": example.answers(language), "ensemble": example.ensemble_file}
+    return {**{name: str(path) for name, path in files.items()}, **example.flags}
 
 
-def _python(servers: Servers) -> list[str | Path]:
-    """On Beam's in-process runner where there is no Prism."""
+def _words(example: Example, language: str) -> Command:
+    return [f"--{name}={value}" for name, value in _flags(example, language).items()]
+
+
+def _portable(servers: Servers) -> Command:
+    """Beam's in-process runner where there is no Prism."""
     portable = ["--runner=PortableRunner", f"--job_endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return [PYTHON, DIGITS / "pipeline.py", *(portable if servers.runner else [])]
+    return portable if servers.runner else []
 
 
-def _go(servers: Servers) -> list[str | Path]:
+def _python(example: Example, servers: Servers) -> Command:
+    return [PYTHON, example.folder / "pipeline.py", *_words(example, "Python"), *_portable(servers)]
+
+
+def _go(example: Example, servers: Servers) -> Command:
     runner = ["--runner=universal", f"--endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return [GO_PIPELINE, f"--expansion_addr={servers.service}", *runner]
+    return [example.go_program, f"--expansion_addr={servers.service}", *_words(example, "Go"), *runner]
 
 
-def _java(servers: Servers) -> list[str | Path]:
+def _java(example: Example, servers: Servers) -> Command:
     runner = ["--runner=PortableRunner", f"--jobEndpoint={servers.runner}"]
-    return ["java", "-jar", maven.DIGITS_JAR, f"--expansionService={servers.service}", *runner]
+    program: Command = ["java", maven.OPENED, "-cp", example.jar, example.java_class]
+    return [*program, f"--expansionService={servers.service}", *_words(example, "Java"), *runner]
 
 
-PIPELINES = (
-    Pipeline("Python", ("python",), _python),
-    Pipeline("Go", ("go digits",), _go),
-    Pipeline("Java", ("java digits", "prism"), _java),
+def _yaml(example: Example, servers: Servers) -> Command:
+    variables = json.dumps({"service": servers.service, **_flags(example, "YAML")})
+    file = f"--yaml_pipeline_file={example.folder / 'pipeline.yaml'}"
+    return [
+        PYTHON,
+        "-m",
+        "apache_beam.yaml.main",
+        file,
+        f"--jinja_variables={variables}",
+        *_portable(servers),
+    ]
+
+
+PROGRAMS = (
+    Language("Python", ("python",), _python),
+    Language("Go", ("go pipelines",), _go),
+    Language("Java", ("java pipelines", "prism"), _java),
 )
+"""The languages of the demo."""
+YAML = Language("YAML", ("python",), _yaml)
+"""Pipelines without a program."""

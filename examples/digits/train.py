@@ -106,7 +106,7 @@ def main(argv: list[str] | None = None) -> int:
         "--models", type=Path, default=HERE / "models", help="folder of the models (%(default)s)"
     )
     parser.add_argument(
-        "--heldout",
+        "--rows",
         type=Path,
         default=HERE.parents[1] / "build" / "demo" / "heldout.jsonl",
         help="file of the held-out images (%(default)s)",
@@ -128,10 +128,10 @@ def main(argv: list[str] | None = None) -> int:
             images.data[test] / BRIGHTEST
         ),
     }
-    write_heldout(flags.heldout, test, images.data[test], images.target[test])
+    write_heldout(flags.rows, test, images.data[test], images.target[test])
     for name, answer in answers.items():
         sys.stdout.write(f"{name:8} {np.mean(answer == images.target[test]):.4f}\n")
-    sys.stdout.write(f"{len(test)} held-out images in {flags.heldout}\n")
+    sys.stdout.write(f"{len(test)} held-out images in {flags.rows}\n")
     return 0
 
 

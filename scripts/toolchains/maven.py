@@ -13,17 +13,29 @@ from scripts.toolchains import java
 QUIET = ("--batch-mode", "--no-transfer-progress")
 """Flags for a log that nobody watches."""
 DIGITS_JAR = MAVEN_PROJECT / "digits" / "target" / "digits.jar"
+EXAMPLES_JAR = MAVEN_PROJECT / "examples" / "target" / "examples.jar"
+OPENED = "--add-opens=java.base/java.nio=ALL-UNNAMED"
+"""The flag without which Arrow cannot be used in a program that is started by its class."""
 
 
 def package() -> str:
     """Compiles and packages everything; tests and formatting are looked at elsewhere."""
-    if _JARS.current():
-        return f"{relative(DIGITS_JAR)}, up to date"
-    _JARS.forget()
-    command = ["mvn", *QUIET, "-DskipTests", "-Dfmt.skip", "package"]
+    return _package(_ALL, EXAMPLES_JAR)
+
+
+def package_digits() -> str:
+    """Compiles and packages the client and the digits example."""
+    return _package(_DIGITS, DIGITS_JAR, "--projects=digits", "--also-make")
+
+
+def _package(made: Made, jar: Path, *flags: str) -> str:
+    if made.current():
+        return f"{relative(jar)}, up to date"
+    made.forget()
+    command = ["mvn", *QUIET, *flags, "-DskipTests", "-Dfmt.skip", "package"]
     run(command, log=log_path("maven"), env=java.environment(), cwd=MAVEN_PROJECT)
-    _JARS.remember()
-    return relative(DIGITS_JAR)
+    made.remember()
+    return relative(jar)
 
 
 def _sources() -> list[Path]:
@@ -34,4 +46,5 @@ def _sources() -> list[Path]:
     return found
 
 
-_JARS = Made(DIGITS_JAR.with_name("made.sha256"), (DIGITS_JAR,), _sources)
+_ALL = Made(EXAMPLES_JAR.with_name("made.sha256"), (DIGITS_JAR, EXAMPLES_JAR), _sources)
+_DIGITS = Made(DIGITS_JAR.with_name("made.sha256"), (DIGITS_JAR,), _sources)

@@ -1,52 +1,74 @@
-"""The comparison that the demo stands or falls with."""
+"""The comparison that the demo and the examples stand or fall with."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from scripts import answers
 from scripts.answers import TOLERANCE, Answer
 
 
 def _answer(id_: int, label: str = "7", confidence: float = 0.5) -> Answer:
-    members = {f"{member}_label": label for member in answers.MEMBERS}
-    return {"id": id_, "label": label, "confidence": confidence, **members}
+    return {"id": id_, "label": label, "confidence": confidence}
+
+
+def _differences(one: Any, two: Any) -> list[str]:
+    return answers.differences("Go", [{"id": 2, "x": one}], "Java", [{"id": 2, "x": two}])
 
 
 def test_equal_answers_have_no_differences() -> None:
     assert answers.differences("Go", [_answer(1)], "Java", [_answer(1, confidence=0.5 + TOLERANCE / 2)]) == []
 
 
-def test_another_label_is_a_difference() -> None:
+def test_another_text_is_a_difference() -> None:
     (problem,) = answers.differences("Go", [_answer(1), _answer(2)], "Java", [_answer(1), _answer(2, "8")])
-    assert problem == "image 2: Go says 7 (0.500000), Java says 8 (0.500000)"
+    assert problem == "row 2, label: Go says 7, Java says 8"
 
 
-def test_another_confidence_is_a_difference() -> None:
-    others = [_answer(1, confidence=0.5 + TOLERANCE * 2)]
-    assert len(answers.differences("Go", [_answer(1)], "Java", others)) == 1
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (0.5, 0.5 + 2 * TOLERANCE),
+        (1, "1"),
+        (1, True),
+        (0, None),
+        ([1], [1, 2]),
+        ({"a": 1}, [1]),
+        (1e9, 1.1e9),
+    ],
+)
+def test_other_values_are_a_difference(one: Any, two: Any) -> None:
+    (problem,) = _differences(one, two)
+    assert problem == f"row 2, x: Go says {one}, Java says {two}"
 
 
-def test_a_lost_or_repeated_image_is_told() -> None:
-    images = [_answer(1), _answer(2)]
-    assert answers.incomplete("Go", images, images) == []
-    assert answers.incomplete("Go", [_answer(1)], images)
-    assert answers.incomplete("Go", [_answer(1), _answer(1)], images)
+@pytest.mark.parametrize(
+    ("one", "two"), [(1, 1.0), (1e9, 1e9 + 1), (None, None), ({"a": None}, {}), ([0.1], [0.1 + 1e-9])]
+)
+def test_values_that_languages_write_in_their_own_way_are_none(one: Any, two: Any) -> None:
+    assert _differences(one, two) == []
 
 
-def test_accuracies_are_of_each_member_and_of_the_ensemble() -> None:
-    found = answers.accuracies([_answer(1), {**_answer(2), "forest_label": "3"}], {1: "7", 2: "7"})
-    assert found == {"forest": 0.5, "boost": 1.0, "network": 1.0, "ensemble": 1.0}
+def test_a_difference_in_a_list_of_rows_is_told_with_its_place() -> None:
+    (problem,) = _differences([{"p": 1.0}, {"p": 2.0}], [{"p": 1.0}, {"p": 3.0}])
+    assert problem == "row 2, x[1].p: Go says 2.0, Java says 3.0"
 
 
-def test_what_is_written_is_ordered_when_read_and_holds_only_what_is_compared(tmp_path: Path) -> None:
-    answers.write(tmp_path / "go.jsonl", [_answer(2), _answer(1)])
-    expected = [{"id": id_, "label": "7", "confidence": 0.5} for id_ in (1, 2)]
-    assert answers.read(tmp_path / "go.jsonl") == expected
+def test_a_lost_or_repeated_row_is_told() -> None:
+    rows = [_answer(1), _answer(2)]
+    assert answers.incomplete("Go", rows, rows) == []
+    assert answers.incomplete("Go", [_answer(1)], rows)
+    assert answers.incomplete("Go", [_answer(1), _answer(1)], rows)
 
 
-def test_the_table_has_a_row_a_member_and_a_column_a_language() -> None:
-    values = dict.fromkeys([*answers.MEMBERS, "ensemble"], 0.9)
-    header, _, *rows = answers.table({"Python": values, "Go": values}).splitlines()
-    assert header.split() == ["accuracy", "Python", "Go"]
-    assert [row.split() for row in rows] == [[name, "0.9000", "0.9000"] for name in values]
+def test_lines_are_read_in_the_order_of_their_ids_from_all_parts_of_a_file(tmp_path: Path) -> None:
+    for part, id_ in enumerate((2, 1)):
+        path = tmp_path / f"go.jsonl-{part:05}-of-00002"
+        path.write_text(json.dumps(_answer(id_)) + "\n")
+    assert answers.read(tmp_path / "go.jsonl") == [_answer(1), _answer(2)]
+    answers.forget(tmp_path / "go.jsonl")
+    assert answers.read(tmp_path / "go.jsonl") == []
