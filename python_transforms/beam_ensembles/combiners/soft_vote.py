@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,9 +135,22 @@ class SoftVote:
         if self.quorum:
             shares = average(values, self.weights, presence(columns, self.members))
         else:
-            shares = np.average(np.asarray(values), axis=0, weights=self.weights)
+            shares = _average(values, self.weights)
         winners = np.argmax(shares, axis=1)
         confidence = shares[np.arange(len(winners)), winners]
         return self.ballot.columns(
             {"label": self.labels[winners], "confidence": confidence, "probabilities": shares}
         )
+
+
+def _average(values: Sequence[Values], weights: Sequence[float] | None) -> Values:
+    """Gives what ``np.average(values, axis=0, weights=weights)`` does, to the last bit, without an array of them all.
+
+    Of a single number numpy adds up in another order; here a row alone gets what it gets among others.
+    """
+    dtype = np.result_type(*values, *(() if weights is None else (np.float64,)))
+    total = np.zeros(values[0].shape, dtype)
+    for at, member in enumerate(values):
+        total += member if weights is None else np.multiply(member, weights[at], dtype=dtype)
+    total /= len(values) if weights is None else np.sum(weights, dtype=dtype)
+    return total

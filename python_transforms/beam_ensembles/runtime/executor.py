@@ -42,8 +42,7 @@ def run_split(
     while waiting:
         start, end, tries = waiting.pop()
         try:
-            whole = start == 0 and end == count
-            part = columns if whole else {name: values[start:end] for name, values in columns.items()}
+            part = columns if end - start == count else _rows(columns, start, end)
             parts.append(member(part))
         except SomeFailed as error:
             faults.update((start + at, fault) for at, fault in error.faults.items())
@@ -61,6 +60,10 @@ def run_split(
                 middle = (start + end) // 2
                 waiting += [(middle, end, retries), (start, middle, retries)]
     return _joined(parts), faults
+
+
+def _rows(columns: Columns, start: int, end: int) -> Columns:
+    return {name: values[start:end] for name, values in columns.items()}
 
 
 def _pause(tries: int) -> float:
