@@ -100,10 +100,12 @@ def main() -> int:
     end_with_cleanup_on_sigterm()
     console, start = Console(), time.monotonic()
     console.width = max(console.width, WIDTH)
+    found: list[Comparison] = []
     with own_temporary_folder():
-        found = list(measure(QUICK if quick else WHOLE, console))
+        for comparison in measure(QUICK if quick else WHOLE, console):
+            found.append(comparison)
+            report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
     report.show(found, console)
-    report.write_json(found, JSON)
     written = [JSON]
     if not quick:
         notes = (HERE / "METHOD.md").read_text(encoding="utf-8")

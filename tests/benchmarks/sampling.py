@@ -8,6 +8,8 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tests.benchmarks.workload import BATCH
+
 SHORT: Final = 8
 """A short run is this part of a long one. The difference of the two is free of what a run costs to start."""
 
@@ -66,13 +68,18 @@ def rows_per_second(
         answers: dict[str, dict[str, float]] = {}
         for name, way in ways.items():
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
-            short = way.run(way.rows // SHORT)
+            short = way.run(_whole(way.rows // SHORT))
             answers.setdefault(way.scores, {})[name] = short.answer
             if turn:
-                rates[name].append(_rate(name, short, way.run(way.rows)))
+                rates[name].append(_rate(name, short, way.run(_whole(way.rows))))
         for of_the_same in answers.values():
             _check_same(of_the_same)
     return {name: statistics.median(measured) for name, measured in rates.items()}
+
+
+def _whole(rows: int) -> int:
+    """Gives as many rows in whole batches: each of the different rows comes equally often, in runs of any length."""
+    return max(rows // BATCH, 1) * BATCH
 
 
 def _rate(name: str, short: Run, long: Run) -> float:
