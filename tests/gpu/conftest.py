@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.handlers import beam_compat
+from beam_ensembles.handlers.tensorrt import libraries
+
 
 def _devices(cuda: Any) -> int:
     """Counts the GPUs that CUDA finds; without a driver it cannot even be asked."""
@@ -44,10 +47,12 @@ def onnxruntime_on_gpu() -> Any:
 def tensorrt_on_gpu() -> Any:
     """TensorRT, on a machine with a GPU."""
     try:
-        trt = importlib.import_module("tensorrt")
+        trt = beam_compat.import_tensorrt()
         cuda = importlib.import_module("cuda.bindings.runtime")
-    except (ImportError, OSError) as exc:
+    except ModuleNotFoundError as exc:
         pytest.skip(f"TensorRT is not installed ({exc}); pip install 'beam-ensembles[tensorrt]'")
+    except (ImportError, OSError) as exc:
+        pytest.skip(f"TensorRT cannot be loaded ({exc}); {libraries.how()}")
     if not _devices(cuda):
         pytest.skip(f"TensorRT {trt.__version__} is installed, but CUDA finds no device")
     return trt

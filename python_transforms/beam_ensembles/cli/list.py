@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.graph.kinds import Kind, NeedsLibraries, Option
 from beam_ensembles.runtime.kinds import KINDS
 
 DESCRIPTION: Final = """\
@@ -47,13 +47,14 @@ def describe(kind: Kind) -> dict[str, Any]:
         "install": f"pip install 'beam-ensembles[{kind.extra}]'" if kind.extra else None,
         "installed": not missing,
         "missing_modules": missing,
+        "missing_libraries": kind.missing_libraries() if isinstance(kind, NeedsLibraries) else None,
         "options": [_option(option) for option in kind.options],
     }
 
 
 def _is_installed(module: str) -> bool:
-    package = module.partition(".")[0]  # to find a module within it, Python would import it
-    return importlib.util.find_spec(package) is not None
+    packages = [name.partition(".")[0] for name in module.split("|")]  # a module within one would be imported
+    return any(importlib.util.find_spec(package) is not None for package in packages)
 
 
 def _option(option: Option) -> dict[str, Any]:
@@ -63,6 +64,8 @@ def _option(option: Option) -> dict[str, Any]:
 def _lines(kind: Mapping[str, Any]) -> str:
     head = f"{kind['key']}: {kind['name']}"
     state = "" if kind["installed"] else f"  (not installed: {kind['install']})"
+    if kind["installed"] and kind["missing_libraries"]:
+        state = f"  ({kind['missing_libraries']})"
     return "\n".join(
         [
             f"{head}{state}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -160,7 +160,7 @@ class Kind(Protocol):
     extra: str | None
     """The extra of the distribution that installs what it needs, or None."""
     modules: tuple[str, ...]
-    """The modules that must be importable on a worker."""
+    """The modules that must be importable on a worker; ``one|other`` is either of them."""
     takes_nulls: bool
     """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
 
@@ -177,6 +177,14 @@ class Kind(Protocol):
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the node on a worker; here and only here may a framework be imported."""
+
+
+@runtime_checkable
+class NeedsLibraries(Protocol):
+    """A kind that needs libraries which no extra of this distribution installs."""
+
+    def missing_libraries(self) -> str | None:
+        """Says which of them are not on this machine and where they come from, importing nothing; None: they are."""
 
 
 Kinds = Mapping[tuple[str, str], Kind]

@@ -42,6 +42,9 @@ _TENSORFLOW_LOG: Final = "TF_CPP_MIN_LOG_LEVEL"
 """What TensorFlow writes on standard error: 1 warnings and errors, 3 nothing. Without a GPU it calls that an error."""
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """What there is on a machine with a GPU of NVIDIA, of AMD, or under Windows' Linux."""
+_TENSORRT: Final = "tensorrt"
+TENSORRT_BINDINGS: Final = "tensorrt_bindings"
+"""The module of TensorRT's bindings as they come from PyPI."""
 _OPENMP_WAITING: Final = "OMP_WAIT_POLICY"
 """OpenMP reads it when a framework is first imported. Its threads otherwise wait for each other by spinning, and on a
 machine with other things to do, as a worker's is, that makes small batches of boosted trees ten times slower."""
@@ -113,6 +116,28 @@ def _settle_triton(has_gpu: bool, *, before_tensorflow: bool) -> None:
     elif before_tensorflow:
         with contextlib.suppress(ImportError):
             importlib.import_module("triton")
+
+
+def import_tensorrt() -> Any:
+    """Imports TensorRT, by whichever of its two names it is installed, so that Beam's module finds it as ``tensorrt``.
+
+    What PyPI has is the bindings, ``tensorrt_bindings``; NVIDIA's own ``tensorrt`` does nothing but to hand them on.
+
+    Returns:
+        The module.
+
+    Raises:
+        ImportError: Neither is installed (a ``ModuleNotFoundError``), or the libraries are not there.
+    """
+    with _LOCK:
+        try:
+            return importlib.import_module(_TENSORRT)
+        except ModuleNotFoundError as exc:
+            if exc.name != _TENSORRT:
+                raise
+        module = importlib.import_module(TENSORRT_BINDINGS)
+        sys.modules[_TENSORRT] = module
+        return module
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import pytest
 
 from beam_ensembles.cli import list as list_verb
 from beam_ensembles.cli.main import main
+from beam_ensembles.handlers.tensorrt.model import TensorRTKind
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.interpreter import run_python
 
@@ -33,6 +34,15 @@ def test_people_see_what_is_missing_and_how_to_get_it(
     assert "one of predict, predict_proba" in out
     assert "  inputs   A list of columns is the graph's only input" in out
     assert "  outputs  The graph's outputs, by name." in out
+
+
+def test_libraries_that_no_extra_brings_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_verb, "_is_installed", lambda module: True)
+    monkeypatch.setattr(TensorRTKind, "missing_libraries", lambda kind: "its libraries are elsewhere")
+    assert main(["list"]) == 0
+    assert "model: tensorrt  (its libraries are elsewhere)" in capsys.readouterr().out
 
 
 def test_nothing_is_imported_to_find_out() -> None:

@@ -5,6 +5,7 @@ What needs TensorRT itself is in ``tests/gpu``.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ import pytest
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.signatures import ModelFormatError, Port
+from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import build_engine, modules, profile_of, row_shapes
 from beam_ensembles.handlers.tensorrt.engine import Engine, padded, parts_of
 from beam_ensembles.runtime.executor import run_split
@@ -270,10 +272,46 @@ def test_an_engine_of_another_version_or_gpu_is_said(
         load_node(tmp_path, PAIR, node())
 
 
+def only_bindings(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Puts a package of TensorRT's bindings before the one that is installed."""
+    package = folder / "packages" / "tensorrt_bindings"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(code, encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "tensorrt_bindings", None)  # type: ignore[arg-type]
+    del sys.modules["tensorrt_bindings"]
+    monkeypatch.syspath_prepend(str(package.parent))
+
+
+def test_the_bindings_of_pypi_are_tensorrt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorrt", None)  # type: ignore[arg-type]
+    only_bindings(tmp_path, monkeypatch, "__version__ = '11.4'")
+    assert beam_compat.import_tensorrt().__version__ == "11.4"
+    assert sys.modules["tensorrt"] is sys.modules["tensorrt_bindings"] is beam_compat.import_tensorrt()
+
+
+def test_missing_libraries_are_told_before_anything_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "tensorrt", raising=False)
+    monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere{os.pathsep}{tmp_path}")
+    only_bindings(tmp_path, monkeypatch, "raise ImportError")
+    assert "only its bindings are installed; TensorRT's libraries come from NVIDIA" in str(
+        libraries.missing()
+    )
+    (tmp_path / "libnvinfer.so.11").touch()
+    assert libraries.missing() is None
+
+
 @pytest.mark.parametrize(
     ("lacking", "code", "text"),
     [
         ("tensorrt", "not_installed", r"pip install 'beam-ensembles\[tensorrt\]'"),
+        (
+            "libraries",
+            "not_installed",
+            r"libnvinfer\.so\.11: .*; TensorRT's libraries come from NVIDIA: pip install",
+        ),
         ("cuda.bindings.runtime", "not_installed", r"pip install 'beam-ensembles\[tensorrt\]'"),
         ("version", "not_installed", "older than 10"),
         ("devices", "no_gpu", "0 devices"),
@@ -287,7 +325,11 @@ def test_what_a_worker_lacks_is_said(
     elif lacking == "devices":
         gpu.devices = 0
     else:
-        monkeypatch.setitem(sys.modules, lacking, None)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "tensorrt" if lacking == "libraries" else lacking, None)  # type: ignore[arg-type]
+        error = "ImportError" if lacking == "libraries" else "ModuleNotFoundError"
+        only_bindings(
+            tmp_path, monkeypatch, f"raise {error}('libnvinfer.so.11: cannot open shared object file')"
+        )
     checked = check_node(tmp_path, PAIR, node())
     with pytest.raises(InvalidEnsemble, match=text) as caught:
         modules(checked)

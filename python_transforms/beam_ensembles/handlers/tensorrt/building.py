@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.config import batch_limit
 from beam_ensembles.handlers.member import no_gpu, not_installed
 from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.engine import Engine
 from beam_ensembles.types import dtype_of, row_shape
 
@@ -26,13 +28,15 @@ def modules(node: CheckedNode) -> tuple[Any, Any]:
         The modules ``tensorrt`` and ``cuda.bindings.runtime``.
 
     Raises:
-        InvalidEnsemble: ``not_installed``, where one is not there or too old; ``no_gpu``.
+        InvalidEnsemble: ``not_installed``, where one or its libraries are not there, or too old; ``no_gpu``.
     """
     try:
-        trt, cuda = importlib.import_module("tensorrt"), importlib.import_module("cuda.bindings.runtime")
-    except (ImportError, OSError) as exc:  # without TensorRT's or CUDA's own libraries it is an OSError
-        error = exc if isinstance(exc, ImportError) else ImportError(str(exc))
-        raise not_installed(node, "tensorrt", error) from exc
+        trt, cuda = beam_compat.import_tensorrt(), importlib.import_module("cuda.bindings.runtime")
+    except ModuleNotFoundError as exc:
+        raise not_installed(node, "tensorrt", exc) from exc
+    except (ImportError, OSError) as exc:
+        text = f"this worker cannot load TensorRT ({exc}); {libraries.how()}"
+        raise InvalidEnsemble([Problem(node.spec.path("model"), "not_installed", text)]) from exc
     if int(trt.__version__.partition(".")[0]) < _OLDEST:
         raise not_installed(
             node, "tensorrt", ImportError(f"TensorRT {trt.__version__} is older than {_OLDEST}")

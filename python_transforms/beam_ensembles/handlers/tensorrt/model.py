@@ -13,6 +13,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, O
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.beam_compat import TENSORRT_BINDINGS
 from beam_ensembles.handlers.config import (
     BATCH,
     CONFIG,
@@ -34,6 +35,7 @@ from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.signature_checks import check_signature
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import MOST_ROWS, build_engine, load_engine, modules
 from beam_ensembles.handlers.tensorrt.engine import Engine
 from beam_ensembles.types import Type
@@ -55,7 +57,7 @@ class TensorRTKind:
     takes = "A list of columns is the engine's only input; a mapping, {input: column}, names each."
     gives = "The engine's outputs, by name."
     extra: str | None = "tensorrt"
-    modules: tuple[str, ...] = ("tensorrt", "cuda")
+    modules: tuple[str, ...] = (f"tensorrt|{TENSORRT_BINDINGS}", "cuda")
     takes_nulls = False
     options: tuple[Option, ...] = (
         URI,
@@ -73,6 +75,10 @@ class TensorRTKind:
         PER_ROW,
         CONFIG,
     )
+
+    def missing_libraries(self) -> str | None:
+        """Says which of TensorRT's libraries are not on this machine, and where they come from."""
+        return libraries.missing()
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks all but an engine itself, which only TensorRT can read; an ONNX graph says its types."""
