@@ -11,19 +11,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from beam_ensembles.errors import InvalidEnsemble as InvalidEnsemble
+    from beam_ensembles.metrics import ensemble_metrics as ensemble_metrics
     from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler as EnsembleModelHandler
     from beam_ensembles.runtime.ensemble_handler import InferenceError as InferenceError
     from beam_ensembles.transforms import RunEnsemble as RunEnsemble
 
 __version__: Final = "0.1.0"
 
-__all__ = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "__version__"]
+__all__ = [
+    "EnsembleModelHandler",
+    "InferenceError",
+    "InvalidEnsemble",
+    "RunEnsemble",
+    "__version__",
+    "ensemble_metrics",
+]
 
 _MODULES: Final = {
     "EnsembleModelHandler": "beam_ensembles.runtime.ensemble_handler",
     "InferenceError": "beam_ensembles.runtime.ensemble_handler",
     "InvalidEnsemble": "beam_ensembles.errors",
     "RunEnsemble": "beam_ensembles.transforms",
+    "ensemble_metrics": "beam_ensembles.metrics",
 }
 
 

@@ -9,9 +9,9 @@ import beam_ensembles
 
 
 def test_the_names_are_these() -> None:
-    names = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "__version__"]
-    assert beam_ensembles.__all__ == names
-    assert [getattr(beam_ensembles, name).__name__ for name in names[:-1]] == names[:-1]
+    names = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "ensemble_metrics"]
+    assert sorted(beam_ensembles.__all__) == sorted([*names, "__version__"])
+    assert [getattr(beam_ensembles, name).__name__ for name in names] == names
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

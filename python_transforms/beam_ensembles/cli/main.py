@@ -21,6 +21,7 @@ SUMMARIES: Final = {
     "run": "score a file of rows with an ensemble on this machine",
     "graph": "draw an ensemble, as Mermaid's text or as SVG",
     "plan": "show the stages that an ensemble runs in, and why",
+    "metrics": "show what the nodes of a running or finished job have counted",
     "schema": "print the JSON Schema of ensemble files, for editors",
     "list": "show what a node can run, and what of it is installed",
 }

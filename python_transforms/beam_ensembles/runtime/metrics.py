@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles.graph.kinds import Columns
+from beam_ensembles.metrics import names
 
 
 class NodeMeter:
@@ -26,17 +27,17 @@ class NodeMeter:
 
     def __init__(self, ensemble: str, node: str) -> None:
         namespace = f"{ensemble}/{node}"
-        self._inferences = Metrics.counter(namespace, "num_inferences")
-        self._failed_batches = Metrics.counter(namespace, "failed_batches_counter")
-        self._failed_rows = Metrics.counter(namespace, "failed_rows")
-        self._skipped_rows = Metrics.counter(namespace, "skipped_rows")
-        self._agreements = Metrics.counter(namespace, "agreements")
-        self._disagreements = Metrics.counter(namespace, "disagreements")
-        self._batch_size = Metrics.distribution(namespace, "inference_request_batch_size")
-        self._batch_bytes = Metrics.distribution(namespace, "inference_request_batch_byte_size")
-        self._latency = Metrics.distribution(namespace, "inference_batch_latency_micro_secs")
-        self._load_latency = Metrics.distribution(namespace, "load_model_latency_milli_secs")
-        self._model_bytes = Metrics.distribution(namespace, "model_byte_size")
+        self._inferences = Metrics.counter(namespace, names.NUM_INFERENCES)
+        self._failed_batches = Metrics.counter(namespace, names.FAILED_BATCHES)
+        self._failed_rows = Metrics.counter(namespace, names.FAILED_ROWS)
+        self._skipped_rows = Metrics.counter(namespace, names.SKIPPED_ROWS)
+        self._agreements = Metrics.counter(namespace, names.AGREEMENTS)
+        self._disagreements = Metrics.counter(namespace, names.DISAGREEMENTS)
+        self._batch_size = Metrics.distribution(namespace, names.BATCH_SIZE)
+        self._batch_bytes = Metrics.distribution(namespace, names.BATCH_BYTES)
+        self._latency = Metrics.distribution(namespace, names.BATCH_LATENCY)
+        self._load_latency = Metrics.distribution(namespace, names.LOAD_LATENCY)
+        self._model_bytes = Metrics.distribution(namespace, names.MODEL_BYTES)
         self._namespace = namespace
         self._loaded: tuple[int, int] | None = None
         self._lock = threading.Lock()
@@ -68,7 +69,7 @@ class NodeMeter:
     def took(self, arms: Iterable[str]) -> None:
         """Counts the rows that took each arm of a route, ``arm_<name>``."""
         for arm, rows in collections.Counter(arms).items():
-            Metrics.counter(self._namespace, f"arm_{arm}").inc(rows)
+            Metrics.counter(self._namespace, f"{names.ARM}{arm}").inc(rows)
 
     def compared(self, agreements: int, disagreements: int) -> None:
         """Counts the rows on which a shadow says what the node beside it says, and the others."""

@@ -21,6 +21,7 @@ from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
+from beam_ensembles.metrics import names
 from beam_ensembles.runtime.digest import digest_of, state_of
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
@@ -189,7 +190,7 @@ class RefreshedStage:
                 self._state = state
                 self._take(text)
             except Exception as error:  # whatever is wrong with new files, the old version goes on
-                self._events.append("refused_refreshes")
+                self._events.append(names.REFUSED_REFRESHES)
                 _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, error)
 
     def _take(self, text: str) -> None:
@@ -201,7 +202,7 @@ class RefreshedStage:
         version = self._load(graph, digest)
         self._versions = {one.digest: one for one in [*self._versions.values(), version][-_KEPT:]}
         self._newest = version
-        self._events.append("refreshes")
+        self._events.append(names.REFRESHES)
         _LOGGER.info("ensemble '%s' goes on as version %s", self._code.ensemble, digest)
 
     def _load(self, graph: EnsembleGraph, digest: str) -> Version:

@@ -1,0 +1,110 @@
+"""``beam-ensembles metrics``: what the nodes of a job have counted, asked of the runner."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from beam_ensembles.errors import EnsembleError
+
+if TYPE_CHECKING:
+    from beam_ensembles.metrics.flink import FlinkCluster
+    from beam_ensembles.metrics.job_server import Job, JobServer
+    from beam_ensembles.metrics.values import EnsembleMetrics
+
+DESCRIPTION: Final = """\
+Show what the nodes of a job's ensembles have counted: rows answered, failed and skipped, batches and their times,
+arms of routes, and on how many rows shadows agree. Without --job it lists the jobs that the runner knows.
+
+examples:
+  beam-ensembles metrics --job-endpoint localhost:8073
+  beam-ensembles metrics --job-endpoint localhost:8073 --job job-001
+  beam-ensembles metrics --flink http://localhost:8081 --job 4e6c5d3b... --json
+
+--job-endpoint is the runner's job server, as pipelines are given it: Prism, or the one that Beam puts before Flink.
+--flink is the REST API of a Flink cluster, which also knows the jobs that run, and those of other job servers.
+
+exit code: 0 they are printed, 1 they cannot be had, 2 the call is not right
+"""
+_DONE: Final = 0
+_FAILED: Final = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    runner = parser.add_mutually_exclusive_group(required=True)
+    runner.add_argument("--job-endpoint", metavar="HOST:PORT", help="the job server: Prism's, or Flink's")
+    runner.add_argument("--flink", metavar="URL", help="the REST API of a Flink cluster: http://HOST:8081")
+    parser.add_argument("--job", metavar="ID", help="the job; without it, the jobs are listed")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the metrics of a job, or the jobs."""
+    # Beam, which --help need not wait for, logs warnings when it is imported, about what this verb does not use.
+    logging.basicConfig(level=logging.ERROR)
+    try:
+        if args.flink is not None:
+            from beam_ensembles.metrics.flink import FlinkCluster
+
+            return _show(FlinkCluster(args.flink), args)
+        from beam_ensembles.metrics.job_server import JobServer
+
+        with JobServer(args.job_endpoint) as server:
+            return _show(server, args)
+    except EnsembleError as error:
+        print(f"beam-ensembles metrics: {error}", file=sys.stderr)
+        return _FAILED
+
+
+def _show(runner: JobServer | FlinkCluster, args: argparse.Namespace) -> int:
+    if args.job is None:
+        _show_jobs(runner.jobs(), args.json)
+    else:
+        show_metrics(runner.metrics(args.job), args.json)
+    return _DONE
+
+
+def _show_jobs(jobs: Sequence[Job], is_json: bool) -> None:
+    if is_json:
+        _print_json({"jobs": [dataclasses.asdict(job) for job in jobs]})
+        return
+    # Only a person who reads the table waits for it.
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("job", "state", "name", box=None, pad_edge=False)
+    for job in jobs:
+        table.add_row(job.id, job.state, job.name)
+    Console(highlight=False, markup=False).print(table if jobs else "no jobs")
+
+
+def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
+    """Prints the metrics of ensembles.
+
+    Args:
+        found: Of each ensemble of a job.
+        is_json: Whether a program reads them.
+    """
+    if is_json:
+        _print_json({"ensembles": [one.as_data() for one in found]})
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for one in found:
+        title, headings, *rows = str(one).splitlines()
+        text = Text.assemble((title, "bold"), "\n", (headings, "dim"), *(f"\n{row}" for row in rows))
+        console.print(text, soft_wrap=True)
+    if not found:
+        console.print("no node of an ensemble has counted anything yet")
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))

@@ -1,0 +1,6 @@
+"""Reads back what the nodes of a job have counted, from whatever runner it ran on."""
+
+from beam_ensembles.metrics.pipeline_result import ensemble_metrics
+from beam_ensembles.metrics.values import Distribution, EnsembleMetrics, NodeMetrics
+
+__all__ = ["Distribution", "EnsembleMetrics", "NodeMetrics", "ensemble_metrics"]

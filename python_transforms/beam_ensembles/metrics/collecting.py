@@ -1,0 +1,70 @@
+"""Puts single metrics together to those of nodes and ensembles."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from beam_ensembles.metrics import names
+from beam_ensembles.metrics.values import Distribution, EnsembleMetrics, NodeMetrics
+
+Value: TypeAlias = int | Distribution
+
+_DISTRIBUTIONS: Final = frozenset(
+    (names.BATCH_SIZE, names.BATCH_BYTES, names.BATCH_LATENCY, names.LOAD_LATENCY, names.MODEL_BYTES)
+)
+_OF_ENSEMBLES: Final = frozenset((names.REFRESHES, names.REFUSED_REFRESHES))
+_COUNTERS: Final = (
+    frozenset(field.name for field in dataclasses.fields(NodeMetrics)) - _DISTRIBUTIONS - {"node", "arms"}
+)
+
+
+class Key(NamedTuple):
+    """What a runner knows a metric by: the step of the pipeline, the namespace and the name."""
+
+    step: str
+    namespace: str
+    name: str
+
+
+def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
+    """Gives the metrics of all ensembles among the metrics of a job, by name.
+
+    An ensemble that a pipeline applies several times is one; whatever is no metric of an ensemble's is left out.
+
+    Args:
+        metrics: Of each step; for each, the committed value where the runner knows one, otherwise the attempted one.
+    """
+    nodes: dict[tuple[str, str], dict[str, Any]] = {}
+    of_ensembles: dict[str, dict[str, int]] = {}
+    for (_, namespace, name), value in metrics.items():
+        ensemble, slash, node = namespace.partition("/")
+        if isinstance(value, int) and not slash and name in _OF_ENSEMBLES:
+            counts = of_ensembles.setdefault(ensemble, {})
+            counts[name] = counts.get(name, 0) + value
+        elif ensemble and node and "/" not in node and _is_ours(name, value):
+            _add(nodes.setdefault((ensemble, node), {}), name, value)
+    return tuple(
+        EnsembleMetrics(ensemble, _nodes(ensemble, nodes), **of_ensembles.get(ensemble, {}))
+        for ensemble in sorted({*of_ensembles, *(ensemble for ensemble, _ in nodes)})
+    )
+
+
+def _is_ours(name: str, value: Value) -> bool:
+    if isinstance(value, Distribution):
+        return name in _DISTRIBUTIONS
+    return name in _COUNTERS or name.startswith(names.ARM)
+
+
+def _add(found: dict[str, Any], name: str, value: Value) -> None:
+    if name.startswith(names.ARM):
+        found, name = found.setdefault("arms", {}), name.removeprefix(names.ARM)
+    found[name] = found[name] + value if name in found else value
+
+
+def _nodes(ensemble: str, nodes: Mapping[tuple[str, str], dict[str, Any]]) -> tuple[NodeMetrics, ...]:
+    of_it: Iterable[tuple[str, dict[str, Any]]] = (
+        (node, found) for (owner, node), found in nodes.items() if owner == ensemble
+    )
+    return tuple(NodeMetrics(node, **found) for node, found in sorted(of_it, key=lambda one: one[0]))

@@ -1,0 +1,69 @@
+"""A Flink cluster's REST API, which has the metrics of a job while it runs, and after.
+
+Beam's runner keeps them in one accumulator, whose text is a ``GetJobMetricsResponse`` as JSON.
+Written for the runner of Beam 2.62 on Flink 1.19.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+import requests
+from apache_beam.portability.api import beam_job_api_pb2
+from google.protobuf import json_format
+
+from beam_ensembles.metrics.job_server import Job, NoMetrics, no_job
+from beam_ensembles.metrics.monitoring import of_response
+from beam_ensembles.metrics.values import EnsembleMetrics
+
+_ACCUMULATOR: Final = "__metricscontainers"
+_SECONDS: Final = 30.0
+
+
+class FlinkCluster:
+    """The job manager at an address.
+
+    Args:
+        url: Of its REST API, ``http://host:8081``.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Gives the jobs that it knows, the newest last.
+
+        Raises:
+            NoMetrics: It does not answer.
+        """
+        found = sorted(self._get("/jobs/overview")["jobs"], key=lambda job: (job["start-time"], job["jid"]))
+        return tuple(Job(job["jid"], job["name"], job["state"]) for job in found)
+
+    def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
+        """Gives the metrics of the ensembles of a job, of a running one as of a few seconds ago.
+
+        Args:
+            job: The job's id.
+
+        Raises:
+            NoMetrics: It does not answer, or knows no such job.
+        """
+        known = [one.id for one in self.jobs()]
+        if job not in known:
+            raise no_job(job, known, self._url)
+        found = self._get(f"/jobs/{quote(job, safe='')}/accumulators")["user-task-accumulators"]
+        response = beam_job_api_pb2.GetJobMetricsResponse()
+        for accumulator in found:
+            if accumulator["name"] == _ACCUMULATOR:
+                json_format.Parse(accumulator["value"], response, ignore_unknown_fields=True)
+        return of_response(response)
+
+    def _get(self, path: str) -> Any:
+        try:
+            answer = requests.get(self._url + path, timeout=_SECONDS, allow_redirects=False)
+            answer.raise_for_status()
+            return answer.json()
+        except (requests.RequestException, ValueError) as error:
+            said = " ".join(str(error).split())
+            raise NoMetrics(f"no Flink cluster answers at '{self._url}': {said}") from error

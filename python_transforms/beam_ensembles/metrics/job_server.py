@@ -1,0 +1,107 @@
+"""A runner's job server: Prism itself, or the one that Beam puts before Flink. Both answer Beam's JobService."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Final
+
+import grpc
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+
+from beam_ensembles.errors import EnsembleError, listed, nearest
+from beam_ensembles.metrics.monitoring import of_response
+from beam_ensembles.metrics.values import EnsembleMetrics
+
+_SECONDS: Final = 30.0
+"""How long a job server may take for an answer; a busy one on a small machine is slow."""
+
+
+class NoMetrics(EnsembleError):
+    """The metrics of a job cannot be had; the message is one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Job:
+    """A job that a runner knows.
+
+    Attributes:
+        id: What the runner calls it.
+        name: What its pipeline calls it.
+        state: ``RUNNING``, ``DONE``, ``FINISHED`` ... in the runner's words.
+    """
+
+    id: str
+    name: str
+    state: str
+
+
+class JobServer:
+    """The job server at an address; a context manager that closes the connection.
+
+    Args:
+        endpoint: ``host:port``, as pipelines are given it (``--job_endpoint``).
+    """
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._channel = grpc.insecure_channel(endpoint, [("grpc.max_receive_message_length", -1)])
+        self._stub = beam_job_api_pb2_grpc.JobServiceStub(self._channel)
+
+    def __enter__(self) -> JobServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._channel.close()
+
+    def jobs(self) -> tuple[Job, ...]:
+        """Gives the jobs that it knows, by id.
+
+        Raises:
+            NoMetrics: It does not answer.
+        """
+        found = self._ask(self._stub.GetJobs, beam_job_api_pb2.GetJobsRequest()).job_info
+        state = beam_job_api_pb2.JobState.Enum.Name
+        jobs = (Job(job.job_id, job.job_name, state(job.state)) for job in found)
+        return tuple(sorted(jobs, key=lambda job: job.id))
+
+    def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
+        """Gives the metrics of the ensembles of a job.
+
+        Prism counts what has been committed so far while the job runs; Flink's job server has nothing before it has
+        ended.
+
+        Args:
+            job: The job's id.
+
+        Raises:
+            NoMetrics: It does not answer, or knows no such job.
+        """
+        known = [one.id for one in self.jobs()]
+        if job not in known:
+            raise no_job(job, known, self._endpoint)
+        request = beam_job_api_pb2.GetJobMetricsRequest(job_id=job)
+        return of_response(self._ask(self._stub.GetJobMetrics, request))
+
+    def _ask(self, call: Any, request: Any) -> Any:
+        try:
+            return call(request, timeout=_SECONDS, wait_for_ready=False)
+        except grpc.RpcError as error:
+            said = " ".join(str(error.details()).split())
+            text = f"no job server answers at '{self._endpoint}': {error.code().name}: {said}"
+            raise NoMetrics(text) from error
+
+
+def no_job(job: str, known: Iterable[str], place: str) -> NoMetrics:
+    """Gives the error of a job that a runner does not know.
+
+    Args:
+        job: The id that was asked for.
+        known: The ids that there are.
+        place: Where the runner is.
+    """
+    ids = list(known)
+    return NoMetrics(f"'{place}' knows no job '{job}'{nearest(job, ids)} (it knows: {listed(ids)})")

@@ -1,0 +1,33 @@
+"""The table of node metrics, letter by letter as the clients in Go and Java write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+Cells: TypeAlias = tuple[str, ...]
+"""One line: a text for each of the headings."""
+
+HEADINGS: Final[Cells] = (
+    "node", "answered", "failed", "skipped", "batches", "rows a batch", "ms a batch", "load ms", "model MiB",
+    "arms, agreement",
+)  # fmt: skip
+_GAP: Final = "  "
+
+
+def lines(rows: Iterable[Cells]) -> list[str]:
+    """Gives the headings and the rows as lines of columns; texts to the left, numbers to the right.
+
+    Args:
+        rows: The cells of each line.
+    """
+    table = [HEADINGS, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    last = len(HEADINGS) - 1
+    return [
+        _GAP.join(
+            cell.ljust(width) if at in (0, last) else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ).rstrip()
+        for cells in table
+    ]

@@ -1,0 +1,160 @@
+"""The metrics of a job's ensembles as values. Their fields are called as the metrics are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from beam_ensembles.metrics.table import Cells, lines
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Distribution:
+    """What a metric knows of many numbers.
+
+    Attributes:
+        count: How many there were, at least one.
+        sum: Their sum.
+        min: The smallest.
+        max: The largest.
+    """
+
+    count: int
+    sum: int
+    min: int
+    max: int
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return self.sum / self.count
+
+    def __add__(self, other: Distribution) -> Distribution:
+        return Distribution(
+            self.count + other.count,
+            self.sum + other.sum,
+            min(self.min, other.min),
+            max(self.max, other.max),
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Gives it as plain data."""
+        return {**dataclasses.asdict(self), "mean": self.mean}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """The metrics of one node. A distribution is None where nothing was measured: the node never ran.
+
+    Attributes:
+        node: Name of the node.
+        num_inferences: Rows that it answered.
+        failed_rows: Rows that it failed on, whatever its ``on_error`` made of them.
+        failed_batches_counter: Batches with a row that it failed on.
+        skipped_rows: Rows for which its condition does not hold.
+        inference_request_batch_size: Rows of each batch that it ran on.
+        inference_request_batch_byte_size: Bytes of the columns that it read of each batch.
+        inference_batch_latency_micro_secs: Microseconds for each batch.
+        load_model_latency_milli_secs: Milliseconds for each time that it was loaded, once a worker process.
+        model_byte_size: Bytes by which the peak memory of the process grew meanwhile.
+        arms: For a route: rows that took each arm, by the arm's name.
+        agreements: For a shadow: rows on which it says what the node beside it says.
+        disagreements: For a shadow: rows on which it says something else.
+    """
+
+    node: str
+    num_inferences: int = 0
+    failed_rows: int = 0
+    failed_batches_counter: int = 0
+    skipped_rows: int = 0
+    inference_request_batch_size: Distribution | None = None
+    inference_request_batch_byte_size: Distribution | None = None
+    inference_batch_latency_micro_secs: Distribution | None = None
+    load_model_latency_milli_secs: Distribution | None = None
+    model_byte_size: Distribution | None = None
+    arms: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    agreements: int = 0
+    disagreements: int = 0
+
+    def as_data(self) -> dict[str, Any]:
+        """Gives them as plain data."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def cells(self) -> Cells:
+        """Gives them as a line of the table."""
+        batches = self.inference_request_batch_size
+        return (
+            self.node,
+            str(self.num_inferences),
+            str(self.failed_rows),
+            str(self.skipped_rows),
+            str(batches.count if batches else 0),
+            _spread(batches, 1, 1, 0),
+            _spread(self.inference_batch_latency_micro_secs, 1_000, 2, 2),
+            _mean(self.load_model_latency_milli_secs, 1, 0),
+            _mean(self.model_byte_size, 1 << 20, 1),
+            ", ".join(self._notes()),
+        )
+
+    def _notes(self) -> list[str]:
+        notes = [f"{arm} {rows}" for arm, rows in sorted(self.arms.items())]
+        compared = self.agreements + self.disagreements
+        return [*notes, f"agrees on {self.agreements} of {compared}"] if compared else notes
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EnsembleMetrics:
+    """The metrics of one ensemble of a job. Its text is a table.
+
+    Attributes:
+        ensemble: Name of the ensemble.
+        nodes: Those of its nodes that have measured something, by name.
+        refreshes: New versions of the ensemble that went on, counted for each stage on each worker.
+        refused_refreshes: New versions that could not, counted likewise.
+    """
+
+    ensemble: str
+    nodes: tuple[NodeMetrics, ...]
+    refreshes: int = 0
+    refused_refreshes: int = 0
+
+    def node(self, name: str) -> NodeMetrics:
+        """Gives the metrics of one node; one that has measured nothing has zeros.
+
+        Args:
+            name: Name of the node.
+        """
+        return next((node for node in self.nodes if node.node == name), NodeMetrics(name))
+
+    def as_data(self) -> dict[str, Any]:
+        """Gives them as plain data, for JSON."""
+        return {
+            "ensemble": self.ensemble,
+            "refreshes": self.refreshes,
+            "refused_refreshes": self.refused_refreshes,
+            "nodes": [node.as_data() for node in self.nodes],
+        }
+
+    def __str__(self) -> str:
+        title = f"ensemble '{self.ensemble}'"
+        if self.refreshes or self.refused_refreshes:
+            title += f": refreshes {self.refreshes}, refused {self.refused_refreshes}"
+        return "\n".join([title, *lines(node.cells() for node in self.nodes)])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Distribution):
+        return value.as_data()
+    return dict(sorted(value.items())) if isinstance(value, Mapping) else value
+
+
+def _mean(found: Distribution | None, unit: int, digits: int) -> str:
+    return "-" if found is None else f"{found.mean / unit:.{digits}f}"
+
+
+def _spread(found: Distribution | None, unit: int, digits: int, digits_of_ends: int) -> str:
+    if found is None:
+        return "-"
+    ends = f"({found.min / unit:.{digits_of_ends}f} to {found.max / unit:.{digits_of_ends}f})"
+    return f"{_mean(found, unit, digits)} {ends}"
