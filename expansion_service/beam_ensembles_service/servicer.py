@@ -19,6 +19,7 @@ from beam_ensembles_service.configuration import decode_configuration
 from beam_ensembles_service.discovery import discover
 from beam_ensembles_service.environment import Workers
 from beam_ensembles_service.expansion import expand
+from beam_ensembles_service.handshake import add_versions
 from beam_ensembles_service.policy import check_encoding, check_request
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._workers.environment)
         restore(adapted, response, _expected_schemas(config))
+        add_versions(response, transform.ensemble, adapted.request.components.coders)
         for tag, schema in transform.batch_schemas().items():
             response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response

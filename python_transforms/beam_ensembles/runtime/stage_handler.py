@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import apache_beam
-
-import beam_ensembles
 from beam_ensembles.columns.arrow_batch import ArrowReader, Element
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime import guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.in_flight import InFlight, Source
 from beam_ensembles.runtime.kinds import KINDS
@@ -95,7 +91,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         return (self._code, self._watch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (_versions(), self._code.ensemble, type(self), self._args())
+        return _restore, (guard.versions(), self._code.ensemble, type(self), self._args())
 
 
 class StageModelHandler(_StageHandler):
@@ -131,24 +127,9 @@ class ArrowStageHandler(_StageHandler):
         return (self._code, self._rows, self._watch)
 
 
-def _versions() -> dict[str, str]:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return {
-        "beam-ensembles": beam_ensembles.__version__,
-        "apache-beam": apache_beam.__version__,
-        "Python": python,
-    }
-
-
 def _restore(
     versions: Mapping[str, str], ensemble: str, handler: type[_StageHandler], args: tuple[Any, ...]
 ) -> _StageHandler:
     """Rebuilds the handler on a worker, and refuses where the worker's versions are not those of the sender."""
-    here = _versions()
-    for name, version in versions.items():
-        if here.get(name) != version:
-            raise EnsembleError(
-                f"ensemble '{ensemble}' was expanded with {name} {version}, but this worker has "
-                f"{name} {here.get(name)}: the service and its workers must have the same versions"
-            )
+    guard.check(versions, ensemble)
     return handler(*args)

@@ -159,6 +159,11 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
             return run_plan(pcoll, graph, call, errors)
         return run_plan_on_arrow(pcoll, self._rows, graph, call, errors)
 
+    @property
+    def ensemble(self) -> str:
+        """The ensemble's name."""
+        return self._graph.spec.name
+
     def batch_schemas(self) -> dict[str, schema_pb2.Schema]:
         """Gives the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.
 
