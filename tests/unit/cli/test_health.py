@@ -1,0 +1,49 @@
+"""``beam-ensembles health`` against a server's own health."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent import futures
+
+import grpc
+import pytest
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from beam_ensembles.cli.main import main
+from tests.support.ports import free_ports
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[health.HealthServicer, str]]:
+    """The health of a server that answers, and its address."""
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    servicer = health.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield servicer, f"127.0.0.1:{port}"
+    server.stop(None).wait()
+
+
+def test_a_service_that_serves(
+    asked: tuple[health.HealthServicer, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    servicer, address = asked
+    servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+    assert main(["health", address]) == 0
+    assert capsys.readouterr().out == f"{address} SERVING\n"
+
+
+def test_a_service_that_ends(
+    asked: tuple[health.HealthServicer, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    servicer, address = asked
+    servicer.enter_graceful_shutdown()
+    assert main(["health", address]) == 1
+    assert capsys.readouterr().out == f"{address} NOT_SERVING\n"
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    assert main(["health", address, "--timeout", "0.5"]) == 1
+    assert capsys.readouterr().err == f"beam-ensembles health: {address} does not answer: DEADLINE_EXCEEDED\n"
