@@ -133,6 +133,15 @@ class Remote(RemoteModelHandler[str, PredictionResult, Any]):
         return [PredictionResult(example, example) for example in batch]
 
 
+class Deadly(Echo):
+    """Ends its process on one example."""
+
+    def _one(self, example: Any, model: str) -> PredictionResult:
+        if example == "deadly":
+            os._exit(9)
+        return super()._one(example, model)
+
+
 class NoHandler:
     """Is none."""
 

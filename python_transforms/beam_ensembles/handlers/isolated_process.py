@@ -15,7 +15,7 @@ def main() -> None:
     with Connection(int(sys.argv[1])) as pipe:
         try:
             kind, node = pipe.recv()
-            member, error = _loaded(kind, node)
+            member, error = loaded(kind, node)
             pipe.send(error)
             while member is not None:
                 pipe.send(_answer(member, pipe.recv()))
@@ -23,7 +23,8 @@ def main() -> None:
             return
 
 
-def _loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
+def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
+    """Loads a node: gives it, or why it cannot be loaded."""
     try:
         return kind.load(node), None
     except EnsembleError as error:

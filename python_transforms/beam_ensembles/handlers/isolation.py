@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
 import subprocess
-import sys
 import weakref
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
-from beam_ensembles.handlers import isolated_process
+from beam_ensembles.handlers import child, isolated_process
 
 _MOST_IN_A_ROW: Final = 24
 """So many calls without an answer are more than the search for a bad row among a thousand takes: it is no row then."""
@@ -46,9 +43,9 @@ class IsolatedMember:
         Raises:
             NodeError: What it raised there; ``timeout`` where it took too long, ``process_died`` where it died.
         """
-        child = self._child or self._start()
+        running = self._child or self._start()
         try:
-            answer = child.ask(dict(columns), self._timeout)
+            answer = running.ask(dict(columns), self._timeout)
         except _NoAnswer as error:
             self._end()
             self._unanswered += 1
@@ -61,20 +58,20 @@ class IsolatedMember:
         return found
 
     def _start(self) -> _Child:
-        child = _Child(self._kind, self._node)
-        weakref.finalize(self, child.end)
+        started = _Child(self._kind, self._node)
+        weakref.finalize(self, started.end)
         try:
-            error = child.receive(_LOADING)
+            error = started.receive(_LOADING)
         except _NoAnswer as exc:
-            child.end()
+            started.end()
             raise EnsembleError(
                 f"the process of node '{self._node.spec.name}' did not start: {exc}"
             ) from None
         if error is not None:
-            child.end()
+            started.end()
             raise error
-        self._child = child
-        return child
+        self._child = started
+        return started
 
     def _end(self) -> None:
         if self._child is not None:
@@ -89,21 +86,10 @@ class _NoAnswer(Exception):
 
 
 class _Child:
-    """The child process and this end of the pipe to it.
-
-    It runs a module of its own: what multiprocessing starts would import the user's script and run it once more.
-    """
+    """The child process and this end of the pipe to it."""
 
     def __init__(self, kind: Kind, node: CheckedNode) -> None:
-        self._pipe, theirs = multiprocessing.Pipe()
-        descriptor = theirs.fileno()
-        self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-            [sys.executable, "-m", isolated_process.__name__, str(descriptor)],
-            pass_fds=[descriptor],
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        theirs.close()
+        self._process, self._pipe = child.start(isolated_process.__name__)
         self.send((kind, node))
 
     def send(self, value: Any) -> None:
@@ -129,16 +115,12 @@ class _Child:
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(1)
-            raise _NoAnswer("process_died", f"its process died{_how(self._process.returncode)}") from None
+            raise _NoAnswer(
+                "process_died", f"its process died{child.how_it_ended(self._process.returncode)}"
+            ) from None
 
     def end(self) -> None:
         """Kills the child."""
         self._pipe.close()
         self._process.kill()
         self._process.wait()
-
-
-def _how(code: int | None) -> str:
-    if code is None:
-        return ""
-    return f" of signal {-code}" if code < 0 else f" with exit code {code}"

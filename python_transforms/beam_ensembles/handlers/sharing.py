@@ -1,28 +1,38 @@
 """Members that several worker processes share, and members with several copies: ``large_model``, ``model_copies``.
 
-Beam shares the model that a handler loads, and its calls carry what the handler passes to it. Here the whole node is
-shared, by the same means (``MultiProcessShared``), so that the same holds for every framework: each copy lives in a
-process of its own, and a call carries columns. Written for Beam 2.77.
+Each copy lives in a process of its own, ``shared_process``, and a call carries columns; the whole node is shared, so
+that the same holds for every framework. Beam shares what a handler loads by its ``MultiProcessShared``. That one (2.77)
+listens on a port with a key that is in its source, so that every user of the machine may have it run code; it imports
+the user's main script once more; and its model ends with the worker that was first, and never before. Here copies are
+found by a socket in a folder of this user alone, and end with the last worker that has them loaded.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import hashlib
 import itertools
 import logging
 import os
 import pickle
+import queue
+import stat
 import tempfile
+import threading
+from multiprocessing.connection import Client, Connection
 from typing import Any, Final
 
-from beam_ensembles.errors import EnsembleError, NodeError
-from beam_ensembles.graph.files import local_path
+from beam_ensembles.errors import BatchFailed, EnsembleError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.handlers import child, shared_process
+from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.handlers.isolation import IsolatedMember
+from beam_ensembles.handlers.locking import locked
 
 _LOGGER: Final = logging.getLogger(__name__)
-_GONE: Final = (ConnectionError, EOFError)
+_GONE: Final = (EOFError, OSError)
+_LONGEST_ADDRESS: Final = 100
+"""Bytes that the path of a socket may have; systems allow 103 to 107."""
 
 
 def load_member(kind: Kind, node: CheckedNode) -> Member:
@@ -53,84 +63,141 @@ class SharedMember:
     """
 
     def __init__(self, kind: Kind, node: CheckedNode, copies: int) -> None:
-        tag = _digest(node)
-        self._copies = [_Connection(kind, node, f"{tag}-{number}") for number in range(copies)]
+        tag = _digest(kind, node)
+        self._copies = [_Copy(kind, node, _address(f"{tag}-{number}")) for number in range(copies)]
         self._turns = itertools.count()
-        for copy in self._copies:
-            copy.connect()
 
     def __call__(self, columns: Columns) -> Columns:
-        """Runs one of the copies."""
-        return self._copies[next(self._turns) % len(self._copies)].run(columns)
+        """Runs one of the copies.
 
-
-class _Connection:
-    """This process's way to one copy, which whoever comes first starts."""
-
-    def __init__(self, kind: Kind, node: CheckedNode, tag: str) -> None:
-        from apache_beam.utils.multi_process_shared import MultiProcessShared
-
-        make = functools.partial(_Copy, kind, node)
-        self._shared = functools.partial(
-            MultiProcessShared, make, tag, path=_folder(), always_proxy=True, spawn_process=True
-        )
-        self._copy: Any = None
-        self._keeper: Any = None
-
-    def connect(self) -> None:
-        self._keeper = self._shared()
-        self._copy = self._keeper.acquire()
-        error = self._copy.error()
-        if error is not None:
-            raise error
-
-    def run(self, columns: Columns) -> Columns:
-        copy = self._copy
-        try:
-            return copy.run(columns)  # type: ignore[no-any-return]
-        except _GONE:
-            _LOGGER.warning("the process of a shared model is gone; it is started again")
-            if self._copy is copy:
-                self.connect()
-            return self._copy.run(columns)  # type: ignore[no-any-return]
+        Raises:
+            NodeError: What the node raised there.
+        """
+        answer = self._copies[next(self._turns) % len(self._copies)].run(dict(columns))
+        if isinstance(answer, Exception):
+            try:
+                raise answer
+            finally:
+                del answer  # its traceback has this frame, which keeps the connections
+        found: Columns = answer
+        return found
 
 
 class _Copy:
-    """The node in its own process. What goes wrong is given back: Beam would show it as a traceback."""
+    """This process's way to one copy: connections, as many as threads have called it at one time.
 
-    def __init__(self, kind: Kind, node: CheckedNode) -> None:
-        self._error: EnsembleError | None = None
+    Args:
+        kind: The node's kind.
+        node: The node.
+        address: The path of its socket.
+
+    Raises:
+        EnsembleError: The node cannot be loaded.
+    """
+
+    def __init__(self, kind: Kind, node: CheckedNode, address: str) -> None:
+        self._kind, self._node, self._address = kind, node, address
+        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._idle.put(self._connected())
+
+    def run(self, columns: dict[str, Any]) -> Any:
+        """Sends columns and gives the answer; where the process has died, the next one gets them once.
+
+        Raises:
+            BatchFailed: ``process_died``: that one died too.
+        """
         try:
-            self._member = kind.load(node)
-        except EnsembleError as error:
-            self._error = error
-
-    def error(self) -> EnsembleError | None:
-        """Says why it could not be loaded, if it could not."""
-        return self._error
-
-    def run(self, columns: Columns) -> Columns:
-        """Runs the node."""
+            return self._ask(self._connection(), columns)
+        except _GONE:
+            _LOGGER.warning(
+                "the process of the shared model '%s' is gone; it is started again", self._node.spec.name
+            )
+        self._forget()
         try:
-            return self._member(columns)
-        except Exception as error:
-            raise NodeError.of(error) from None
+            return self._ask(self._connected(), columns)
+        except _GONE:
+            text = f"the process of the shared model '{self._node.spec.name}' died twice on these rows"
+            raise BatchFailed("process_died", text) from None
+
+    def _ask(self, connection: Connection, columns: dict[str, Any]) -> Any:
+        try:
+            connection.send(columns)
+            answer = connection.recv()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.put(connection)
+        return answer
+
+    def _connection(self) -> Connection:
+        with contextlib.suppress(queue.Empty):
+            return self._idle.get_nowait()
+        return self._connected()
+
+    def _forget(self) -> None:
+        """Closes the connections that wait: they lead to the same process."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+    def _connected(self) -> Connection:
+        """Connects to the process, which whoever comes first starts."""
+        with locked(self._address):
+            try:
+                return _welcomed(self._address)
+            except _GONE:
+                starter = _start(self._kind, self._node, self._address)
+            with starter:
+                return _welcomed(self._address)
 
 
-def _digest(node: CheckedNode) -> str:
+def _welcomed(address: str) -> Connection:
+    connection = Client(address, "AF_UNIX")
+    try:
+        connection.recv()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _start(kind: Kind, node: CheckedNode, address: str) -> Connection:
+    """Starts the process of a copy; while the pipe is open that this gives, it waits for its first user."""
+    process, pipe = child.start(shared_process.__name__, address, own_session=True)
+    # It outlives this worker where others use it; where it ends first, it is waited for.
+    threading.Thread(target=process.wait, daemon=True, name="shared model").start()
+    try:
+        pipe.send((kind, node))
+        error = pipe.recv()
+    except _GONE:
+        pipe.close()
+        code = process.wait()
+        raise EnsembleError(
+            f"the process of the shared model '{node.spec.name}' did not start{child.how_it_ended(code)}"
+        ) from None
+    if error is not None:
+        pipe.close()
+        raise error
+    return pipe
+
+
+def _digest(kind: Kind, node: CheckedNode) -> str:
     """Names a node by all that it is made of, so that only those who mean the same share it."""
-    digest = hashlib.sha256(pickle.dumps(node))
-    path = local_path(node.uri) if node.uri is not None else None
-    if path is not None:
-        found = os.stat(path)
-        digest.update(f"{found.st_size} {found.st_mtime_ns}".encode())
-    return f"{node.spec.name}-{digest.hexdigest()[:32]}"
+    digest = hashlib.sha256(pickle.dumps((kind, node)))
+    if node.uri is not None:
+        digest.update(repr(state_of(node.uri, node.spec.target)).encode())
+    return digest.hexdigest()[:16]
 
 
-def _folder() -> str:
-    """Gives the folder of this user alone in which processes find each other."""
-    folder = os.path.join(tempfile.gettempdir(), f"beam-ensembles-{os.getuid()}")
+def _address(name: str) -> str:
+    """Gives the path of a socket in a folder of this user alone; where that is too long for one, below /tmp."""
+    for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - nobody else can write into the folder that is made
+        address = os.path.join(place, f"beam-ensembles-{os.getuid()}", name)
+        if len(os.fsencode(address)) <= _LONGEST_ADDRESS:
+            break
+    folder = os.path.dirname(address)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    if os.stat(folder).st_uid != os.getuid():
-        raise EnsembleError(f"'{folder}' belongs to somebody else; shared models need it")
-    return folder
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EnsembleError(f"shared models need '{folder}' as a folder that is yours and nobody else's")
+    return address

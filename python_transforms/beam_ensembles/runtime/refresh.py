@@ -21,8 +21,9 @@ from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
+from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.metrics import names
-from beam_ensembles.runtime.digest import digest_of, state_of
+from beam_ensembles.runtime.digest import digest_of
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.runtime.sources import read_uri
@@ -97,8 +98,12 @@ class Watch:
 
     def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
         """Gives what changes when the file, or one that these nodes name, does."""
-        places = [self.files.resolve(node.spec.file) for node in nodes if node.spec.file is not None]
-        return text, [(place, state_of(place)) for place in places]
+        named = [
+            (self.files.resolve(node.spec.file), node.spec.target)
+            for node in nodes
+            if node.spec.file is not None
+        ]
+        return text, [(place, state_of(place, target)) for place, target in named]
 
 
 def shape_of(graph: EnsembleGraph) -> dict[str, Any]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.member import BeamMember
 from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.sharing import load_member
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.spec.model import Inputs, NodeSpec
 from beam_ensembles.types import parse_type
-from tests.support.nodes import check_node
 
 PAIR = {"x": "array<float>[2]"}
 DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y": None}}
@@ -84,29 +78,3 @@ def test_the_rows_lists_are_the_batch_of_its_call() -> None:
     assert seen == [((3, 2), (2,), (1, 3, 4)), ((1, 1), (1,), (1, 3, 4))]
     assert answer["n"].tolist() == [3, 1]
     assert answer["first"].tolist() == ["a", "c"]
-
-
-def test_copies_run_in_processes_of_their_own(
-    onnx_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    checked = check_node(onnx_models, PAIR, DOUBLE | {"config": {"large_model": True, "model_copies": 2}})
-    member = load_member(KINDS["model", "onnx"], checked)
-    for value in (1, 2, 3):
-        assert member({"x": np.full((1, 2), value, np.float32)})["y"].tolist() == [[2 * value, 2 * value]]
-    assert len(list(Path(tmp_path, f"beam-ensembles-{os.getuid()}").glob("*.address"))) == 2
-    again = load_member(KINDS["model", "onnx"], checked)
-    assert again({"x": np.ones((1, 2), np.float32)})["y"].tolist() == [[2, 2]]
-    assert len(list(Path(tmp_path, f"beam-ensembles-{os.getuid()}").glob("*.address"))) == 2
-    with pytest.raises(NodeError) as caught:
-        member({"x": np.ones((1, 3), np.float32)})
-    assert caught.value.code == "model_error"
-
-
-def test_a_copy_that_cannot_be_loaded_says_why(
-    onnx_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    wrong = DOUBLE | {"config": {"model_copies": 1, "providers": ["NoSuchProvider"]}}
-    with pytest.raises(EnsembleError, match=r"onnxruntime has no provider 'NoSuchProvider'"):
-        load_member(KINDS["model", "onnx"], check_node(onnx_models, PAIR, wrong))

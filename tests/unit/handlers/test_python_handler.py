@@ -18,7 +18,6 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.python.batches import batches
-from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support import model_handlers
@@ -255,29 +254,6 @@ def test_the_path_of_the_file_is_the_handlers_model_path(tmp_path: Path) -> None
     (tmp_path / "model.bin").write_bytes(b"others")
     with pytest.raises(InvalidEnsemble, match=r"\[sha256_mismatch\]"):
         KINDS["model", "python"].load(found)
-
-
-def test_a_handler_that_wants_to_be_shared_runs_in_a_process_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    described = node(config={"shared": True, "failing": ["b"]}, outputs={"text": "string", "pid": "int64"})
-    member = load_member(KINDS["model", "python"], checked(TEXT, described))
-    answer = member(texts("a"))
-    assert answer["text"].tolist() == ["a"]
-    assert answer["pid"].tolist() != [os.getpid()]
-    outputs, faults = run_split(member, texts("a", "b", "c"), 3)
-    assert (outputs["text"].tolist(), sorted(faults)) == (["a", "c"], [1])
-
-
-def test_a_handler_that_is_shared_by_its_node_too_is_shared_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    described = node(config={"shared": True, "large_model": True}, outputs={"pid": "int64"})
-    member = load_member(KINDS["model", "python"], checked(TEXT, described))
-    assert member(texts("a"))["pid"].tolist() != [os.getpid()]
-    assert len(list(Path(tmp_path, f"beam-ensembles-{os.getuid()}").glob("*.address"))) == 1
 
 
 def test_resources_that_it_asks_for_are_told(caplog: pytest.LogCaptureFixture) -> None:
