@@ -96,6 +96,12 @@
 // Slices of numbers and bytes in a scored row lie in the memory of its batch:
 // who keeps a few rows for long copies them.
 //
+// # Metrics
+//
+// Metrics gives what the nodes of a finished pipeline have counted: rows
+// answered, failed and skipped, batches and their times, arms of routes, and on
+// how many rows shadows agree. Each EnsembleMetrics prints as a table.
+//
 // # Service
 //
 // The work is done by the expansion service of beam-ensembles: that at

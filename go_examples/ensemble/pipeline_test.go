@@ -47,6 +47,18 @@ func runPipeline(t *testing.T, build func(beam.Scope)) error {
 // part in an environment of Beam.
 func runPipelineIn(t *testing.T, environment, config string, build func(beam.Scope)) error {
 	t.Helper()
+	_, err := execute(t, environment, config, build)
+	return err
+}
+
+// runPipelineForResult is runPipeline for who looks at the metrics.
+func runPipelineForResult(t *testing.T, build func(beam.Scope)) (beam.PipelineResult, error) {
+	t.Helper()
+	return execute(t, "LOOPBACK", "", build)
+}
+
+func execute(t *testing.T, environment, config string, build func(beam.Scope)) (beam.PipelineResult, error) {
+	t.Helper()
 	needServers(t)
 	for name, value := range map[string]string{
 		"endpoint": os.Getenv(prismVariable), "environment_type": environment, "environment_config": config,
@@ -58,8 +70,7 @@ func runPipelineIn(t *testing.T, environment, config string, build func(beam.Sco
 	}
 	pipeline, s := beam.NewPipelineWithRoot()
 	build(s)
-	_, err := universal.Execute(context.Background(), pipeline)
-	return err
+	return universal.Execute(context.Background(), pipeline)
 }
 
 // element is one of a collection, with what Beam knows about it.
