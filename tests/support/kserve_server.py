@@ -11,10 +11,10 @@ from pathlib import Path
 from beam_ensembles.handlers.open_inference.address import parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import ask
+from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
 from tests.support.ports import free_ports
-from tests.support.server_environment import server_environment
 
 _READY_SECONDS = 90.0
 
@@ -28,7 +28,7 @@ def running_kserve(program: Path, folder: Path, model: str) -> Iterator[str]:
         folder: Where it may write.
         model: One of its models.
     """
-    python = server_environment("kserve") / "bin" / "python"
+    python = locked_environment("kserve") / "bin" / "python"
     grpc_port, http_port = free_ports(2)
     log = log_path("kserve")
     with log.open("wb") as out:

@@ -17,10 +17,10 @@ import joblib
 from beam_ensembles.handlers.open_inference.address import parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import ask
+from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
 from tests.support.ports import free_ports
-from tests.support.server_environment import server_environment
 
 _READY_SECONDS = 90.0
 
@@ -54,7 +54,7 @@ class MLServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._program = server_environment("mlserver") / "bin" / "mlserver"
+        self._program = locked_environment("mlserver") / "bin" / "mlserver"
         self._http, self._grpc, self._metrics = free_ports(3)
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -18,10 +18,10 @@ import pytest
 from beam_ensembles.handlers.open_inference.address import parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import ask
+from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
 from tests.support.ports import free_ports
-from tests.support.server_environment import server_environment
 
 _READY_SECONDS = 90.0
 _MODEL = """\
@@ -124,7 +124,7 @@ def running_triton(folder: Path, models: Mapping[str, TritonModel]) -> Iterator[
 def _installed(backends: Path) -> tuple[Path, dict[str, str]]:
     """Puts the Python backend together; gives the program and its environment."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    environment = server_environment("triton")
+    environment = locked_environment("triton")
     packages = environment / "lib" / f"python{version}" / "site-packages"
     server = packages / "pytriton" / "tritonserver"
     shutil.copytree(server / "backends", backends)

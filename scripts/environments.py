@@ -1,4 +1,4 @@
-"""Environments of real servers, each of its own: what a server needs is not what this project may have."""
+"""Environments of their own for programs whose requirements are not this project's: real servers, tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scripts.made import Made
 from scripts.shell import log_path, run
 
 
-def server_environment(name: str) -> Path:
+def locked_environment(name: str) -> Path:
     """Gives the folder of an environment; makes it where it is not there, or of other versions.
 
     Args:

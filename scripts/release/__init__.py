@@ -1,0 +1,1 @@
+"""What is published, made and checked without publishing anything: ``python -m scripts.release``."""
