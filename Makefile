@@ -24,6 +24,10 @@ setup: ## Install what is needed: .venv, Go, a JDK with Maven, Prism
 demo: ## Train three models, call their ensemble from Python, Go and Java, compare the answers
 	@python3 -m scripts.demo
 
+.PHONY: examples
+examples: setup ## Run the examples in every language, compare the answers; ONLY=NAME runs one
+	@$(PYTHON) -m scripts.examples $(ONLY)
+
 .PHONY: test
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
@@ -83,8 +87,14 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/demo.in pyproject.toml --extra sklearn --extra onnx --extra xgboost \
 		--constraints requirements/dev.txt -o requirements/demo.txt
 	$(UV_COMPILE) --upgrade requirements/mlserver.in --constraints requirements/dev.txt -o requirements/mlserver.txt
+	$(UV_COMPILE) --upgrade requirements/beam_yaml.in -o requirements/beam_yaml.txt
 	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
+	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+
+.PHONY: release-check
+release-check: setup ## Make and check the packages of all languages; publishes nothing
+	$(PYTHON) -m scripts.release
 
 .PHONY: clean
 clean: ## Remove what was built; keeps .venv

@@ -15,21 +15,10 @@ Answer = dict[str, Any]
 """One row's: its ``id``, and what the ensemble added."""
 
 
-def files(path: Path) -> list[Path]:
-    """Gives the file that a pipeline was told to write, or the numbered ones that Beam YAML writes in its place."""
-    return [path] if path.exists() else sorted(path.parent.glob(f"{path.name}-*-of-*"))
-
-
-def forget(path: Path) -> None:
-    """Removes what an earlier run left, so that no answer is taken for one of this run."""
-    for file in files(path):
-        file.unlink()
-
-
 def read(path: Path) -> list[Answer]:
     """Reads JSON lines, ordered by id."""
-    lines = [line for file in files(path) for line in file.read_text(encoding="utf-8").splitlines()]
-    return sorted((json.loads(line) for line in lines), key=lambda answer: answer["id"])
+    with path.open(encoding="utf-8") as lines:
+        return sorted((json.loads(line) for line in lines), key=lambda answer: answer["id"])
 
 
 def incomplete(name: str, answers: Sequence[Answer], rows: Sequence[Answer]) -> list[str]:

@@ -24,8 +24,7 @@ from scripts.toolchains import go, maven, python
 
 def build_go() -> str:
     """Builds the Go pipeline."""
-    go.build("./cmd/digits", DIGITS.go_program)
-    return relative(DIGITS.go_program)
+    return go.build_commands([DIGITS.name])
 
 
 BUILDS = (
@@ -44,8 +43,8 @@ def comparable(language: Language) -> Path:
 def forget_answers() -> None:
     """Removes what an earlier run left, so that no answer is taken for one of this run."""
     for language in PROGRAMS:
-        answers.forget(DIGITS.answers(language.name))
-        answers.forget(comparable(language))
+        DIGITS.answers(language.name).unlink(missing_ok=True)
+        comparable(language).unlink(missing_ok=True)
 
 
 def runnable(outcomes: Mapping[str, Outcome]) -> list[Language]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Callable, Mapping
 
 from scripts.example import Example
@@ -33,11 +32,13 @@ class Language:
         name: Its name, as people write it.
         needs: The steps without which a pipeline cannot be run.
         command: Gives the command that runs an example's pipeline.
+        finish: Makes JSON lines of what it wrote; None where it writes them itself.
     """
 
     name: str
     needs: tuple[str, ...]
     command: Callable[[Example, Servers], Command]
+    finish: Callable[[Example], object] | None = None
 
     def score(self, example: Example, servers: Servers, env: Mapping[str, str]) -> None:
         """Runs an example's pipeline.
@@ -51,49 +52,40 @@ class Language:
             call()
         except TimedOut:
             call()
+        if self.finish is not None:
+            self.finish(example)
 
 
-def _flags(example: Example, language: str) -> dict[str, str]:
+def flags(example: Example, language: str) -> dict[str, str]:
+    """Gives the flags that the pipelines of all languages take, by name."""
     files = {"input": example.input, "output": example.answers(language), "ensemble": example.ensemble_file}
     return {**{name: str(path) for name, path in files.items()}, **example.flags}
 
 
-def _words(example: Example, language: str) -> Command:
-    return [f"--{name}={value}" for name, value in _flags(example, language).items()]
+def portable(servers: Servers) -> Command:
+    """Gives the flags of Beam's Python SDK; those of its in-process runner, none, where there is no Prism."""
+    on_prism = ["--runner=PortableRunner", f"--job_endpoint={servers.runner}", "--environment_type=LOOPBACK"]
+    return on_prism if servers.runner else []
 
 
-def _portable(servers: Servers) -> Command:
-    """Beam's in-process runner where there is no Prism."""
-    portable = ["--runner=PortableRunner", f"--job_endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return portable if servers.runner else []
+def words(example: Example, language: str) -> Command:
+    """Gives the flags that the programs of all languages take."""
+    return [f"--{name}={value}" for name, value in flags(example, language).items()]
 
 
 def _python(example: Example, servers: Servers) -> Command:
-    return [PYTHON, example.folder / "pipeline.py", *_words(example, "Python"), *_portable(servers)]
+    return [PYTHON, example.folder / "pipeline.py", *words(example, "Python"), *portable(servers)]
 
 
 def _go(example: Example, servers: Servers) -> Command:
     runner = ["--runner=universal", f"--endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return [example.go_program, f"--expansion_addr={servers.service}", *_words(example, "Go"), *runner]
+    return [example.go_program, f"--expansion_addr={servers.service}", *words(example, "Go"), *runner]
 
 
 def _java(example: Example, servers: Servers) -> Command:
     runner = ["--runner=PortableRunner", f"--jobEndpoint={servers.runner}"]
     program: Command = ["java", maven.OPENED, "-cp", example.jar, example.java_class]
-    return [*program, f"--expansionService={servers.service}", *_words(example, "Java"), *runner]
-
-
-def _yaml(example: Example, servers: Servers) -> Command:
-    variables = json.dumps({"service": servers.service, **_flags(example, "YAML")})
-    file = f"--yaml_pipeline_file={example.folder / 'pipeline.yaml'}"
-    return [
-        PYTHON,
-        "-m",
-        "apache_beam.yaml.main",
-        file,
-        f"--jinja_variables={variables}",
-        *_portable(servers),
-    ]
+    return [*program, f"--expansionService={servers.service}", *words(example, "Java"), *runner]
 
 
 PROGRAMS = (
@@ -101,6 +93,4 @@ PROGRAMS = (
     Language("Go", ("go pipelines",), _go),
     Language("Java", ("java pipelines", "prism"), _java),
 )
-"""The languages of the demo."""
-YAML = Language("YAML", ("python",), _yaml)
-"""Pipelines without a program."""
+"""The languages that programs are written in."""

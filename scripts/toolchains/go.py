@@ -6,9 +6,10 @@ import dataclasses
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.layout import GO_MODULE, PRISM, REQUIREMENTS, VENV, relative
+from scripts.layout import GO_MODULE, PRISM, REQUIREMENTS, TOOLS, VENV, relative
 from scripts.shell import Command, CommandFailed, log_path, output, run
 from scripts.steps import Missing
 from scripts.toolchains import python
@@ -89,6 +90,14 @@ def build(package: str, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     command: Command = [require().path, "build", "-o", target, package]
     run(command, log=log_path(target.name), env=environment(), cwd=GO_MODULE)
+
+
+def build_commands(names: Sequence[str]) -> str:
+    """Builds commands of the Go module, each under its own name."""
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    command: Command = [require().path, "build", "-o", f"{TOOLS}{os.sep}", *(f"./cmd/{name}" for name in names)]
+    run(command, log=log_path("go-commands"), env=environment(), cwd=GO_MODULE)
+    return f"{relative(TOOLS)}: {', '.join(names)}"
 
 
 def build_prism() -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,12 +61,3 @@ def test_a_lost_or_repeated_row_is_told() -> None:
     assert answers.incomplete("Go", rows, rows) == []
     assert answers.incomplete("Go", [_answer(1)], rows)
     assert answers.incomplete("Go", [_answer(1), _answer(1)], rows)
-
-
-def test_lines_are_read_in_the_order_of_their_ids_from_all_parts_of_a_file(tmp_path: Path) -> None:
-    for part, id_ in enumerate((2, 1)):
-        path = tmp_path / f"go.jsonl-{part:05}-of-00002"
-        path.write_text(json.dumps(_answer(id_)) + "\n")
-    assert answers.read(tmp_path / "go.jsonl") == [_answer(1), _answer(2)]
-    answers.forget(tmp_path / "go.jsonl")
-    assert answers.read(tmp_path / "go.jsonl") == []

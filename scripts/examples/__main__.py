@@ -1,0 +1,116 @@
+"""``python -m scripts.examples [NAME…]``: runs the examples, or the named ones, in every language.
+
+Makes their models, calls the pipelines of all languages with one service and one Prism, compares what they answered,
+and prints what the scored rows say. Ends with 0 where all ran and agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from scripts import servers, toolchains
+from scripts.example import Example
+from scripts.examples.agreement import report
+from scripts.examples.beam_yaml import YAML
+from scripts.examples.table import EXAMPLES
+from scripts.pipelines import PROGRAMS, Language, Servers
+from scripts.program import exit_code
+from scripts.steps import Step, run_steps, show_failures
+from scripts.terminal import say, styled
+from scripts.toolchains import go, java, maven
+
+LANGUAGES = (*PROGRAMS, YAML)
+
+
+def builds(chosen: Sequence[Example]) -> list[Step]:
+    """Gives the steps that make the models and build the programs."""
+    folders = {example.folder.name: example for example in chosen}
+    models = [Step(f"{name} models", "making the models", one.make_models) for name, one in folders.items()]
+    # One after the other: each uses all cores.
+    in_turn = [
+        Step(step.name, step.doing, step.work, after=(before.name,))
+        for before, step in itertools.pairwise(models)
+    ]
+    names = [example.name for example in chosen]
+    return [
+        *models[:1],
+        *in_turn,
+        Step("go pipelines", "building the Go pipelines", lambda: go.build_commands(names)),
+        Step("java", "looking for a JDK and Maven", java.require),
+        Step("java pipelines", "building the Java pipelines", maven.package, after=("java",)),
+    ]
+
+
+def scoring(example: Example, at: Servers, env: Mapping[str, str]) -> list[Step]:
+    """Gives the steps that run an example's pipelines, two at a time: half of a start is waiting."""
+    return [
+        _scoring(example, language, at, env, after=LANGUAGES[at_ - 2 : at_ - 1] if at_ > 1 else ())
+        for at_, language in enumerate(LANGUAGES)
+    ]
+
+
+def _scoring(
+    example: Example, language: Language, at: Servers, env: Mapping[str, str], after: Sequence[Language]
+) -> Step:
+    def work() -> str:
+        example.answers(language.name).unlink(missing_ok=True)
+        language.score(example, at, env)
+        return ""
+
+    before = tuple(f"{example.name} {other.name}" for other in after)
+    return Step(f"{example.name} {language.name}", "scoring", work, after=before)
+
+
+def score_all(chosen: Sequence[Example]) -> list[str]:
+    """Runs the examples one after the other; gives the names of those that failed or whose languages disagree."""
+    env = toolchains.environment()
+    folders = [example.folder for example in chosen]
+    flags = [word for example in chosen for name in example.allow_code for word in ("--allow-code", name)]
+    # The models' own code, for the workers of the service; a pipeline in Python finds it beside itself.
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, dict.fromkeys(folders)))}
+    failed = []
+    with (
+        servers.service(*folders, flags=flags, variables=variables) as service,
+        servers.prism() as prism,
+    ):
+        for example in chosen:
+            outcomes = run_steps(scoring(example, Servers(service, prism), env))
+            well = all(outcome.well for outcome in outcomes.values())
+            show_failures(outcomes)
+            if not (well and report(example, LANGUAGES)):
+                failed.append(example.name)
+    return failed
+
+
+def main() -> int:
+    """Runs the examples that are named; gives the exit code."""
+    names = list(dict.fromkeys(example.folder.name for example in EXAMPLES))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"{', '.join(names)}; all where none is given"
+    )
+    wanted = parser.parse_args().names or names
+    unknown = [name for name in wanted if name not in names]
+    if unknown:
+        parser.error(f"there is no example '{unknown[0]}'; there are {', '.join(names)}")
+    chosen = [example for example in EXAMPLES if example.folder.name in wanted]
+
+    def run() -> bool:
+        if show_failures(run_steps(builds(chosen))):
+            return False
+        failed = score_all(chosen)
+        if failed:
+            say(styled(f"\nFailed: {', '.join(failed)}", "red"))
+        return not failed
+
+    return exit_code(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

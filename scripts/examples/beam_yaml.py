@@ -1,0 +1,44 @@
+"""Runs the Beam YAML pipeline of an example, which reads and writes Parquet: its columns have types.
+
+It runs as its users run it, in an environment with apache-beam[yaml] and nothing of this project.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from scripts.environments import locked_environment
+from scripts.example import Example
+from scripts.pipelines import Language, Servers, flags, portable
+from scripts.shell import Command
+
+
+def _command(example: Example, servers: Servers) -> Command:
+    for part in _parts(example):
+        part.unlink()
+    files = {"input": str(example.input.with_suffix(".parquet")), "output": str(_written(example))}
+    variables = json.dumps({"service": servers.service, **flags(example, YAML.name), **files})
+    file = f"--yaml_pipeline_file={example.folder / 'pipeline.yaml'}"
+    beam = locked_environment("beam_yaml") / "bin" / "python"
+    return [beam, "-m", "apache_beam.yaml.main", file, f"--jinja_variables={variables}", *portable(servers)]
+
+
+def _written(example: Example) -> Path:
+    return example.answers(YAML.name).with_suffix(".parquet")
+
+
+def _parts(example: Example) -> list[Path]:
+    path = _written(example)
+    return sorted(path.parent.glob(f"{path.name}-*-of-*"))
+
+
+def _as_json_lines(example: Example) -> None:
+    rows = [row for part in _parts(example) for row in pq.read_table(part).to_pylist()]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    example.answers(YAML.name).write_text(text, encoding="utf-8")
+
+
+YAML = Language("YAML", ("python",), _command, _as_json_lines)
