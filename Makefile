@@ -91,6 +91,11 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+
+.PHONY: release-check
+release-check: setup ## Make and check the packages of all languages; publishes nothing
+	$(PYTHON) -m scripts.release
 
 .PHONY: release-check
 release-check: setup ## Make and check the packages of all languages; publishes nothing
