@@ -2,8 +2,9 @@
 
 Beam's own ``RowCoder`` refuses logical types that Python does not know and field names that are no Python
 identifiers, and gives back the first type ever seen under a schema's id (Go's ids are hashes of a type's name). This
-coder hands Beam's compiled implementation a neutral schema instead: fields ``f0, f1, ...``, logical types replaced
-by their representation, ids made from the content. Elements are tuples, field by position.
+coder hands Beam's compiled implementation a neutral schema instead: logical types replaced by their representation,
+ids made from the content, and fields ``f0, f1, ...`` where their names cannot be those of Python's attributes. Elements
+are tuples, field by position; those of a pipeline written in Python are reached by name too.
 
 Written for Apache Beam 2.77.
 """
@@ -14,7 +15,9 @@ import collections
 import copyreg
 import functools
 import hashlib
+import keyword
 import operator
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -30,6 +33,7 @@ from beam_ensembles.columns.schemas import MICROS_INSTANT, MILLIS_INSTANT
 _OWN_ENCODING: Final = (MICROS_INSTANT, MILLIS_INSTANT, "beam:logical_type:decimal:v1")
 """Logical types that Beam's own coders read: points in time, which models take and give, and those whose bytes are not
 those of their representation."""
+_POSITIONAL: Final = re.compile(r"f\d+")
 
 
 class RowType(typehints.TypeConstraint):
@@ -127,9 +131,9 @@ def _from_proto(schema: Any, components: Any, context: Any) -> PositionalRowCode
 def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
     """Gives a schema of the same bytes on the wire that Beam's ``RowCoder`` takes without looking at names."""
     neutral = schema_pb2.Schema(encoding_positions_set=schema.encoding_positions_set)
-    for index, field in enumerate(schema.fields):
+    for name, field in zip(_names(schema), schema.fields, strict=True):
         neutral.fields.add(
-            name=f"f{index}",
+            name=name,
             type=_neutral_type(field.type),
             id=field.id,
             encoding_position=field.encoding_position,
@@ -138,6 +142,20 @@ def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
         f"positional-{hashlib.sha256(neutral.SerializeToString(deterministic=True)).hexdigest()[:24]}"
     )
     return neutral
+
+
+def _names(schema: schema_pb2.Schema) -> list[str]:
+    """Gives the fields' own names where a Python tuple can have all of them, else ``f0, f1, ...``."""
+    names = [field.name for field in schema.fields]
+    if all(_is_free(name) for name in names) and len(set(names)) == len(names):
+        return names
+    return [f"f{index}" for index in range(len(names))]
+
+
+def _is_free(name: str) -> bool:
+    """Whether a field of a Python tuple can have a name, and ``row_class`` means no other field by it."""
+    taken = keyword.iskeyword(name) or name.startswith("_") or _POSITIONAL.fullmatch(name)
+    return name.isascii() and name.isidentifier() and not taken
 
 
 def _neutral_type(found: schema_pb2.FieldType) -> schema_pb2.FieldType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import apache_beam as beam
 import pytest
 from apache_beam.coders.row_coder import RowCoder
 from apache_beam.portability.api import schema_pb2
@@ -89,3 +90,24 @@ def test_timestamps_and_nested_rows_cross(micros: int) -> None:
     time, nested = Timestamp(micros=micros), row_class(("x", "y"))._make(([1, 2], None))
     row = row_class(("t", "r"))._make((time, nested))
     assert tuple(coder.decode(coder.encode(row))) == (time, ([1, 2], None))
+
+
+@pytest.mark.parametrize(
+    "names", [("id", "pixels"), ("count", "f"), ("f1", "f0"), ("class", "x"), ("_a", "b")]
+)
+def test_rows_are_tuples_and_have_names_where_python_can_have_them(names: tuple[str, str]) -> None:
+    """A worker serves pipelines of all languages: what those in Python emit are no tuples, but have the names."""
+    coder = PositionalRowCoder(_schema_of(names))
+    decoded = coder.decode(coder.encode(row_class(names)._make((7, 8))))
+    assert tuple(decoded) == (7, 8)
+    if names[0] in ("id", "count"):
+        row = beam.Row(**dict(zip(names, (7, 8), strict=True)))
+        assert coder.encode(row) == coder.encode(decoded)
+        assert [getattr(coder.decode(coder.encode(row)), name) for name in names] == [7, 8]
+
+
+def _schema_of(names: tuple[str, ...]) -> schema_pb2.Schema:
+    schema = schema_pb2.Schema(id="rows")
+    for name in names:
+        schema.fields.add(name=name).type.atomic_type = schema_pb2.INT64
+    return schema
