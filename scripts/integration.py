@@ -11,7 +11,7 @@ from scripts import servers, toolchains
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.members import MODELS, train
 from scripts.processes import end_with_cleanup_on_sigterm
-from scripts.shell import CommandFailed
+from scripts.shell import CommandFailed, log_path, run
 from scripts.steps import Missing
 from scripts.temporary import own_temporary_folder
 from scripts.terminal import say, styled
@@ -23,7 +23,7 @@ PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 
 SUITES = {
     "Python": (["python", "-m", "pytest", "tests/integration"], ROOT),
-    "Go": (["go", "test", "-count=1", "./..."], GO_MODULE),
+    "Go": (["go", "test", "-overlay={folder}/overlay.json", "-count=1", "./..."], GO_MODULE),
     "Java": (["mvn", *maven.QUIET, "-Dtest=*IntegrationTest", "verify"], MAVEN_PROJECT),
 }
 
@@ -51,7 +51,8 @@ def run_suites(frameworks: Path) -> list[str]:
             servers.PRISM_VARIABLE: prism,
             PYTHON_VARIABLE: str(PYTHON),
         }
-        for language, (command, folder) in SUITES.items():
+        for language, (words, folder) in SUITES.items():
+            command = [word.format(folder=frameworks) for word in words]
             say(styled(f"\n{language}: {' '.join(command)} (service on {service}, Prism on {prism})", "bold"))
             start = time.monotonic()
             code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
@@ -72,6 +73,7 @@ def main() -> int:
         with own_temporary_folder() as folder:
             frameworks = Path(folder, "frameworks")
             frameworks.mkdir()
+            run([PYTHON, "-m", "tests.support.drawn_graphs", frameworks], log=log_path("drawn"))
             failed = run_suites(frameworks)
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))

@@ -190,8 +190,8 @@ func checkRefusals(t *testing.T, got []element, rows []request, want map[int64]r
 // numbers agree to nine digits, and all else to the letter.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
-	case reflect.Float64:
-		return math.Abs(a.Float()-b.Float()) < 1e-9
+	case reflect.Float32, reflect.Float64:
+		return same(a.Float(), b.Float())
 	case reflect.Pointer:
 		return a.IsNil() == b.IsNil() && (a.IsNil() || equal(a.Elem(), b.Elem()))
 	case reflect.Slice:
@@ -200,6 +200,16 @@ func equal(a, b reflect.Value) bool {
 		}
 		for i := range a.Len() {
 			if !equal(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return true
+	case reflect.Map:
+		if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
+			return false
+		}
+		for _, key := range a.MapKeys() {
+			if other := b.MapIndex(key); !other.IsValid() || !equal(a.MapIndex(key), other) {
 				return false
 			}
 		}
@@ -214,4 +224,12 @@ func equal(a, b reflect.Value) bool {
 	default:
 		return reflect.DeepEqual(a.Interface(), b.Interface())
 	}
+}
+
+// same says whether numbers agree to nine digits; NaN agrees with itself.
+func same(a, b float64) bool {
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return math.IsNaN(a) && math.IsNaN(b)
+	}
+	return a == b || math.Abs(a-b) <= 1e-9*max(1, math.Abs(a))
 }

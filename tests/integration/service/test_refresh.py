@@ -10,28 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
-import joblib
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.typehints.row_type import RowTypeConstraint
-from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.prism import running_prism
+from tests.support.streams import save_line, times
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
 pytestmark = [pytest.mark.timeout(120), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
 
-TEXT = """
-ensemble: times
-inputs: {x: double}
-nodes:
-  first: {model: sklearn, uri: FIRST.joblib, inputs: [x], outputs: {one: double}}
-  second: {model: sklearn, uri: SECOND.joblib, stage: own, inputs: [x], outputs: {two: double}}
-outputs: [one, two]
-"""
 SECONDS, PAUSE, INTERVAL = 15, 0.05, 0.2
 Rows = RowTypeConstraint.from_fields([("x", float)])
 Seen = tuple[float, str, int, int]
@@ -52,13 +43,11 @@ def replace(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def save_model(path: Path, slope: int) -> None:
-    model = LinearRegression(fit_intercept=False).fit([[0.0], [1.0]], [0.0, slope])
-    replace(path, lambda new: joblib.dump(model, new))
+    replace(path, lambda new: save_line(new, slope))
 
 
 def save_file(path: Path, first: str, second: str) -> None:
-    text = TEXT.replace("FIRST", first).replace("SECOND", second)
-    replace(path, lambda new: new.write_text(text))
+    replace(path, lambda new: new.write_text(times(first, second)))
 
 
 class Note(beam.DoFn):
@@ -117,8 +106,8 @@ def test_a_stream_goes_on_with_new_models_and_loses_nothing(tmp_path: Path, opti
     save_file(file, "first", "second")
     pipeline = beam.Pipeline(options=options)
     start = time.time()
-    times = pipeline | PeriodicImpulse(start, start + SECONDS, PAUSE)
-    numbers = times | beam.Map(lambda at: round((at - start) / PAUSE) + 1.0)
+    ticks = pipeline | PeriodicImpulse(start, start + SECONDS, PAUSE)
+    numbers = ticks | beam.Map(lambda at: round((at - start) / PAUSE) + 1.0)
     rows = numbers | "Rows" >> beam.Map(lambda x: beam.Row(x=x)).with_output_types(Rows)
     scored = rows | RunEnsemble(file, provenance=True, refresh_interval_secs=INTERVAL)
     scored | beam.ParDo(Note(str(notes)))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import joblib
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.runner import PipelineResult
@@ -19,28 +18,15 @@ from apache_beam.transforms.external_transform_provider import ExternalTransform
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from apache_beam.typehints.row_type import RowTypeConstraint
-from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.prism import running_prism
 from tests.support.service import RunningService
+from tests.support.streams import WAITS, save_line
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
 pytestmark = [pytest.mark.timeout(120), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
 
-TEXT = """
-ensemble: waits
-inputs: {x: double}
-nodes:
-  deep:
-    model: sklearn
-    uri: line.joblib
-    when: "x >= 0"
-    batch: {max: 4, max_wait: MAX_WAIT}
-    inputs: [x]
-    outputs: {deep: double}
-outputs: [deep]
-"""
 AN_HOUR = 3_600
 Rows = RowTypeConstraint.from_fields([("x", float)])
 
@@ -59,13 +45,13 @@ def options(job_service: str) -> PipelineOptions:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    joblib.dump(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "line.joblib")
+    save_line(tmp_path / "line.joblib", 1)
     return tmp_path
 
 
 def ensemble(folder: Path, max_wait: float) -> Path:
     file = folder / "waits.yaml"
-    file.write_text(TEXT.replace("MAX_WAIT", str(max_wait)))
+    file.write_text(WAITS.replace("MAX_WAIT", str(max_wait)))
     return file
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -76,9 +77,16 @@ def rows(draw: st.DrawFn) -> Row:
 
 
 @st.composite
-def cases(draw: st.DrawFn, most: int = 7) -> Case:
-    """An ensemble of cheap nodes with rows for it; every node may have a condition and a policy."""
-    draft = Draft(draw, {name: kind for name, (kind, _) in INPUTS.items()})
+def drafts(draw: st.DrawFn, most: int = 7, numbers: Iterator[int] | None = None) -> Draft:
+    """A graph of cheap nodes; every node may have a condition and a policy.
+
+    Args:
+        draw: Hypothesis's.
+        most: How many nodes there are at most, shadows apart.
+        numbers: What names are made of; graphs that shall be in one file share it.
+    """
+    columns = {name: kind for name, (kind, _) in INPUTS.items()}
+    draft = Draft(draw, columns, numbers=itertools.count(1) if numbers is None else numbers)
     for _ in range(draw(st.integers(1, most))):
         node = _with_policies(draft, draw(st.sampled_from([*FUNCTIONS, *COMBINERS]))(draft))
         draft.nodes.append(node)
@@ -88,9 +96,17 @@ def cases(draw: st.DrawFn, most: int = 7) -> Case:
                 draft.nodes.append(_shadow(draft, node))
     if not any(node.enabled for node in draft.nodes):
         draft.nodes[0] = dataclasses.replace(draft.nodes[0], enabled=True)
+    return draft
+
+
+@st.composite
+def cases(draw: st.DrawFn, most: int = 7) -> Case:
+    """An ensemble of cheap nodes with rows for it."""
+    draft = draw(drafts(most))
+    file = draw(files(draft.nodes))
     return Case(
         tuple(draft.nodes),
-        json.dumps(_file(draft), ensure_ascii=False, indent=1),
+        json.dumps(file, ensure_ascii=False, indent=1),
         tuple(draw(st.lists(rows(), min_size=1, max_size=8))),
     )
 
@@ -130,13 +146,15 @@ def _shadow(draft: Draft, node: PlainNode) -> PlainNode:
     )
 
 
-def _file(draft: Draft) -> dict[str, Any]:
-    order = draft.draw(st.permutations(draft.nodes))
+@st.composite
+def files(draw: st.DrawFn, nodes: Sequence[PlainNode]) -> dict[str, Any]:
+    """A file of nodes, in any order."""
+    order = draw(st.permutations(nodes))
     file: dict[str, Any] = {
         "ensemble": "random",
         "inputs": {name: type_ for name, (_, type_) in INPUTS.items()},
         "nodes": {node.name: node.as_in_file() for node in order},
     }
-    if draft.one_of(True, True, False):
+    if draw(st.sampled_from([True, True, False])):
         file["outputs"] = [column for node in order for column in node.gives]
     return file

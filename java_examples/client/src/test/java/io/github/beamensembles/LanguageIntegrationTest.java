@@ -99,7 +99,7 @@ public class LanguageIntegrationTest implements Serializable {
     Map<Long, String> refusals = new HashMap<>();
     Map<Long, Row> requests = new HashMap<>();
     for (JsonNode one : Golden.json(folder.resolve("language.json"))) {
-      Row row = (Row) value(FieldType.row(REQUEST), one.get("row"));
+      Row row = TypedJson.row(REQUEST, one.get("row"));
       requests.put(row.getInt64("id"), row);
       boolean refused = one.has("error");
       (refused ? refusals : answers)
@@ -170,39 +170,6 @@ public class LanguageIntegrationTest implements Serializable {
     }
     assertEquals(refusals.size(), count);
     return null;
-  }
-
-  /** Reads a value of a type from JSON. */
-  private static Object value(FieldType type, JsonNode json) {
-    if (json.isNull()) {
-      return null;
-    }
-    return switch (type.getTypeName()) {
-      case INT32 -> json.intValue();
-      case INT64 -> json.longValue();
-      case DOUBLE -> json.doubleValue();
-      case ARRAY -> {
-        List<Object> items = new ArrayList<>();
-        json.forEach(item -> items.add(value(type.getCollectionElementType(), item)));
-        yield items;
-      }
-      case MAP -> {
-        Map<String, Object> entries = new HashMap<>();
-        json.fields()
-            .forEachRemaining(
-                entry ->
-                    entries.put(entry.getKey(), value(type.getMapValueType(), entry.getValue())));
-        yield entries;
-      }
-      case ROW -> {
-        Row.Builder row = Row.withSchema(type.getRowSchema());
-        for (Schema.Field field : type.getRowSchema().getFields()) {
-          row.addValue(value(field.getType(), json.get(field.getName())));
-        }
-        yield row.build();
-      }
-      default -> json.textValue();
-    };
   }
 
   /** Fractions agree to nine digits, all else is equal; a row may have fields that JSON has not. */
