@@ -6,7 +6,6 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from typing import Final
 
 import grpc
@@ -29,6 +28,7 @@ from beam_ensembles_service.environment import workers_of
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
+from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.worker_pool import WorkerPool
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ def serve(settings: Settings) -> None:
     sys.stdout.write(f"beam-ensembles {__version__} listening on {address(settings.host, service.port)}\n")
     sys.stdout.flush()
     if settings.stop_with_stdin:
-        _when_stdin_ends(ended.set)
+        when_stdin_ends(ended.set)
     ended.wait()
     service.stop()
 
@@ -123,12 +123,3 @@ def _listen(server: grpc.Server, host: str, port: int) -> int:
         return server.add_insecure_port(address(host, port))
     except RuntimeError as exc:
         raise CannotListenError(f"cannot listen on {address(host, port)}") from exc
-
-
-def _when_stdin_ends(then: Callable[[], None]) -> None:
-    def wait() -> None:
-        while sys.stdin is not None and sys.stdin.buffer.read(1024):
-            pass
-        then()
-
-    threading.Thread(target=wait, daemon=True).start()

@@ -5,15 +5,19 @@ A worker that crashes, or holds the interpreter's lock in a long computation, ne
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+
+from beam_ensembles_service import boot
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
@@ -21,15 +25,41 @@ _THIS_MACHINE: Final = ("ipv4:127.", "ipv6:[::1]", "ipv6:%5B::1%5D", "ipv6:[::ff
 _STDERR: Final = 2
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class LostWorker:
+    """A worker that failed, or was killed, although its runner had not stopped it.
+
+    Attributes:
+        worker_id: The runner's name for it.
+        control: ``host:port`` where its runner waits for workers.
+        how: How it ended, in words.
+    """
+
+    worker_id: str
+    control: str
+    how: str
+
+
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Starts and stops workers as child processes, for runners on this machine only.
 
     Args:
         log_level: The workers' log level, as ``logging`` counts it.
+        boot_program: What is run for each worker in place of this project's own: Beam's ``boot`` of its containers,
+            which installs what a pipeline brings and then starts Python.
+        on_lost: Called for each worker that is lost, in that worker's own thread.
     """
 
-    def __init__(self, log_level: int = logging.WARNING) -> None:
+    def __init__(
+        self,
+        log_level: int = logging.WARNING,
+        *,
+        boot_program: str | None = None,
+        on_lost: Callable[[LostWorker], None] | None = None,
+    ) -> None:
         self._log_level = log_level
+        self._boot_program = boot_program
+        self._on_lost = on_lost
         self._lock = threading.Lock()
         self._workers: dict[str, list[subprocess.Popen[bytes]]] = {}
         self._stopped = False
@@ -73,23 +103,25 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         _end(workers)
 
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
-        control = request.control_endpoint.url
-        if not control:
+        if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
-        command = [sys.executable, "-P", "-m", "beam_ensembles_service.worker", "--control", control]
-        if request.logging_endpoint.url:
-            command += ["--logging", request.logging_endpoint.url]
-        command += ["--log-level", str(self._log_level)]
+        if self._boot_program is None:
+            command = _command(request, self._log_level)
+        else:
+            command = boot.command(self._boot_program, request)
         with self._lock:
             if self._stopped:
                 raise _NotStartedError("the service is stopping")
             worker = _spawn(command, request.worker_id)
             self._workers.setdefault(request.worker_id, []).append(worker)
         _LOGGER.info("started worker '%s' (process %d)", request.worker_id, worker.pid)
-        threading.Thread(target=self._watch, args=(request.worker_id, worker), daemon=True).start()
+        threading.Thread(target=self._watch, args=(request, worker), daemon=True).start()
 
-    def _watch(self, worker_id: str, worker: subprocess.Popen[bytes]) -> None:
+    def _watch(self, request: beam_fn_api_pb2.StartWorkerRequest, worker: subprocess.Popen[bytes]) -> None:
         """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
+        worker_id = request.worker_id
+        if self._boot_program is not None and boot.lost_python(worker):
+            worker.kill()  # it starts another Python, which the runner has no use for
         code = worker.wait()
         with self._lock:
             same_id = self._workers.get(worker_id, [])
@@ -100,6 +132,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
                 self._workers.pop(worker_id, None)
         if code and not asked_for:
             _LOGGER.warning("worker '%s' (process %d) ended with exit code %d", worker_id, worker.pid, code)
+            if self._on_lost is not None:
+                self._on_lost(LostWorker(worker_id, request.control_endpoint.url, f"exit code {code}"))
 
 
 class _NotStartedError(Exception):
@@ -110,6 +144,14 @@ def _check_peer(context: grpc.ServicerContext) -> None:
     """A worker runs whatever its runner sends, so only this machine may ask, wherever the service listens."""
     if not context.peer().startswith(_THIS_MACHINE):
         raise _NotStartedError("the loopback worker pool serves only runners on the service's own machine")
+
+
+def _command(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
+    control = request.control_endpoint.url
+    command = [sys.executable, "-P", "-m", "beam_ensembles_service.worker", "--control", control]
+    if request.logging_endpoint.url:
+        command += ["--logging", request.logging_endpoint.url]
+    return [*command, "--log-level", str(log_level)]
 
 
 def _spawn(command: list[str], worker_id: str) -> subprocess.Popen[bytes]:

@@ -17,6 +17,7 @@ from beam_ensembles import __version__
 
 SUMMARIES: Final = {
     "serve": "start the service that Java, Go and Python pipelines call",
+    "workers": "start Python workers for a runner on this machine, as it asks for them",
     "health": "ask a service whether it answers",
     "validate": "check an ensemble file and say everything that is wrong with it",
     "run": "score a file of rows with an ensemble on this machine",

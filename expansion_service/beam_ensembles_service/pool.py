@@ -1,0 +1,115 @@
+"""``beam-ensembles workers``: Python workers beside a runner, started as the runner asks for them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shutil
+import signal
+import sys
+from typing import Final
+
+from beam_ensembles_service.import_noise import drop_import_noise
+from beam_ensembles_service.listening import CannotListenError, try_address
+
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORT: Final = 50000
+REPORT: Final = "report"
+STOP_RUNNER: Final = "stop-runner"
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+
+DESCRIPTION: Final = """\
+Start Python workers for a runner on this machine: Beam's external worker pool.
+
+One runs beside each of the runner's machines (of a Flink cluster: beside each task manager, in its pod), and pipelines
+name it with --environment_type=EXTERNAL --environment_config=localhost:50000. When it is ready it prints one line,
+'beam-ensembles VERSION workers on HOST:PORT', and nothing more on standard output.
+
+Flink waits for ever for a worker that is killed while it is sent rows. With --when-a-worker-dies stop-runner, the task
+manager that hangs so is ended, for its own supervisor to start again; the job goes on by its restart strategy.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags to a parser."""
+    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "-p",
+        "--port",
+        type=int,
+        default=DEFAULT_PORT,
+        help="port to listen on; 0 takes a free one (%(default)s)",
+    )
+    parser.add_argument(
+        "--when-a-worker-dies",
+        choices=(REPORT, STOP_RUNNER),
+        default=REPORT,
+        help="stop-runner ends the process of a runner that does not notice; report only logs (%(default)s)",
+    )
+    parser.add_argument(
+        "--notice-seconds",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="how long a runner has to notice by itself (%(default)s)",
+    )
+    parser.add_argument(
+        "--boot",
+        metavar="PROGRAM",
+        help="start each worker by Beam's boot, which its images have: it installs what a pipeline brings",
+    )
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: %(default)s")
+    parser.add_argument(
+        "--stop-with-stdin",
+        action="store_true",
+        help="end when standard input does: with the program that starts it",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until it is ended.
+
+    Args:
+        args: Parsed with ``add_arguments``.
+
+    Returns:
+        0 after a graceful end, 1 when it cannot run, 2 when it was called wrongly.
+    """
+    wrong = _wrong(args)
+    if wrong:
+        return _say(wrong, 2)
+    level = logging.getLevelNamesMapping()[args.log_level.upper()]
+    logging.basicConfig(
+        level=max(level, logging.WARNING), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("beam_ensembles_service").setLevel(level)
+    drop_import_noise()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        try_address(args.host, args.port)
+        from beam_ensembles_service.pool_server import serve
+
+        serve(args)
+    except CannotListenError as error:
+        return _say(str(error), 1)
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _wrong(args: argparse.Namespace) -> str:
+    if not 0 <= args.port <= 65535:
+        return f"--port is a number from 0 to 65535, not {args.port}"
+    if not args.notice_seconds > 0:
+        return f"--notice-seconds is more than 0, not {args.notice_seconds}"
+    if args.boot is not None and shutil.which(args.boot) is None:
+        return f"--boot: there is no program '{args.boot}'"
+    if args.when_a_worker_dies == STOP_RUNNER and not os.path.exists("/proc/net/tcp"):
+        return "--when-a-worker-dies stop-runner needs Linux, which tells by /proc which process to stop"
+    return ""
+
+
+def _say(what: str, code: int) -> int:
+    sys.stderr.write(f"beam-ensembles workers: {what}\n")
+    return code

@@ -1,0 +1,76 @@
+"""The worker pool as a server of its own, with its health."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from typing import Final
+
+import grpc
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from beam_ensembles import __version__
+from beam_ensembles_service.listening import CannotListenError, address
+from beam_ensembles_service.pool import STOP_RUNNER
+from beam_ensembles_service.stdin_end import when_stdin_ends
+from beam_ensembles_service.supervisor import Supervisor
+from beam_ensembles_service.worker_pool import WorkerPool
+
+RUNNER: Final = "runner"
+"""The name whose health is that of the runner beside the pool: NOT_SERVING while it hangs on a worker that is gone."""
+_POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
+
+
+def serve(args: argparse.Namespace) -> None:
+    """Serves until a signal, or the end of standard input where that was asked for.
+
+    Prints one line to standard output when requests are answered.
+
+    Args:
+        args: Parsed with ``pool.add_arguments``.
+
+    Raises:
+        CannotListenError: The address is in use or is none of this machine's.
+    """
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda signum, frame: ended.set())
+    healthy = health.HealthServicer()
+    pool = _pool(args, healthy)
+    server = grpc.server(
+        UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
+        options=[("grpc.so_reuseport", 0)],
+    )
+    beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
+    health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+    for name in ("", _POOL, RUNNER):
+        healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
+    try:
+        port = server.add_insecure_port(address(args.host, args.port))
+    except RuntimeError as exc:
+        raise CannotListenError(f"cannot listen on {address(args.host, args.port)}") from exc
+    server.start()
+    sys.stdout.write(f"beam-ensembles {__version__} workers on {address(args.host, port)}\n")
+    sys.stdout.flush()
+    if args.stop_with_stdin:
+        when_stdin_ends(ended.set)
+    ended.wait()
+    server.stop(0)
+    pool.stop()
+
+
+def _pool(args: argparse.Namespace, healthy: health.HealthServicer) -> WorkerPool:
+    def say(hangs: bool) -> None:
+        states = health_pb2.HealthCheckResponse
+        healthy.set(RUNNER, states.NOT_SERVING if hangs else states.SERVING)
+
+    on_lost = None
+    if args.when_a_worker_dies == STOP_RUNNER:
+        on_lost = Supervisor(args.notice_seconds, say).lost
+    level = max(logging.getLevelNamesMapping()[args.log_level.upper()], logging.WARNING)
+    return WorkerPool(level, boot_program=args.boot, on_lost=on_lost)
