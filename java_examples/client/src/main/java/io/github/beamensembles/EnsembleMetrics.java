@@ -1,0 +1,169 @@
+package io.github.beamensembles;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.beam.sdk.PipelineResult;
+import org.apache.beam.sdk.metrics.DistributionResult;
+import org.apache.beam.sdk.metrics.MetricKey;
+import org.apache.beam.sdk.metrics.MetricQueryResults;
+import org.apache.beam.sdk.metrics.MetricResult;
+import org.apache.beam.sdk.metrics.MetricsFilter;
+
+/**
+ * The metrics of one ensemble of a pipeline. Its text is a table.
+ *
+ * <pre>{@code
+ * PipelineResult result = pipeline.run();
+ * result.waitUntilFinish();
+ * EnsembleMetrics.of(result).forEach(System.out::println);
+ * }</pre>
+ */
+public final class EnsembleMetrics implements Serializable {
+
+  private final String ensemble;
+  private final long refreshes;
+  private final long refusedRefreshes;
+  private final List<NodeMetrics> nodes;
+
+  private EnsembleMetrics(String ensemble, Map<String, Long> counters, List<NodeMetrics> nodes) {
+    this.ensemble = ensemble;
+    this.refreshes = counters.getOrDefault("refreshes", 0L);
+    this.refusedRefreshes = counters.getOrDefault("refused_refreshes", 0L);
+    this.nodes = List.copyOf(nodes);
+  }
+
+  /** The metrics of the ensembles of a pipeline that has finished, by name. */
+  public static List<EnsembleMetrics> of(PipelineResult result) {
+    return of(result.metrics().queryMetrics(MetricsFilter.builder().build()));
+  }
+
+  static List<EnsembleMetrics> of(MetricQueryResults results) {
+    Collector collector = new Collector();
+    settled(results.getCounters())
+        .forEach((key, value) -> collector.count(key.metricName().getNamespace(), key, value));
+    settled(results.getDistributions())
+        .forEach((key, value) -> collector.distribute(key.metricName().getNamespace(), key, value));
+    return collector.sorted();
+  }
+
+  /** The ensemble's name. */
+  public String ensemble() {
+    return ensemble;
+  }
+
+  /** New versions of the ensemble that went on, counted for each stage on each worker. */
+  public long refreshes() {
+    return refreshes;
+  }
+
+  /** New versions that could not go on, counted likewise. */
+  public long refusedRefreshes() {
+    return refusedRefreshes;
+  }
+
+  /** Those of its nodes that have measured something, by name. */
+  public List<NodeMetrics> nodes() {
+    return nodes;
+  }
+
+  /** The metrics of one node; one that has measured nothing has zeros. */
+  public NodeMetrics node(String name) {
+    return nodes.stream()
+        .filter(node -> node.node().equals(name))
+        .findFirst()
+        .orElseGet(() -> new NodeMetrics(name, Map.of(), Map.of()));
+  }
+
+  @Override
+  public String toString() {
+    String title = "ensemble '" + ensemble + "'";
+    if (refreshes != 0 || refusedRefreshes != 0) {
+      title += ": refreshes " + refreshes + ", refused " + refusedRefreshes;
+    }
+    return title + "\n" + MetricsTable.of(nodes.stream().map(NodeMetrics::cells).toList());
+  }
+
+  /**
+   * The value of each metric. Beam 2.65's portable runner gives one twice, first what was attempted
+   * and then what was committed, and calls both attempted.
+   */
+  private static <T> Map<MetricKey, T> settled(Iterable<MetricResult<T>> results) {
+    Map<MetricKey, T> settled = new LinkedHashMap<>();
+    for (MetricResult<T> result : results) {
+      T committed = result.getCommittedOrNull();
+      settled.put(result.getKey(), committed == null ? result.getAttempted() : committed);
+    }
+    return settled;
+  }
+
+  /** Puts single metrics together to those of nodes. */
+  private static final class Collector {
+
+    private final Map<String, Map<String, Long>> ofEnsembles = new TreeMap<>();
+    private final Map<String, Map<String, Map<String, Long>>> counters = new TreeMap<>();
+    private final Map<String, Map<String, Map<String, Distribution>>> distributions =
+        new HashMap<>();
+
+    void count(String namespace, MetricKey key, long value) {
+      String name = key.metricName().getName();
+      int slash = namespace.indexOf('/');
+      if (slash < 0 && (name.equals("refreshes") || name.equals("refused_refreshes"))) {
+        ofEnsembles.computeIfAbsent(namespace, it -> new HashMap<>()).merge(name, value, Long::sum);
+        counters.computeIfAbsent(namespace, it -> new TreeMap<>());
+      } else if (isNode(namespace, slash) && NodeMetrics.isCounter(name)) {
+        node(namespace, slash).merge(name, value, Long::sum);
+      }
+    }
+
+    void distribute(String namespace, MetricKey key, DistributionResult value) {
+      String name = key.metricName().getName();
+      int slash = namespace.indexOf('/');
+      if (!isNode(namespace, slash) || !NodeMetrics.isDistribution(name) || value.getCount() == 0) {
+        return;
+      }
+      node(namespace, slash);
+      distributions
+          .computeIfAbsent(namespace.substring(0, slash), it -> new HashMap<>())
+          .computeIfAbsent(namespace.substring(slash + 1), it -> new HashMap<>())
+          .merge(
+              name,
+              new Distribution(value.getCount(), value.getSum(), value.getMin(), value.getMax()),
+              Distribution::with);
+    }
+
+    List<EnsembleMetrics> sorted() {
+      List<EnsembleMetrics> all = new ArrayList<>();
+      counters.forEach(
+          (ensemble, nodes) -> {
+            List<NodeMetrics> found = new ArrayList<>();
+            nodes.forEach(
+                (node, counts) ->
+                    found.add(
+                        new NodeMetrics(
+                            node,
+                            counts,
+                            distributions
+                                .getOrDefault(ensemble, Map.of())
+                                .getOrDefault(node, Map.of()))));
+            all.add(
+                new EnsembleMetrics(ensemble, ofEnsembles.getOrDefault(ensemble, Map.of()), found));
+          });
+      return all;
+    }
+
+    private Map<String, Long> node(String namespace, int slash) {
+      return counters
+          .computeIfAbsent(namespace.substring(0, slash), it -> new TreeMap<>())
+          .computeIfAbsent(namespace.substring(slash + 1), it -> new HashMap<>());
+    }
+
+    private static boolean isNode(String namespace, int slash) {
+      return slash > 0 && slash < namespace.length() - 1 && namespace.indexOf('/', slash + 1) < 0;
+    }
+  }
+}

@@ -1,0 +1,164 @@
+package io.github.beamensembles;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * The metrics of one node, under the names that runners show. A distribution is empty where nothing
+ * was measured: the node never ran.
+ */
+public final class NodeMetrics implements Serializable {
+
+  private static final String ARM = "arm_";
+
+  private final String node;
+  private final Map<String, Long> counters;
+  private final Map<String, Distribution> distributions;
+
+  NodeMetrics(String node, Map<String, Long> counters, Map<String, Distribution> distributions) {
+    this.node = node;
+    this.counters = Map.copyOf(counters);
+    this.distributions = Map.copyOf(distributions);
+  }
+
+  /** The node's name. */
+  public String node() {
+    return node;
+  }
+
+  /** Rows that it answered. */
+  public long numInferences() {
+    return counter("num_inferences");
+  }
+
+  /** Rows that it failed on, whatever its {@code on_error} made of them. */
+  public long failedRows() {
+    return counter("failed_rows");
+  }
+
+  /** Batches with a row that it failed on. */
+  public long failedBatchesCounter() {
+    return counter("failed_batches_counter");
+  }
+
+  /** Rows for which its condition does not hold. */
+  public long skippedRows() {
+    return counter("skipped_rows");
+  }
+
+  /** Rows of each batch that it ran on. */
+  public Optional<Distribution> inferenceRequestBatchSize() {
+    return distribution("inference_request_batch_size");
+  }
+
+  /** Bytes of the columns that it read of each batch. */
+  public Optional<Distribution> inferenceRequestBatchByteSize() {
+    return distribution("inference_request_batch_byte_size");
+  }
+
+  /** Microseconds for each batch. */
+  public Optional<Distribution> inferenceBatchLatencyMicroSecs() {
+    return distribution("inference_batch_latency_micro_secs");
+  }
+
+  /** Milliseconds for each time that it was loaded, once a worker process. */
+  public Optional<Distribution> loadModelLatencyMilliSecs() {
+    return distribution("load_model_latency_milli_secs");
+  }
+
+  /** Bytes by which the peak memory of the process grew meanwhile. */
+  public Optional<Distribution> modelByteSize() {
+    return distribution("model_byte_size");
+  }
+
+  /** For a route: rows that took each arm, by the arm's name. */
+  public SortedMap<String, Long> arms() {
+    SortedMap<String, Long> arms = new TreeMap<>();
+    counters.forEach(
+        (name, rows) -> {
+          if (name.startsWith(ARM)) {
+            arms.put(name.substring(ARM.length()), rows);
+          }
+        });
+    return arms;
+  }
+
+  /** For a shadow: rows on which it says what the node beside it says. */
+  public long agreements() {
+    return counter("agreements");
+  }
+
+  /** For a shadow: rows on which it says something else. */
+  public long disagreements() {
+    return counter("disagreements");
+  }
+
+  /** A line of the table. */
+  List<String> cells() {
+    Distribution batches = distributions.get("inference_request_batch_size");
+    Distribution latency = distributions.get("inference_batch_latency_micro_secs");
+    Distribution loading = distributions.get("load_model_latency_milli_secs");
+    Distribution size = distributions.get("model_byte_size");
+    return List.of(
+        node,
+        Long.toString(numInferences()),
+        Long.toString(failedRows()),
+        Long.toString(skippedRows()),
+        Long.toString(batches == null ? 0 : batches.count()),
+        Distribution.spread(batches, 1, 1, 0),
+        Distribution.spread(latency, 1_000, 2, 2),
+        Distribution.mean(loading, 1, 0),
+        Distribution.mean(size, 1 << 20, 1),
+        String.join(", ", notes()));
+  }
+
+  private List<String> notes() {
+    List<String> notes = new ArrayList<>();
+    arms().forEach((arm, rows) -> notes.add(arm + " " + rows));
+    long compared = agreements() + disagreements();
+    if (compared != 0) {
+      notes.add("agrees on " + agreements() + " of " + compared);
+    }
+    return notes;
+  }
+
+  private long counter(String name) {
+    return counters.getOrDefault(name, 0L);
+  }
+
+  private Optional<Distribution> distribution(String name) {
+    return Optional.ofNullable(distributions.get(name));
+  }
+
+  /** Whether a counter of a node's namespace is one of ours. */
+  static boolean isCounter(String name) {
+    return name.startsWith(ARM) || COUNTERS.contains(name);
+  }
+
+  /** Whether a distribution of a node's namespace is one of ours. */
+  static boolean isDistribution(String name) {
+    return DISTRIBUTIONS.contains(name);
+  }
+
+  private static final List<String> COUNTERS =
+      List.of(
+          "num_inferences",
+          "failed_rows",
+          "failed_batches_counter",
+          "skipped_rows",
+          "agreements",
+          "disagreements");
+
+  private static final List<String> DISTRIBUTIONS =
+      List.of(
+          "inference_request_batch_size",
+          "inference_request_batch_byte_size",
+          "inference_batch_latency_micro_secs",
+          "load_model_latency_milli_secs",
+          "model_byte_size");
+}
