@@ -28,7 +28,10 @@ SUITES = {
 }
 
 
-USED = ("--allow-host", "localhost", "--allow-code", "tests.support.*")
+USED = (
+    "--allow-host", "localhost", "--allow-host", "us-central1-aiplatform.googleapis.com",
+    "--allow-code", "tests.support.*",
+)  # fmt: skip
 """What the ensembles of the tests use beside files."""
 
 
@@ -41,8 +44,8 @@ def run_suites(frameworks: Path) -> list[str]:
     env = toolchains.environment()
     failed = []
     with (
-        servers.frameworks(frameworks),
-        servers.service(*TRUSTED, frameworks, flags=USED) as service,
+        servers.frameworks(frameworks) as variables,
+        servers.service(*TRUSTED, frameworks, flags=USED, variables=variables) as service,
         servers.prism() as prism,
     ):
         env |= {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts.layout import PRISM, PYTHON
@@ -22,20 +24,27 @@ IDLE_SHUTDOWN = "30m"
 
 
 @contextlib.contextmanager
-def service(*trusted: Path, flags: Sequence[str] = ()) -> Iterator[str]:
+def service(
+    *trusted: Path, flags: Sequence[str] = (), workers: str | None = None, variables: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Runs the service, with a worker of its own, on a free port.
 
     Args:
         trusted: Folders whose scikit-learn models may be loaded.
         flags: Other flags of the service.
+        workers: Address of a pool of workers on this machine, to use in place of the service's own.
+        variables: What its environment, and so that of its workers, has beside ours.
 
     Yields:
         Its address, ``host:port``.
     """
-    serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", "--serve-loopback-worker"]
+    external = ["--environment-type=EXTERNAL", f"--environment-config={workers}", "--shared-files"]
+    where = external if workers else ["--serve-loopback-worker"]
+    serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", *where]
     trust = [word for folder in trusted for word in ("--trust", folder)]
     command: Command = [*serve, "--stop-with-stdin", *trust, *flags]
-    with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service")) as address:
+    env = {**os.environ, **(variables or {})}
+    with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service"), env=env) as address:
         yield address
 
 
@@ -53,12 +62,16 @@ def prism() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def frameworks(folder: Path) -> Iterator[None]:
-    """Makes an ensemble with a node of every framework, and serves the remote one of its models.
+def frameworks(folder: Path) -> Iterator[dict[str, str]]:
+    """Makes an ensemble with a node of every framework, and serves the remote ones of its models.
 
     Args:
         folder: Where its files go.
+
+    Yields:
+        The environment variables with which workers reach those that are not named by an address.
     """
     command: Command = [PYTHON, "-m", "tests.support.every_framework", folder]
     with serving(command, re.compile(r"serving (\S+)"), log=log_path("frameworks")):
-        yield
+        variables: dict[str, str] = json.loads((folder / "environment.json").read_text(encoding="utf-8"))
+        yield variables

@@ -38,34 +38,49 @@ type opinions struct {
 	MoodScore       float64   `beam:"mood_score" json:"mood_score"`
 	PythonLabel     string    `beam:"python_label" json:"python_label"`
 	RemoteProba     []float64 `beam:"remote_proba" json:"remote_proba"`
+	VertexLabel     string    `beam:"vertex_label" json:"vertex_label"`
+	VertexShare     []float64 `beam:"vertex_share" json:"vertex_share"`
+}
+
+// gpuOpinions are the answers of the frameworks that run on a GPU only.
+type gpuOpinions struct {
+	ID          int64     `beam:"id" json:"id"`
+	TensorrtSum []float32 `beam:"tensorrt_sum" json:"tensorrt_sum"`
 }
 
 func init() {
 	beam.RegisterType(reflect.TypeFor[specimen]())
 	beam.RegisterType(reflect.TypeFor[opinions]())
+	beam.RegisterType(reflect.TypeFor[gpuOpinions]())
 }
 
 // specimens reads the rows, and by their ids what the frameworks say of them.
-func specimens(t *testing.T, folder string) (rows []specimen, want map[int64]opinions) {
+func specimens(t *testing.T, folder string) (rows []specimen, want, onGPU map[int64]any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, "rows.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []struct {
 		Row      specimen
 		Expected opinions
+		OnGPU    gpuOpinions `json:"on_gpu"`
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	want = map[int64]opinions{}
+	readJSON(t, filepath.Join(folder, "rows.json"), &all)
+	want, onGPU = map[int64]any{}, map[int64]any{}
 	for _, one := range all {
 		rows = append(rows, one.Row)
-		one.Expected.ID = one.Row.ID
-		want[one.Row.ID] = one.Expected
+		one.Expected.ID, one.OnGPU.ID = one.Row.ID, one.Row.ID
+		want[one.Row.ID], onGPU[one.Row.ID] = one.Expected, one.OnGPU
 	}
-	return rows, want
+	return rows, want, onGPU
+}
+
+func readJSON(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestIntegrationRunsEveryFramework(t *testing.T) {
@@ -74,37 +89,51 @@ func TestIntegrationRunsEveryFramework(t *testing.T) {
 	if folder == "" {
 		t.Skip(frameworksVariable + " is not set: it comes with make test-integration")
 	}
-	rows, want := specimens(t, folder)
+	rows, want, onGPU := specimens(t, folder)
 	for _, encoding := range []string{"rows", "arrow"} {
 		t.Run(encoding, func(t *testing.T) {
-			name := "frameworks " + encoding
-			err := runPipeline(t, func(s beam.Scope) {
-				collect(s, name, ensemble.Run[opinions](s, beam.CreateList(s, rows),
-					ensemble.FromFile(filepath.Join(folder, "every.json"))))
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := collected(name)
-			if len(got) != len(rows) {
-				t.Fatalf("gives %d rows, not %d", len(got), len(rows))
-			}
-			for _, one := range got {
-				answer := one.value.(opinions)
-				checkOpinions(t, answer, want[answer.ID])
-			}
+			checkFrameworks[opinions](t, "frameworks "+encoding, filepath.Join(folder, "every.json"), rows, want)
 		})
+	}
+	var leftOut map[string]string
+	readJSON(t, filepath.Join(folder, "left_out.json"), &leftOut)
+	for framework, reason := range leftOut {
+		t.Run(framework, func(t *testing.T) { t.Skip(reason) })
+	}
+	if len(leftOut) == 0 {
+		t.Run("GPU", func(t *testing.T) {
+			checkFrameworks[gpuOpinions](t, "frameworks GPU", filepath.Join(folder, "gpu.json"), rows, onGPU)
+		})
+	}
+}
+
+// checkFrameworks scores the rows with an ensemble, and compares each answer
+// with what is wanted by its id.
+func checkFrameworks[T any](t *testing.T, name, file string, rows []specimen, want map[int64]any) {
+	t.Helper()
+	err := runPipeline(t, func(s beam.Scope) {
+		collect(s, name, ensemble.Run[T](s, beam.CreateList(s, rows), ensemble.FromFile(file)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := collected(name)
+	if len(got) != len(rows) {
+		t.Fatalf("gives %d rows, not %d", len(got), len(rows))
+	}
+	for _, one := range got {
+		checkOpinions(t, one.value, want[reflect.ValueOf(one.value).FieldByName("ID").Int()])
 	}
 }
 
 // checkOpinions compares field by field: numbers to five digits, all else to
 // the letter.
-func checkOpinions(t *testing.T, got, want opinions) {
+func checkOpinions(t *testing.T, got, want any) {
 	t.Helper()
 	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
 	for i := range a.NumField() {
 		if !alike(a.Field(i), b.Field(i)) {
-			t.Errorf("row %d: %s is %v, not %v", got.ID, a.Type().Field(i).Tag.Get("beam"), a.Field(i), b.Field(i))
+			t.Errorf("row %d: %s is %v, not %v", a.FieldByName("ID").Int(), a.Type().Field(i).Tag.Get("beam"), a.Field(i), b.Field(i))
 		}
 	}
 }

@@ -2,7 +2,10 @@
 
 ``python -m tests.support.every_framework FOLDER`` writes ``every.json``, its models and ``rows.json`` (a list of
 ``{row, expected}``) into a folder, and the files of ``whole_language`` beside them; it prints ``serving FOLDER``, and
-serves the model of the ``open_inference`` node until standard input ends.
+serves the models of the ``open_inference`` and the ``vertex_ai`` node until standard input ends. Vertex AI is a
+stand-in, which is reached with the environment variables of ``environment.json``. TensorRT needs a GPU: where it runs,
+its node has a file of its own, ``gpu.json`` (its answers are ``on_gpu`` in ``rows.json``), elsewhere ``left_out.json``
+says why not.
 """
 
 from __future__ import annotations
@@ -24,16 +27,20 @@ from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.handlers import beam_compat
-from tests.support import whole_language
+from tests.support import vertex_ai_server, whole_language
 from tests.support.largest_feature import FEATURES
-from tests.support.models import Array, iris
+from tests.support.models import Array, iris, write_graph
+from tests.support.nodes import load_node
 from tests.support.open_inference import Model, served
 from tests.support.transformers_models import MAKERS
 
 _ROWS: Final = range(0, 150, 6)
 _TEXTS: Final = ("a good flower", "a bad flower", "the flower is not good", "good")
 _NAMES: Final = np.array(["setosa", "versicolor", "virginica"])
+_INPUTS: Final = {"x": "array<double>[4]", "text": "string"}
+_ENDPOINT: Final = "7"
 Answers = Mapping[str, Any]
 
 
@@ -151,6 +158,58 @@ def _shares(tensors: Mapping[str, Array]) -> dict[str, Array]:
     return {"share": first / first.sum(axis=1, keepdims=True)}
 
 
+def _vertex_ai(_: Path, x: Array) -> tuple[dict[str, Any], Answers]:
+    node = {
+        "model": "vertex_ai",
+        "endpoint": _ENDPOINT,
+        "project": "flowers",
+        "location": vertex_ai_server.LOCATION,
+        "inputs": ["x"],
+        "outputs": {
+            "vertex_label": {"from": "label", "type": "string"},
+            "vertex_share": {"from": "share", "type": "array<double>[4]"},
+        },
+    }
+    said = _deployed(x.tolist())
+    return {"endpoint": node}, {
+        "vertex_label": [one["label"] for one in said],
+        "vertex_share": [one["share"] for one in said],
+    }
+
+
+def _deployed(instances: list[Any]) -> list[Any]:
+    """The model of the endpoint: the largest feature's name, and the share of each in their sum."""
+    found = [(np.asarray(one), sum(one)) for one in instances]
+    return [{"label": FEATURES[int(x.argmax())], "share": (x / total).tolist()} for x, total in found]
+
+
+def _tensorrt(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
+    write_graph(
+        folder / "twice.onnx",
+        [("Add", ["X", "X"], ["Y"], {})],
+        [("X", "FLOAT", ["N", 4])],
+        [("Y", "FLOAT", ["N", 4])],
+    )
+    node: dict[str, Any] = {"model": "tensorrt", "uri": "twice.onnx", "inputs": ["x"]}
+    node |= {"outputs": {"tensorrt_sum": {"from": "Y", "type": "array<float>[4]"}}}
+    return {"engine": node}, {"tensorrt_sum": 2 * x}
+
+
+def _lacking(folder: Path, nodes: Mapping[str, dict[str, Any]]) -> str | None:
+    """Says why nodes cannot be loaded on this machine, or None where they can."""
+    try:
+        for node in nodes.values():
+            load_node(folder, {"x": _INPUTS["x"]}, node)
+    except InvalidEnsemble as exc:
+        return "; ".join(problem.message for problem in exc.problems)
+    return None
+
+
+def _write_spec(file: Path, nodes: Mapping[str, dict[str, Any]]) -> None:
+    spec = {"ensemble": file.stem, "inputs": _INPUTS, "nodes": nodes}
+    file.write_text(json.dumps(spec, indent=2), encoding="utf-8")
+
+
 def write(folder: Path, port: int) -> None:
     """Writes the ensemble, its models and the rows.
 
@@ -160,24 +219,37 @@ def write(folder: Path, port: int) -> None:
     """
     x = iris().x[list(_ROWS)]
     texts = [_TEXTS[at % len(_TEXTS)] for at in range(len(x))]
-    parts = [one(folder, x) for one in (_sklearn, _xgboost, _onnx, _pytorch, _tensorflow, _python)]
+    makers = (_sklearn, _xgboost, _onnx, _pytorch, _tensorflow, _python, _vertex_ai)
+    parts = [one(folder, x) for one in makers]
     parts += [_huggingface(folder, texts), _remote(port, x)]
-    nodes = {name: node for part, _ in parts for name, node in part.items()}
-    answers = {name: np.asarray(values).tolist() for _, part in parts for name, values in part.items()}
-    spec = {"ensemble": "every", "inputs": {"x": "array<double>[4]", "text": "string"}, "nodes": nodes}
-    (folder / "every.json").write_text(json.dumps(spec, indent=2), encoding="utf-8")
+    _write_spec(folder / "every.json", {name: node for part, _ in parts for name, node in part.items()})
+    gpu_nodes, on_gpu = _tensorrt(folder, x)
+    lacking = _lacking(folder, gpu_nodes)
+    left_out = {} if lacking is None else {"tensorrt": lacking}
+    (folder / "left_out.json").write_text(json.dumps(left_out), encoding="utf-8")
+    if lacking is None:
+        _write_spec(folder / "gpu.json", gpu_nodes)
+    answers = {name: values for _, part in parts for name, values in part.items()}
     rows = [
         {"row": {"id": at, "x": x[at].tolist(), "text": texts[at]},
-         "expected": {name: values[at] for name, values in answers.items()}}
+         "expected": _of_row(answers, at), "on_gpu": _of_row(on_gpu, at)}
         for at in range(len(x))
     ]  # fmt: skip
     (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
+def _of_row(answers: Answers, at: int) -> dict[str, Any]:
+    return {name: np.asarray(values)[at].tolist() for name, values in answers.items()}
+
+
 def main(folder: Path) -> None:
     """Writes all that, and serves until standard input ends."""
     model = Model(_shares, inputs=[("x", "FP64", [-1, 4])], outputs=[("share", "FP64", [-1, 3])])
-    with served({"shares": model}) as server:
+    with (
+        served({"shares": model}) as server,
+        vertex_ai_server.served(folder, {_ENDPOINT: _deployed}) as variables,
+    ):
+        (folder / "environment.json").write_text(json.dumps(variables), encoding="utf-8")
         write(folder, server.port)
         whole_language.write(folder)
         print(f"serving {folder}", flush=True)
