@@ -22,11 +22,17 @@ SHA256: Final = Option(
     "sha256", "string", "SHA-256 of the model's file or folder, 64 hexadecimal digits; any other is refused."
 )
 
+_TELLS_OF_FILES: Final = ("missing_file", "unreadable_file")
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def check_file(
-    node: NodeView, *, folders: bool = False, beside: Beside = nothing_beside, key: str = "uri"
+    node: NodeView,
+    *,
+    folders: bool = False,
+    beside: Beside = nothing_beside,
+    key: str = "uri",
+    runs_code: bool = False,
 ) -> str | None:
     """Resolves a node's ``uri`` and compares the file with ``sha256``, reporting what is wrong.
 
@@ -35,6 +41,8 @@ def check_file(
         folders: Whether a model of this kind may be a folder.
         beside: Which files belong to a model's file; one that cannot be read is left to the kind to report.
         key: The node's key that names the file.
+        runs_code: Whether loading any such file runs code in it. Then the file must be pinned or lie under a trusted
+            place, and of one that does not nothing is told, not even whether it is there.
 
     Returns:
         The absolute place of the file, or None where it cannot be used.
@@ -46,10 +54,17 @@ def check_file(
     uri = node.option(key)
     if not isinstance(uri, str):
         return None
+    is_stranger = runs_code and not _is_trusted(node, uri)
+    if is_stranger and pin is None:
+        node.problem("untrusted_file", key, _untrusted(uri))
+        return None
     try:
         place = node.files.check(uri, folders=folders)
     except FileProblem as problem:
-        node.problem(problem.code, key, str(problem))
+        if is_stranger and problem.code in _TELLS_OF_FILES:
+            node.problem("sha256_mismatch", "sha256", _not_that(uri, str(pin)))
+        else:
+            node.problem(problem.code, key, str(problem))
         return None
     path = local_path(place)
     if path is None:
@@ -64,19 +79,34 @@ def check_file(
         found = _digest(path, names)
         if found != pin.lower():
             shown = found if node.files.is_trusted(place) else None
-            node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, shown, path, names))
+            text = _not_that(uri, pin) if is_stranger else _mismatch(place, pin, shown, path, names)
+            node.problem("sha256_mismatch", "sha256", text)
     return place
 
 
 def check_trust(node: NodeView, place: str) -> None:
     """Reports a file that runs code when it is loaded, unless it is pinned or lies under a trusted place."""
     if node.option("sha256") is None and not node.files.is_trusted(place):
-        node.problem(
-            "untrusted_file",
-            "uri",
-            f"loading '{place}' runs the code in it, and nothing vouches for it; "
-            "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)",
-        )
+        node.problem("untrusted_file", "uri", _untrusted(place))
+
+
+def _is_trusted(node: NodeView, uri: str) -> bool:
+    """Says whether a URI names something under a trusted place; one that cannot be resolved is left to be reported."""
+    try:
+        return node.files.is_trusted(node.files.resolve(uri))
+    except FileProblem:
+        return True
+
+
+def _untrusted(place: str) -> str:
+    return (
+        f"loading '{place}' runs the code in it, and nothing vouches for it; "
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+    )
+
+
+def _not_that(uri: str, pin: str) -> str:
+    return f"there is no file '{uri}' that can be read and has the pinned SHA-256, {pin.lower()}"
 
 
 @contextlib.contextmanager

@@ -117,3 +117,26 @@ def test_nodes_of_one_file_fetch_it_once(tmp_path: Path, onnx_models: Path, buck
     with fetched_once([uri, uri]), fetched(uri) as one, fetched(uri) as again:
         assert again == one
     assert not Path(one).exists()
+
+
+@pytest.mark.parametrize("more", [{}, {"sha256": "0" * 64}])
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"model": "sklearn", "uri": "here.joblib"},
+        {"model": "sklearn", "uri": "here.pkl"},
+        {"model": "tensorrt", "uri": "here.engine"},
+    ],
+)
+def test_strangers_are_not_told_which_files_there_are(
+    tmp_path: Path, node: dict[str, Any], more: dict[str, Any]
+) -> None:
+    own = {"inputs": ["x"], "outputs": {"y": "array<float>[2]"}}
+    said = []
+    for _ in range(2):
+        with pytest.raises(InvalidEnsemble) as caught:
+            check_node(tmp_path, PAIR, node | own | more, trust=False)
+        said.append([str(problem) for problem in caught.value.problems])
+        (tmp_path / node["uri"]).write_bytes(b"a model")
+    assert said[0] == said[1]
+    assert ("sha256_mismatch" if more else "untrusted_file") in said[0][0]

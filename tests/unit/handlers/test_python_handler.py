@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import logging
@@ -246,7 +247,9 @@ def test_the_path_of_the_file_is_the_handlers_model_path(tmp_path: Path) -> None
     described = node(uri="model.bin", outputs={"model": "string"})
     files = Files(str(tmp_path), code=(f"{HERE}.*",))
     assert problems(TEXT, described, files) == [("untrusted_file", "uri")]
-    assert problems(TEXT, described | {"uri": "modle.bin"}, files) == [("missing_file", "uri")]
+    assert problems(TEXT, described | {"uri": "modle.bin"}, files) == [("untrusted_file", "uri")]
+    trusting = dataclasses.replace(files, trusted=(str(tmp_path),))
+    assert problems(TEXT, described | {"uri": "modle.bin"}, trusting) == [("missing_file", "uri")]
     assert problems(TEXT, node(sha256="0" * 64)) == [("missing_key", "uri")]
     pinned = described | {"sha256": hashlib.sha256(b"weights").hexdigest()}
     found = checked(TEXT, pinned, files)

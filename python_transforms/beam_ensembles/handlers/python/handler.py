@@ -19,7 +19,7 @@ from beam_ensembles.handlers.arguments import list_argument
 from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
-from beam_ensembles.handlers.model_file import SHA256, check_file, check_trust, verified
+from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.policy import check_policy
 from beam_ensembles.handlers.python.values import columns_of, examples_of
@@ -151,9 +151,7 @@ def _check_code(node: NodeView) -> None:
 
 def _check_file(node: NodeView) -> None:
     if node.option("uri") is not None:
-        place = check_file(node, folders=True)
-        if place is not None:
-            check_trust(node, place)
+        check_file(node, folders=True, runs_code=True)
     elif node.option("sha256") is not None:
         node.problem("missing_key", "uri", "'sha256' pins the file of 'uri', which is not said")
 

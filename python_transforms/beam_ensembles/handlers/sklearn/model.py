@@ -63,7 +63,8 @@ class SklearnKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks all but the model itself, which only a skops file lets see without running its code."""
-        place = check_file(node)
+        format_ = _format(node.spec.options, str(node.option("uri")))
+        place = check_file(node, runs_code=format_ in ("joblib", "pickle"))
         facts = Facts() if place is None else _check_model(node, place)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)

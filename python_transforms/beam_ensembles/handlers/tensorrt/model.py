@@ -27,7 +27,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.lists import by_length
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.pytorch.call import given_of
@@ -82,10 +82,8 @@ class TensorRTKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks all but an engine itself, which only TensorRT can read; an ONNX graph says its types."""
-        place = check_file(node)
         format_ = _format(node.spec.options, str(node.option("uri")))
-        if place is not None and format_ == "engine":
-            check_trust(node, place)
+        place = check_file(node, runs_code=format_ == "engine")
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
