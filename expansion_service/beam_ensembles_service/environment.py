@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final, cast
 
+from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.transforms.environments import (
     DockerEnvironment,
     Environment,
@@ -33,6 +35,13 @@ class Workers:
 
     environment: Environment
     shared_files: bool
+
+    def environment_with(self, artifacts: Iterable[beam_runner_api_pb2.ArtifactInformation]) -> Environment:
+        """Gives the description of such workers that get files before they start."""
+        described = self.environment.to_runner_api(None)  # type: ignore[arg-type]
+        described.dependencies.extend(artifacts)
+        found: Any = Environment.from_runner_api(described, None)  # type: ignore[arg-type]
+        return cast(Environment, found)
 
 
 def workers_of(settings: Settings, port: int) -> Workers:

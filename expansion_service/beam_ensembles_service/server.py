@@ -23,7 +23,7 @@ from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
-from beam_ensembles_service.artifacts import NoArtifacts
+from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.environment import workers_of
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
@@ -66,11 +66,11 @@ class Service:
         self._pool = WorkerPool(max(settings.logging_level, logging.WARNING))
         self._health = health.HealthServicer()
         self.port = _listen(self._server, settings.host, settings.port)
-        workers = workers_of(settings, self.port)
+        workers, artifacts = workers_of(settings, self.port), OfferedArtifacts()
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(
-            EnsembleExpansionServicer(workers, settings.files), self._server
+            EnsembleExpansionServicer(workers, settings.files, artifacts), self._server
         )
-        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(NoArtifacts(), self._server)
+        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(artifacts, self._server)
         names = [_EXPANSION, _ARTIFACTS]
         if settings.serve_loopback_worker:
             beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(self._pool, self._server)

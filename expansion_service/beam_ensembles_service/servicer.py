@@ -9,11 +9,13 @@ from typing import Final
 
 import grpc
 from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc, schema_pb2
+from apache_beam.transforms.environments import Environment
 
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.transforms.config import OUTPUT
+from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.compatibility import adapt, restore
 from beam_ensembles_service.configuration import decode_configuration
 from beam_ensembles_service.discovery import discover
@@ -34,10 +36,14 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
     Args:
         workers: Where expanded transforms run.
         files: What an ensemble may use of this and other machines.
+        artifacts: Hands out the bundles that expansions offer.
     """
 
-    def __init__(self, workers: Workers, files: Files = _ONLY_WHAT_IS_SAFE) -> None:
+    def __init__(
+        self, workers: Workers, files: Files = _ONLY_WHAT_IS_SAFE, artifacts: OfferedArtifacts | None = None
+    ) -> None:
         self._workers = workers
+        self._artifacts = artifacts or OfferedArtifacts()
         self._files = dataclasses.replace(files, shared=workers.shared_files)
 
     def Expand(
@@ -72,12 +78,17 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         check_encoding(request, config.is_arrow)
         transform = RunEnsembleFromConfig(config, self._files)
         adapted = adapt(request)
-        response = expand(adapted.request, transform, self._workers.environment)
+        response = expand(adapted.request, transform, self._environment(transform.bundle))
         restore(adapted, response, _expected_schemas(config))
         add_versions(response, transform.ensemble, adapted.request.components.coders)
         for tag, schema in transform.batch_schemas().items():
             response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response
+
+    def _environment(self, bundle: Bundle | None) -> Environment:
+        if bundle is None:
+            return self._workers.environment
+        return self._workers.environment_with([self._artifacts.offer(bundle)])
 
 
 def _expected_schemas(config: RunEnsembleConfig) -> dict[str, schema_pb2.Schema]:

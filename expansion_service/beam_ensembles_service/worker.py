@@ -45,9 +45,12 @@ def _run_harness(args: argparse.Namespace) -> int:
     from apache_beam.runners.worker.sdk_worker import SdkHarness
 
     from beam_ensembles.runtime import worker as runtime_worker
+    from beam_ensembles_service.staged_bundles import fetch_bundles
 
     runtime_worker.prepare()
     FileSystems.set_options(PipelineOptions(flags=[]))
+    if args.provision:
+        fetch_bundles(args.provision, os.environ["WORKER_ID"])
     try:
         if args.logging:
             endpoint = endpoints_pb2.ApiServiceDescriptor(url=args.logging)
@@ -63,6 +66,7 @@ def _run_harness(args: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="beam_ensembles_service.worker", description=__doc__)
     parser.add_argument("--control", required=True, metavar="HOST:PORT", help="the runner's control endpoint")
+    parser.add_argument("--provision", metavar="HOST:PORT", help="where the runner says which files it has")
     parser.add_argument("--logging", metavar="HOST:PORT", help="the runner's logging endpoint")
     parser.add_argument(
         "--log-level", type=int, default=logging.WARNING, help="as Python's logging counts it"

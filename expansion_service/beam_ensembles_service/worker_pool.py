@@ -151,6 +151,8 @@ def _command(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> lis
     command = [sys.executable, "-P", "-m", "beam_ensembles_service.worker", "--control", control]
     if request.logging_endpoint.url:
         command += ["--logging", request.logging_endpoint.url]
+    if request.provision_endpoint.url:
+        command += ["--provision", request.provision_endpoint.url]
     return [*command, "--log-level", str(log_level)]
 
 

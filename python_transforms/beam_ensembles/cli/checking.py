@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.loading import files_of
-from beam_ensembles.spec.load import read_text
+from beam_ensembles.runtime.loading import ensemble_of_file
 
 
 def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
@@ -23,5 +22,5 @@ def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> E
         InvalidEnsemble: With everything that is wrong.
     """
     folder = os.path.dirname(os.path.abspath(path))
-    files = files_of(path, (folder, *trust))
-    return check_text(read_text(path), KINDS, files, parameters=parameters)
+    given = ensemble_of_file(path, parameters, (folder, *trust))
+    return check_text(given.text, KINDS, given.files, parameters=given.parameters)

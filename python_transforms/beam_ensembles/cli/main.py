@@ -20,6 +20,7 @@ SUMMARIES: Final = {
     "workers": "start Python workers for a runner on this machine, as it asks for them",
     "health": "ask a service whether it answers",
     "validate": "check an ensemble file and say everything that is wrong with it",
+    "pack": "put an ensemble, its models and your code into one file for workers elsewhere",
     "run": "score a file of rows with an ensemble on this machine",
     "graph": "draw an ensemble, as Mermaid's text or as SVG",
     "plan": "show the stages that an ensemble runs in, and why",

@@ -8,7 +8,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +18,10 @@ _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
 _WEB: Final = ("http", "https")
+
+UNPACKED: Final = ".unpacked"
+"""How the name of a folder ends that a bundle was unpacked to. No file in one is trusted for where it lies: a bundle
+that nobody vouches for may be unpacked below a folder that somebody does."""
 
 ANYTHING: Final = ("*",)
 """Allows every importable name, every host or every secret: for somebody who runs a file of his own."""
@@ -39,6 +43,34 @@ class FileProblem(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Bundle:
+    """An unpacked bundle: the ensemble file with the files that it names.
+
+    Attributes:
+        name: Name of the bundle's file, which is also that of the artifact that workers get.
+        digest: SHA-256 of the bundle's file, 64 hexadecimal digits.
+        size: Bytes of the bundle's file.
+        archive: Where the bundle's file is on the machine that unpacked it.
+        root: The folder that it was unpacked to on this machine.
+        places: The path below ``root`` of what each URI of the ensemble file names.
+        is_trusted: Whether its files may hold code.
+    """
+
+    name: str
+    digest: str
+    size: int
+    archive: str
+    root: str
+    places: Mapping[str, str]
+    is_trusted: bool = False
+
+    @property
+    def uri(self) -> str:
+        """What names the bundle wherever it is: ``bundle:`` and its digest."""
+        return f"bundle:{self.digest}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Files:
     """Resolves the URIs of one ensemble file, and says what of this and other machines it may use.
 
@@ -50,6 +82,7 @@ class Files:
         hosts: Hosts that workers may read from and call: ``models.example.com``, ``*.example.com``; one with a scheme
             (``http://models.example.com:8080``) allows just that, and only so is unencrypted http allowed.
         secrets: Patterns of the secrets that a file may name: ``env:ACCOUNTS_DB``, ``file:/run/secrets/*``.
+        bundle: The unpacked bundle that the ensemble file came in, if it did: it has all local files that it may name.
     """
 
     base_uri: str | None = None
@@ -58,10 +91,15 @@ class Files:
     code: tuple[str, ...] = LIBRARY_CODE
     hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    bundle: Bundle | None = None
 
     def for_workers(self) -> Files:
         """Gives what workers need of it: what relative URIs are relative to, and which hosts rows may name."""
-        return Files(self.base_uri, hosts=self.hosts)
+        return Files(self.base_uri, hosts=self.hosts, bundle=self.bundle)
+
+    def is_packed(self, uri: str) -> bool:
+        """Says whether what a URI of the file names is in its bundle."""
+        return self.bundle is not None and uri in self.bundle.places
 
     def resolve(self, uri: str) -> str:
         """Gives the absolute path or URI of a URI of the file.
@@ -71,15 +109,20 @@ class Files:
             would not
                 find it.
         """
+        if self.bundle is not None and uri in self.bundle.places:
+            return os.path.join(self.bundle.root, self.bundle.places[uri])
         found = uri if _SCHEME.match(uri) or os.path.isabs(uri) else self._join(uri)
         path = local_path(found)
         if path is None:
             return found
+        if self.bundle is not None:
+            raise FileProblem("not_in_bundle", _not_packed(uri, self.bundle))
         if not self.shared:
             raise FileProblem(
                 "local_uri_on_remote_worker",
-                f"'{uri}' is a file of this machine, which the workers of this service do not see; "
-                "put it where they can read it, or use a service with --serve-loopback-worker",
+                f"'{uri}' is a file of this machine, which the workers of this service do not see; send a bundle, "
+                "which brings its files along (beam-ensembles pack), put it where they can read it, or use a service "
+                "with --serve-loopback-worker",
             )
         return newest_match(path)
 
@@ -185,10 +228,26 @@ class Files:
         if path is None:
             return any(uri.startswith(f"{place.rstrip('/')}/") for place in self.trusted)
         real = os.path.realpath(path)
+        if self.bundle is not None and _is_below(real, os.path.realpath(self.bundle.root)):
+            return self.bundle.is_trusted
+        if any(part.endswith(UNPACKED) for part in real.split(os.sep)):
+            return False
         places = [
             os.path.realpath(found) for place in self.trusted if (found := local_path(place)) is not None
         ]
-        return any(os.path.commonpath((real, place)) == place for place in places)
+        return any(_is_below(real, place) for place in places)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder
+
+
+def _not_packed(uri: str, bundle: Bundle) -> str:
+    known = listed(list(bundle.places)) if bundle.places else "no file"
+    return (
+        f"'{uri}' is not in the bundle '{bundle.name}'{nearest(uri, bundle.places)} (it has: {known}); "
+        "pack the ensemble again, with the parameters that it is called with"
+    )
 
 
 def is_pattern(place: str) -> bool:

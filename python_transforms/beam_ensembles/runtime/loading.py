@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from beam_ensembles.bundles.manifest import is_bundle
+from beam_ensembles.bundles.opening import OpenedBundle, open_bundle
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import ANYTHING, FileProblem, Files
@@ -50,8 +52,26 @@ def graph_of_file(
     Raises:
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
     """
-    files = files_of(file, trust)
-    return checked(read_text(os.path.abspath(file)), files, parameters)
+    given = ensemble_of_file(file, parameters, trust)
+    return checked(given.text, given.files, given.parameters)
+
+
+def ensemble_of_file(
+    file: str | os.PathLike[str],
+    parameters: Mapping[str, str] | None = None,
+    trust: Sequence[str] | None = None,
+) -> OpenedBundle:
+    """Reads an ensemble file or a bundle of this machine, for whoever names it himself, without checking the ensemble.
+
+    The arguments are those of ``graph_of_file``.
+
+    Raises:
+        InvalidEnsemble: The file is missing, or the bundle is not as it was packed.
+    """
+    files, path = files_of(file, trust), os.path.abspath(file)
+    if is_bundle(path):
+        return open_bundle(path, files, parameters)
+    return OpenedBundle(read_text(path), files, parameters or {})
 
 
 def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -> Files:

@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from beam_ensembles.bundles.at_hand import with_bundles_at_hand
+from beam_ensembles.bundles.user_code import use_code_of
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
@@ -60,8 +62,10 @@ class LoadedStage:
     """
 
     def __init__(self, code: StageCode, kinds: Kinds) -> None:
-        with fetched_once(node.uri for node in code.nodes):
-            self._steps = [_load(node, kinds) for node in code.nodes]
+        nodes = with_bundles_at_hand(code.nodes)
+        use_code_of(nodes)
+        with fetched_once(node.uri for node in nodes):
+            self._steps = [_load(node, kinds) for node in nodes]
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
@@ -79,7 +83,7 @@ def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
     before, start = _peak_memory(), time.monotonic()
     try:
         member = load_member(kind, node)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # code that calls sys.exit() ends its shadow, not the worker
         if node.spec.shadow_of is None:
             raise
         _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)

@@ -24,9 +24,28 @@ def read_uri(uri: str, files: Files) -> tuple[str, str]:
     Raises:
         InvalidEnsemble: It is missing, cannot be read, is not UTF-8, or lies in no trusted folder of this machine.
     """
-    path = local_path(uri)
+    path = check_readable(uri, files)
     if path is None:
         return _read_remote(uri), uri.rpartition("/")[0]
+    return read_text(path), os.path.dirname(path)
+
+
+def check_readable(uri: str, files: Files) -> str | None:
+    """Makes sure that a file may be read for a client, and that it can be where it is one of this machine.
+
+    Args:
+        uri: An absolute path or URI.
+        files: Says which local folders may be read.
+
+    Returns:
+        Its path on this machine; None where it lies elsewhere.
+
+    Raises:
+        InvalidEnsemble: It is missing, cannot be read, or lies in no trusted folder of this machine.
+    """
+    path = local_path(uri)
+    if path is None:
+        return None
     if not os.path.isabs(path):
         text = f"'{uri}' is relative to nothing that the service knows; give an absolute path or URI"
         raise InvalidEnsemble([Problem("spec_uri", "relative_uri_without_base", text)])
@@ -37,7 +56,7 @@ def read_uri(uri: str, files: Files) -> tuple[str, str]:
         files.check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem("spec_uri", error.code, str(error))]) from error
-    return read_text(path), os.path.dirname(path)
+    return path
 
 
 def _read_remote(uri: str) -> str:

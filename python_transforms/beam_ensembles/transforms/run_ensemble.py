@@ -11,13 +11,16 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.bundles.manifest import is_bundle
+from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.columns.row_coder import RowType
-from beam_ensembles.graph.files import Files
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.loading import checked, files_of, graph_of_file
 from beam_ensembles.runtime.provenance import with_provenance
 from beam_ensembles.runtime.refresh import Watch
-from beam_ensembles.runtime.sources import read_uri
+from beam_ensembles.runtime.sources import check_readable, read_uri
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema
@@ -71,6 +74,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
         graph = graph_of_file(file, parameters=parameters, trust=trust)
         watch = None
         if refresh_interval_secs is not None:
+            _refuse_refresh(os.fspath(file))
             files, uri = files_of(file, trust), os.path.abspath(file)
             watch = Watch.of(graph, files, parameters or {}, uri, refresh_interval_secs)
         self._graph = with_provenance(graph) if provenance else graph
@@ -137,6 +141,8 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
             schema = parse_schema(config.input_schema or b"", "input_schema")
             self._rows = InputRows(schema, RowType(schema))
         graph, files = _graph_of(config, files)
+        self.bundle: Bundle | None = files.bundle
+        """The bundle that the workers need, if the ensemble came in one."""
         watch = None
         if config.refresh_interval_secs is not None:
             parameters, interval = config.parameters or {}, config.refresh_interval_secs
@@ -180,8 +186,29 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
 def _graph_of(config: RunEnsembleConfig, files: Files) -> tuple[EnsembleGraph, Files]:
     """Gives the checked ensemble, and what it may use where relative URIs are relative to its base."""
     text, base_uri = config.spec, config.base_uri
+    if config.spec_uri is not None and is_bundle(config.spec_uri):
+        return _graph_of_bundle(config, config.spec_uri, files)
     if text is None:
         text, folder = read_uri(config.spec_uri or "", dataclasses.replace(files, shared=True))
         base_uri = base_uri or folder
     files = dataclasses.replace(files, base_uri=base_uri)
     return checked(text, files, config.parameters), files
+
+
+def _graph_of_bundle(config: RunEnsembleConfig, uri: str, files: Files) -> tuple[EnsembleGraph, Files]:
+    if config.base_uri is not None:
+        text = (
+            "a bundle has all that its ensemble file names, relative to nothing outside; leave base_uri out"
+        )
+        raise InvalidEnsemble([Problem("base_uri", "wrong_config", text)])
+    if config.refresh_interval_secs is not None:
+        _refuse_refresh(uri)
+    check_readable(uri, dataclasses.replace(files, shared=True))
+    opened = open_bundle(uri, files, config.parameters, where="spec_uri")
+    return checked(opened.text, opened.files, opened.parameters), opened.files
+
+
+def _refuse_refresh(file: str) -> None:
+    if is_bundle(file):
+        text = "a bundle never changes; name the ensemble file itself, or start the pipeline anew with another bundle"
+        raise InvalidEnsemble([Problem("refresh_interval_secs", "wrong_config", text)])

@@ -103,10 +103,11 @@ def check_place(node: NodeView, *, weights: bool = True) -> Mapping[str, Any]:
         Its ``config.json``; empty where that cannot be read here.
     """
     uri = node.option("uri")
-    if isinstance(uri, str) and uri.startswith(_SCHEME):
-        _check_name(node, uri)
+    is_name = isinstance(uri, str) and uri.startswith(_SCHEME)
+    if is_name and not node.files.is_packed(str(uri)):
+        _check_name(node, str(uri))
         return {}
-    if node.option("revision") is not None:
+    if not is_name and node.option("revision") is not None:
         node.problem("unsupported_option", "revision", "a folder has no revisions; pin it with 'sha256'")
     place = check_file(node, folders=True)
     path = None if place is None else local_path(place)

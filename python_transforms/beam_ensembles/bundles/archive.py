@@ -1,0 +1,187 @@
+"""A bundle's file, which a stranger may have made: read with limits, and unpacked to files whose digests are right.
+
+Its members are stored, not compressed, so that nothing in it can become larger than the file itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import struct
+import zipfile
+from typing import IO, Final
+
+from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest, digest_in
+
+_BLOCK: Final = 1 << 20
+_MOST_BYTES: Final = 256 << 30
+_MOST_FILES: Final = 100_000
+_MOST_DIRECTORY: Final = 64 << 20
+"""Bytes of the zip's directory, and of the manifest: both are read to memory as a whole."""
+
+_END: Final = struct.Struct("<4s4H2LH")
+_END64_PLACE: Final = struct.Struct("<4sLQL")
+_END64: Final = struct.Struct("<4sQ2H2L4Q")
+_ENCRYPTED: Final = 0x1
+_TIME: Final = 315_532_800
+"""1980-01-01, the time of every unpacked file: one that was changed since is known by it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Archive:
+    """A bundle's file that is open, whose form was checked.
+
+    Attributes:
+        name: Name of the file.
+        digest: SHA-256 of the whole file.
+        size: Its bytes.
+        manifest: What it says of itself.
+        members: The open zip.
+    """
+
+    name: str
+    digest: str
+    size: int
+    manifest: Manifest
+    members: zipfile.ZipFile
+
+    def unpack(self, folder: str) -> None:
+        """Writes its files to an empty folder, and with them the manifest.
+
+        Raises:
+            BadBundle: A file is not what the manifest says.
+            OSError: It cannot be written.
+        """
+        for name, expected in self.manifest.files.items():
+            if self._write(name, os.path.join(folder, name)) != expected.sha256:
+                raise BadBundle(f"'{name}' is not the file that was packed: its SHA-256 is another")
+        self._write(MANIFEST, os.path.join(folder, MANIFEST))
+
+    def _write(self, name: str, path: str) -> str:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        digest = hashlib.sha256()
+        try:
+            with self.members.open(name) as source, open(path, "xb") as sink:
+                while block := source.read(_BLOCK):
+                    digest.update(block)
+                    sink.write(block)
+        except (zipfile.BadZipFile, EOFError) as exc:
+            raise BadBundle(f"'{name}' is damaged: {exc}") from exc
+        os.utime(path, (_TIME, _TIME))
+        os.chmod(path, 0o444)
+        return digest.hexdigest()
+
+
+def read_archive(file: IO[bytes], name: str, digest: str | None = None) -> Archive:
+    """Reads a bundle's file and checks its form; what its files hold is compared when they are unpacked.
+
+    Args:
+        file: The open file; it must stay open for ``unpack``.
+        name: Its name.
+        digest: Its SHA-256 where that is known already.
+
+    Raises:
+        BadBundle: It is no bundle.
+    """
+    size = file.seek(0, os.SEEK_END)
+    if size > _MOST_BYTES:
+        raise BadBundle(f"it has {size} bytes; {_MOST_BYTES} is the most")
+    _check_directory(file, size)
+    digest = digest or sha256_of(file)
+    named = digest_in(name)
+    if named is not None and not digest.startswith(named):
+        raise BadBundle(f"its SHA-256 is {digest}, but its name says {named}")
+    try:
+        members = zipfile.ZipFile(file)
+        infos = members.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as exc:
+        raise BadBundle(f"it is no zip: {exc}") from exc
+    _check_members(infos, size)
+    manifest = _manifest(members, infos)
+    return Archive(name, digest, size, manifest, members)
+
+
+def sha256_of(file: IO[bytes]) -> str:
+    """Computes the SHA-256 of an open file."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def is_whole(folder: str, manifest: Manifest) -> bool:
+    """Says whether a folder still has what was unpacked to it: every file, of its size and unchanged since."""
+    try:
+        found = {name: os.stat(os.path.join(folder, name)) for name in manifest.files}
+    except OSError:
+        return False
+    return all(
+        found[name].st_size == file.size and int(found[name].st_mtime) == _TIME
+        for name, file in manifest.files.items()
+    )
+
+
+def manifest_in(folder: str) -> Manifest | None:
+    """Reads the manifest of an unpacked bundle; None where there is none."""
+    try:
+        with open(os.path.join(folder, MANIFEST), "rb") as file:
+            return Manifest.parse(file.read())
+    except (OSError, BadBundle):
+        return None
+
+
+def _check_directory(file: IO[bytes], size: int) -> None:
+    """Looks how much Python's zipfile would read to memory, before it does.
+
+    Raises:
+        BadBundle: It is no zip, or has too many members.
+    """
+    try:
+        file.seek(max(0, size - _END.size))
+        _, _, _, _, count, length, _, comment = _END.unpack(_tail(file, _END.size, b"PK\5\6"))
+        if count == 0xFFFF or length == 0xFFFFFFFF:
+            file.seek(size - _END.size - _END64_PLACE.size)
+            _, _, place, _ = _END64_PLACE.unpack(_tail(file, _END64_PLACE.size, b"PK\6\7"))
+            file.seek(place)
+            _, _, _, _, _, _, _, count, length, _ = _END64.unpack(_tail(file, _END64.size, b"PK\6\6"))
+    except (OSError, OverflowError, ValueError) as exc:
+        raise BadBundle("it is no zip, or is cut short") from exc
+    if comment or count > _MOST_FILES or length > _MOST_DIRECTORY:
+        raise BadBundle(f"its directory lists {count} members in {length} bytes; {_MOST_FILES} is the most")
+
+
+def _tail(file: IO[bytes], size: int, signature: bytes) -> bytes:
+    found = file.read(size)
+    if len(found) != size or not found.startswith(signature):
+        raise ValueError
+    return found
+
+
+def _check_members(infos: list[zipfile.ZipInfo], size: int) -> None:
+    for info in infos:
+        is_stored = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
+        if not is_stored or info.flag_bits & _ENCRYPTED:
+            raise BadBundle(f"its member '{info.filename[:200]}' is compressed or encrypted")
+    if sum(info.file_size for info in infos) > size:
+        raise BadBundle("its members overlap")
+
+
+def _manifest(members: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> Manifest:
+    sizes = {info.filename: info.file_size for info in infos}
+    if len(sizes) != len(infos):
+        raise BadBundle("a member is there twice")
+    if sizes.get(MANIFEST, _MOST_DIRECTORY + 1) > _MOST_DIRECTORY:
+        raise BadBundle(f"it has no '{MANIFEST}', or a huge one: 'beam-ensembles pack' makes bundles")
+    try:
+        manifest = Manifest.parse(members.read(MANIFEST))
+    except (zipfile.BadZipFile, EOFError) as exc:
+        raise BadBundle(f"its manifest is damaged: {exc}") from exc
+    said = {name: file.size for name, file in manifest.files.items()}
+    differing = sorted({*said.items()} ^ {*sizes.items()} - {(MANIFEST, sizes[MANIFEST])})
+    if differing:
+        raise BadBundle(
+            f"'{differing[0][0][:200]}' is not the file that was packed: it is missing or of another size"
+        )
+    return manifest

@@ -1,0 +1,132 @@
+"""Which files an ensemble uses: those that its nodes ask for when they are checked, whatever their kind is."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.handlers.huggingface.hub_cache import cached_snapshot
+from beam_ensembles.handlers.onnx.weights import weight_files
+from beam_ensembles.handlers.remote_files import Beside, fetched, nothing_beside
+from beam_ensembles.handlers.tensorflow import hub_cache
+from beam_ensembles.spec.model import NodeSpec
+
+_HUB: Final = "hf:"
+_BESIDE: Final[Mapping[str, Beside]] = {"onnx": weight_files}
+"""The models whose file is not all there is of them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CollectingFiles(Files):
+    """Files that remember what they were asked for.
+
+    Attributes:
+        asked: For each URI that a node asked for the absolute place, and whether that may be a folder.
+    """
+
+    asked: dict[str, tuple[str, bool]] = dataclasses.field(default_factory=dict)
+
+    def check(self, uri: str, *, folders: bool = False) -> str:
+        """Remembers it, and does what ``Files`` does."""
+        found = Files.check(self, uri, folders=folders)
+        self.asked[uri] = (found, folders or self.asked.get(uri, ("", False))[1])
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """A file or folder to pack.
+
+    Attributes:
+        uri: What the ensemble file calls it.
+        path: Where it is on this machine, for now.
+        is_copy: Whether it was fetched, or lies in a cache, so that its place here means nothing.
+        beside: Names of the files that belong to it, relative to its folder.
+    """
+
+    uri: str
+    path: str
+    is_copy: bool
+    beside: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def sources_of(graph: EnsembleGraph, files: CollectingFiles, *, leave_remote: bool) -> Iterator[list[Source]]:
+    """Gives what an ensemble uses; what lies elsewhere is fetched to this machine for as long as it is packed.
+
+    Args:
+        graph: The ensemble, checked with ``files``.
+        files: What they were asked for.
+        leave_remote: Whether files in storage and on the web stay there, for workers to read.
+
+    Raises:
+        EnsembleError: Something cannot be fetched, or is not in the cache of a hub.
+    """
+    with contextlib.ExitStack() as ends:
+        found: list[Source] = []
+        for uri, (place, folders) in sorted(files.asked.items()):
+            path, beside = local_path(place), _beside_of(uri, graph)
+            if path is not None:
+                names = () if os.path.isdir(path) else tuple(beside(path))
+                found.append(Source(uri, path, is_copy=False, beside=names))
+            elif not leave_remote:
+                copy = ends.enter_context(_fetched(place, folders, beside))
+                found.append(Source(uri, copy, is_copy=True, beside=tuple(beside(copy))))
+        found += _of_hubs(graph)
+        yield sorted(found, key=lambda source: source.uri)
+
+
+@contextlib.contextmanager
+def _fetched(place: str, folders: bool, beside: Beside) -> Iterator[str]:
+    with contextlib.ExitStack() as ends:
+        try:
+            copy = ends.enter_context(fetched(place, folders=folders, beside=beside))
+        except Exception as exc:  # what a file system raises where it cannot be read is its own
+            text = " ".join(str(exc).split())
+            raise EnsembleError(f"'{place}' cannot be fetched: {text}") from exc
+        yield copy
+
+
+def _beside_of(uri: str, graph: EnsembleGraph) -> Beside:
+    targets = {
+        node.spec.target for node in graph.nodes if node.spec.file == uri and node.spec.kind == "model"
+    }
+    return next((_BESIDE[target] for target in targets if target in _BESIDE), nothing_beside)
+
+
+def _of_hubs(graph: EnsembleGraph) -> Iterator[Source]:
+    """Gives the models that are named on a hub, from this machine's caches."""
+    named = [node.spec for node in graph.nodes if node.spec.file is not None and _is_on_hub(node.spec.file)]
+    for uri in dict.fromkeys(str(node.file) for node in named):
+        of_it = [node for node in named if node.file == uri]
+        yield Source(uri, _cached(uri, _revision(uri, of_it)), is_copy=True)
+
+
+def _is_on_hub(uri: str) -> bool:
+    return uri.startswith(_HUB) or hub_cache.is_handle(uri)
+
+
+def _revision(uri: str, nodes: Iterable[NodeSpec]) -> str | None:
+    wanted = {node.options.get("revision") for node in nodes}
+    if len(wanted) > 1:
+        names = ", ".join(sorted(map(str, wanted)))
+        raise EnsembleError(f"'{uri}' is named in several revisions ({names}); a bundle can hold one of them")
+    return wanted.pop()
+
+
+def _cached(uri: str, revision: str | None) -> str:
+    if uri.startswith(_HUB):
+        return cached_snapshot(uri.removeprefix(_HUB), revision)
+    folder = hub_cache.cached(uri)
+    if folder is None:
+        text = f"'{uri}' is not in the cache of TensorFlow Hub on this machine"
+        raise EnsembleError(
+            f"{text}, '{hub_cache.cache_folder()}' (TFHUB_CACHE_DIR); load it once to put it there"
+        )
+    return folder

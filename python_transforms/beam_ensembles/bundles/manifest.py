@@ -1,0 +1,183 @@
+"""What a bundle says of itself: ``manifest.json``, its last member."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+SUFFIX: Final = ".ensemble.zip"
+"""How the name of a bundle's file ends, by which it is known from an ensemble file."""
+MANIFEST: Final = "manifest.json"
+FORMAT: Final = 1
+FILES: Final = "files"
+"""The ensemble file, and what lies in its folder."""
+OTHERS: Final = "others"
+"""What came from other places, each in a folder of its own."""
+CODE: Final = "code"
+"""The user's modules and packages: the folder that Python's import looks in."""
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_LONGEST_NAME: Final = 1_000
+_LONGEST_PART: Final = 255
+_T = TypeVar("_T")
+
+
+class BadBundle(Exception):
+    """A file is no bundle, or was changed since it was packed; says why in one line."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackedFile:
+    """One file of a bundle.
+
+    Attributes:
+        size: Its bytes.
+        sha256: Its digest, 64 hexadecimal digits.
+    """
+
+    size: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a bundle says of itself.
+
+    Attributes:
+        ensemble: Name of the ensemble.
+        file: The ensemble file's name in the bundle.
+        files: Every file, by its name in the bundle; the manifest itself is not among them.
+        places: For each URI of the ensemble file that names one of them, or a folder of them, the name.
+        parameters: Values of ``${name}`` that it was packed with, which hold where the caller says no others.
+        code: The top-level modules and packages of the user that it brings.
+        wheels: The wheels that some of them came from.
+        requirements: What else they need, as in a requirements file, one a line.
+        packed_with: Versions of Python, Beam and this package.
+    """
+
+    ensemble: str
+    file: str
+    files: Mapping[str, PackedFile]
+    places: Mapping[str, str]
+    parameters: Mapping[str, str]
+    code: tuple[str, ...]
+    wheels: tuple[str, ...]
+    requirements: tuple[str, ...]
+    packed_with: Mapping[str, str]
+
+    def to_json(self) -> bytes:
+        """Writes it; equal manifests give equal bytes."""
+        data = {"format": FORMAT, **dataclasses.asdict(self)}
+        return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+
+    @classmethod
+    def parse(cls, text: bytes) -> Manifest:
+        """Reads it; nothing in it is taken on trust.
+
+        Raises:
+            BadBundle: It is none, or of a newer format.
+        """
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as exc:
+            raise BadBundle("its manifest is no JSON") from exc
+        if not isinstance(data, dict) or not isinstance(data.get("format"), int):
+            raise BadBundle("its manifest does not say its format")
+        if data["format"] != FORMAT:
+            newer = "; update beam-ensembles here" if data["format"] > FORMAT else ""
+            raise BadBundle(f"its format is {data['format']}, and this version reads {FORMAT}{newer}")
+        found = cls(
+            ensemble=_text(data, "ensemble"),
+            file=_text(data, "file"),
+            files={name: _file(name, item) for name, item in _get(data, "files", dict).items()},
+            places=_texts_by_name(data, "places"),
+            parameters=_texts_by_name(data, "parameters"),
+            code=_texts(data, "code"),
+            wheels=_texts(data, "wheels"),
+            requirements=_texts(data, "requirements"),
+            packed_with=_texts_by_name(data, "packed_with"),
+        )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        check_names(self.files)
+        if self.file not in self.files:
+            raise BadBundle(f"it lacks its ensemble file '{self.file}'")
+        folders = {name[:end] for name in self.files for end in range(len(name)) if name[end] == "/"}
+        for uri, name in self.places.items():
+            if name not in self.files and name not in folders:
+                raise BadBundle(f"it lacks '{name}', which '{uri}' names")
+        for name in self.code:
+            if not name.isidentifier():
+                raise BadBundle(f"'{name}' is no name of a module")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Makes sure that names are those of files in a folder, and stay within it.
+
+    Raises:
+        BadBundle: One leads elsewhere, or is a file and a folder at once.
+    """
+    known = set(names)
+    for name in known:
+        parts = name.split("/")
+        is_plain = name.isprintable() and "\\" not in name and len(name) <= _LONGEST_NAME
+        if not is_plain or any(
+            part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts
+        ):
+            raise BadBundle(f"{name[:200]!r} is no name of a file in it")
+        if name == MANIFEST or any("/".join(parts[:end]) in known for end in range(1, len(parts))):
+            raise BadBundle(f"'{name}' is there twice")
+
+
+def name_of(ensemble: str, digest: str) -> str:
+    """Gives the name of a bundle's file: that of the ensemble and the digest's first twelve digits."""
+    return f"{ensemble}-{digest[:12]}{SUFFIX}"
+
+
+def is_bundle(place: str) -> bool:
+    """Says whether a path or URI is that of a bundle, by the end of its name."""
+    return place.endswith(SUFFIX)
+
+
+def digest_in(name: str) -> str | None:
+    """Gives the first digits of the digest that a bundle's name holds, if it does."""
+    found = re.search(r"-([0-9a-f]{12})\.ensemble\.zip$", name)
+    return found[1] if found else None
+
+
+def _get(data: Mapping[str, Any], key: str, type_: type[_T]) -> _T:
+    value = data.get(key)
+    if not isinstance(value, type_):
+        raise BadBundle(f"its manifest has no '{key}', or a wrong one")
+    return value
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return _get(data, key, str)
+
+
+def _texts(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    found = _get(data, key, list)
+    if not all(isinstance(item, str) for item in found):
+        raise BadBundle(f"its manifest has a wrong '{key}'")
+    return tuple(found)
+
+
+def _texts_by_name(data: Mapping[str, Any], key: str) -> dict[str, str]:
+    found: dict[str, Any] = _get(data, key, dict)
+    if not all(isinstance(item, str) for item in found.values()):
+        raise BadBundle(f"its manifest has a wrong '{key}'")
+    return found
+
+
+def _file(name: str, item: Any) -> PackedFile:
+    size, sha256 = (item.get("size"), item.get("sha256")) if isinstance(item, dict) else (None, None)
+    is_digest = isinstance(sha256, str) and _DIGEST.fullmatch(sha256) is not None
+    if type(size) is not int or size < 0 or not is_digest:
+        raise BadBundle(f"its manifest does not say what '{name[:200]}' is")
+    return PackedFile(size, str(sha256))

@@ -1,0 +1,186 @@
+"""``beam-ensembles pack FILE``: one file with the ensemble, its models and the user's code, for workers elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from typing import Any, Final
+
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+
+DESCRIPTION: Final = """\
+Pack an ensemble into one file that workers elsewhere get with the pipeline, without a bucket and without an image:
+the ensemble file, every file that it names and, on request, your own Python code.
+
+examples:
+  beam-ensembles pack digits.yaml
+  beam-ensembles pack digits.yaml --code our_team/ --requirements requirements.txt --output build/
+  beam-ensembles pack digits.yaml --parameter version=3 --json
+
+what is packed:
+  files     models and other files that the nodes name: of this machine, in storage (gs:, s3:), on the web. Of a
+            pattern the newest match; folders whole; of an ONNX model its weights beside it; SQLite files of lookups
+  hubs      models named hf:NAME or https://tfhub.dev/... from this machine's cache; nothing is downloaded from a hub
+  code      --code PATH: a package's folder (with __init__.py), a module (.py) or a wheel; may be given several times
+  needs     --requirements FILE: what that code needs beside; workers without it say so by name. It is looked for, not
+            installed: put it into the workers' image, or pack its wheel with --code
+Servers (Triton, Vertex AI, databases) stay where they are, and secrets are never read: a bundle has their names only.
+The values of --parameter are kept in the bundle and hold where a caller gives no others; do not put a secret there.
+
+the bundle:
+  ENSEMBLE-DIGEST.ensemble.zip, named by the SHA-256 of its content: packing the same files again gives the same file.
+  It takes the place of an ensemble file: for 'validate', 'plan', 'graph' and 'run', for RunEnsemble in Python,
+  fromFile in Java and ensemble.FromFile in Go. A service checks it, trusts it where it trusts its folder (serve --trust
+  FOLDER) or just this bundle (serve --trust bundle:SHA256), and sends it to the workers, which compare every digest.
+
+exit code: 0 it is packed, 1 something is wrong with the ensemble or cannot be packed, 2 the call is not right
+"""
+_PACKED: Final = 0
+_FAILED: Final = 1
+_USAGE: Final = 2
+_INTERRUPTED: Final = 130
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    add_file_arguments(parser)
+    parser.add_argument(
+        "--output",
+        metavar="PLACE",
+        default=".",
+        help="a folder, or a name that ends in .ensemble.zip (default: here)",
+    )
+    parser.add_argument(
+        "--code",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a package's folder, a module or a wheel to bring",
+    )
+    parser.add_argument("--requirements", metavar="FILE", help="what the code needs of the workers")
+    parser.add_argument(
+        "--leave-remote",
+        action="store_true",
+        help="leave files in storage and on the web there, for workers to read",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was packed as a JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Packs the file and prints what became of it."""
+    message = _misuse(args)
+    if message:
+        return _say(message, _USAGE)
+    logging.basicConfig(
+        level=logging.ERROR
+    )  # Beam logs warnings when it is imported, about what is not used here
+    try:
+        return _pack(args)
+    except KeyboardInterrupt:
+        return _say("interrupted; nothing was written", _INTERRUPTED)
+    except InvalidEnsemble as error:
+        if args.json:
+            print(json.dumps({"problems": as_data(error.problems)}, indent=2, ensure_ascii=False))
+        else:
+            print(wrong(args.file, error.problems, sys.stderr), file=sys.stderr)
+        return _FAILED
+    except OSError as error:
+        place = f"'{error.filename}': " if error.filename else ""
+        return _say(f"{place}{error.strerror or error}", _FAILED)
+    except EnsembleError as error:
+        return _say(str(error), _FAILED)
+
+
+def _say(message: str, code: int) -> int:
+    print(f"beam-ensembles pack: {message}", file=sys.stderr)
+    return code
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    """Says in one sentence what is wrong with the call, if anything is."""
+    from beam_ensembles.bundles.manifest import is_bundle
+
+    for path in filter(None, (args.file, args.requirements)):
+        if not os.path.isfile(path):
+            return no_file(path)
+    if is_bundle(args.file):
+        return f"'{args.file}' is a bundle already"
+    folder = os.path.dirname(os.path.abspath(args.output)) if is_bundle(args.output) else args.output
+    if not os.path.isdir(folder):
+        return f"there is no folder '{folder}' to write the bundle to; make it first"
+    if not os.access(folder, os.W_OK):
+        return f"the folder '{folder}' cannot be written to"
+    return None
+
+
+def _pack(args: argparse.Namespace) -> int:
+    from beam_ensembles.bundles.packing import Packing, pack
+    from beam_ensembles.runtime.kinds import KINDS
+    from beam_ensembles.runtime.loading import files_of
+
+    folder = os.path.dirname(os.path.abspath(args.file))
+    packing = Packing(
+        file=args.file,
+        files=files_of(args.file, (folder, *args.trust)),
+        parameters=dict(args.parameter),
+        code=args.code,
+        requirements=args.requirements,
+        output=args.output,
+        leave_remote=args.leave_remote,
+    )
+    with progress() as show:
+        packed = pack(packing, KINDS, lambda doing, done, total: show(doing, done=done, total=total))
+    print(json.dumps(_as_data(packed), indent=2, ensure_ascii=False) if args.json else _as_text(packed))
+    return _PACKED
+
+
+def _as_data(packed: Any) -> dict[str, Any]:
+    manifest = packed.manifest
+    return {
+        "bundle": packed.path,
+        "sha256": packed.digest,
+        "bytes": packed.size,
+        "ensemble": manifest.ensemble,
+        "files": {name: {"bytes": file.size, "sha256": file.sha256} for name, file in manifest.files.items()},
+        "places": dict(manifest.places),
+        "parameters": dict(manifest.parameters),
+        "code": list(manifest.code),
+        "wheels": list(manifest.wheels),
+        "requirements": list(manifest.requirements),
+        "left": dict(packed.left),
+    }
+
+
+def _as_text(packed: Any) -> str:
+    manifest = packed.manifest
+    lines = [
+        f"packed ensemble '{manifest.ensemble}': {packed.path} ({_readable(packed.size)})",
+        f"  sha256  {packed.digest}",
+    ]
+    lines += [
+        f"  has     {uri} ({_readable(_size_of(name, manifest.files))})"
+        for uri, name in manifest.places.items()
+    ]
+    lines += [f"  brings  {name}" for name in manifest.code]
+    lines += [f"  needs   {requirement}" for requirement in manifest.requirements]
+    lines += [f"  leaves  nodes.{node}: {uri}" for node, uri in packed.left.items()]
+    return "\n".join(lines)
+
+
+def _size_of(name: str, files: Any) -> int:
+    """Gives the bytes of a file, or of all files in a folder."""
+    return sum(file.size for one, file in files.items() if one == name or one.startswith(f"{name}/"))
+
+
+def _readable(size: float) -> str:
+    for unit in _UNITS[:-1]:
+        if size < 1_000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:.1f} {_UNITS[-1]}"
