@@ -25,7 +25,10 @@ IDLE_SHUTDOWN = "30m"
 
 @contextlib.contextmanager
 def service(
-    *trusted: Path, flags: Sequence[str] = (), workers: str | None = None, variables: Mapping[str, str] | None = None
+    *trusted: Path,
+    flags: Sequence[str] = (),
+    workers: str | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Runs the service, with a worker of its own, on a free port.
 
