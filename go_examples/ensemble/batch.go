@@ -2,14 +2,33 @@ package ensemble
 
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
 func init() {
-	register.DoFn3x1[beam.EventTime, beam.X, func(beam.EventTime, []byte), error](&batchFn{})
-	register.DoFn4x1[beam.EventTime, beam.X, beam.Y, func(beam.EventTime, []byte), error](&batchKeyedFn{})
-	register.DoFn2x1[[]byte, func(beam.EventTime, beam.Y), error](&unbatchFn{})
-	register.DoFn2x1[[]byte, func(beam.EventTime, beam.Y, beam.Z), error](&unbatchKeyedFn{})
+	registerStep(func(f *batchFn) methods {
+		return methods{
+			"Setup":          reflectx.MakeFunc(f.Setup),
+			"StartBundle":    reflectx.MakeFunc(f.StartBundle),
+			"ProcessElement": batchCall{direct(f.ProcessElement)},
+			"FinishBundle":   reflectx.MakeFunc(f.FinishBundle),
+		}
+	})
+	registerStep(func(f *batchKeyedFn) methods {
+		return methods{
+			"Setup":          reflectx.MakeFunc(f.Setup),
+			"StartBundle":    reflectx.MakeFunc(f.StartBundle),
+			"ProcessElement": batchKeyedCall{direct(f.ProcessElement)},
+			"FinishBundle":   reflectx.MakeFunc(f.FinishBundle),
+		}
+	})
+	registerStep(func(f *unbatchFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": reflectx.MakeFunc(f.ProcessElement)}
+	})
+	registerStep(func(f *unbatchKeyedFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": reflectx.MakeFunc(f.ProcessElement)}
+	})
 	register.Emitter2[beam.EventTime, []byte]()
 	register.Emitter2[beam.EventTime, beam.Y]()
 	register.Emitter3[beam.EventTime, beam.Y, beam.Z]()

@@ -2,14 +2,22 @@ package ensemble
 
 import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/util/reflectx"
 )
 
 func init() {
-	register.DoFn1x2[beam.X, beam.Y, error](&packFn{})
-	register.DoFn2x2[beam.X, beam.Y, beam.Z, error](&packKeyedFn{})
-	register.DoFn1x2[beam.X, beam.Y, error](&unpackFn{})
-	register.DoFn1x3[beam.X, beam.Y, beam.Z, error](&unpackKeyedFn{})
+	registerStep(func(f *packFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": packCall{direct(f.ProcessElement)}}
+	})
+	registerStep(func(f *packKeyedFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": packKeyedCall{direct(f.ProcessElement)}}
+	})
+	registerStep(func(f *unpackFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": packCall{direct(f.ProcessElement)}}
+	})
+	registerStep(func(f *unpackKeyedFn) methods {
+		return methods{"Setup": reflectx.MakeFunc(f.Setup), "ProcessElement": unpackKeyedCall{direct(f.ProcessElement)}}
+	})
 }
 
 // packFn turns a row into its columns and the opaque column.

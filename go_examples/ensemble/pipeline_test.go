@@ -4,12 +4,12 @@ import (
 	"context"
 	"flag"
 	"os"
+	"reflect"
 	"sync"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/typex"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
 )
 
@@ -21,8 +21,8 @@ const (
 )
 
 func init() {
-	register.DoFn3x0[beam.Window, beam.EventTime, beam.X](&collectFn{})
-	register.DoFn4x0[beam.Window, beam.EventTime, beam.X, beam.Y](&collectKeyedFn{})
+	beam.RegisterDoFn(reflect.TypeFor[collectFn]())
+	beam.RegisterDoFn(reflect.TypeFor[collectKeyedFn]())
 }
 
 // needServers skips a test where there is no service and no Prism, as in unit

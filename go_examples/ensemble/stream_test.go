@@ -49,7 +49,7 @@ type deepNumber struct {
 }
 
 func init() {
-	register.DoFn3x1[*sdf.LockRTracker, []byte, func(number), sdf.ProcessContinuation](&countFn{})
+	beam.RegisterDoFn(reflect.TypeFor[countFn]())
 	register.Emitter1[number]()
 	register.Function1x1(xOf)
 	register.Function3x1(windowOf)
