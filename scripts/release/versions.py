@@ -43,7 +43,7 @@ PLACES: Final = (
     Place("java_examples/README.md", r"<artifactId>beam-ensembles</artifactId>\s*<version>({})</version>"),
     Place("README.md", r"`io\.github\.beamensembles:beam-ensembles:({})`"),
     Place("deploy/kubernetes/kustomization.yaml", r"newTag: ({})\}"),
-    Place("deploy/kubernetes/gpu/kustomization.yaml", r"newTag: ({})\}"),
+    Place("deploy/kubernetes-gpu/kustomization.yaml", r"newTag: ({})\}"),
 )
 
 

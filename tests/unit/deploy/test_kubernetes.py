@@ -16,7 +16,8 @@ from scripts.release.coordinates import IMAGES, image_name
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 KUSTOMIZATION = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
-GPU = yaml.safe_load((FOLDER / "gpu" / "kustomization.yaml").read_text())
+GPU_FOLDER = FOLDER.with_name("kubernetes-gpu")
+GPU = yaml.safe_load((GPU_FOLDER / "kustomization.yaml").read_text())
 OBJECTS = [
     found for file in KUSTOMIZATION["resources"] for found in yaml.safe_load_all((FOLDER / file).read_text())
 ]
@@ -179,6 +180,10 @@ def test_task_managers_read_the_artifacts_that_the_job_server_writes() -> None:
 
 
 def test_the_gpu_is_given_to_the_workers() -> None:
+    """The base must not hold what is built on it: kustomize calls that a cycle."""
+    (base,) = GPU["resources"]
+    assert (GPU_FOLDER / base).resolve() == FOLDER
+    assert not GPU_FOLDER.is_relative_to(FOLDER)
     patch = yaml.safe_load(GPU["patches"][0]["patch"])
     workload = named("Deployment", patch["metadata"]["name"])
     (patched,) = pod(patch)["initContainers"]
