@@ -24,10 +24,11 @@ class Example:
         scored: How many rows come out.
         of: The folder in examples/; that of the name where it is not given.
         ensemble: The ensemble file; NAME.yaml where it is not given.
+        script: The Python program.
         rows: The file of the rows to score, below the folder of what is made.
         sources: The files that the models are made by: they are made again when one has changed.
         allow_code: What the service must allow for its models and functions, as patterns of dotted names.
-        flags: Other flags of the pipelines; the Beam YAML pipeline gets them, as all flags, as variables.
+        flags: Other flags of the pipelines; the Beam YAML pipeline gets them as variables, as all others.
         summary: Whether summary.py prints what the scored rows say; a sample of them is shown where it does not.
         made: The folder of the rows and of the answers; one below build/examples where it is not given.
         jar: The Java program, with what it needs in lib/ beside it.
@@ -39,6 +40,7 @@ class Example:
     scored: int
     of: str = ""
     ensemble: str = ""
+    script: str = "pipeline.py"
     rows: str = "rows.jsonl"
     sources: tuple[str, ...] = ("train.py",)
     allow_code: tuple[str, ...] = ()

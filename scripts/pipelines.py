@@ -18,10 +18,11 @@ then the pipeline is run once more."""
 
 @dataclasses.dataclass(frozen=True)
 class Servers:
-    """Where the service is, and the runner's job service where there is one."""
+    """Where the service is; the runner's job service, and a pool of workers for Python, where there are any."""
 
     service: str
     runner: str | None
+    workers: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,34 +64,43 @@ def flags(example: Example, language: str) -> dict[str, str]:
 
 
 def portable(servers: Servers) -> Command:
-    """Gives the flags of Beam's Python SDK; those of its in-process runner, none, where there is no Prism."""
-    on_prism = ["--runner=PortableRunner", f"--job_endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return on_prism if servers.runner else []
+    """Gives the flags of Beam's Python SDK; those of its in-process runner, none, where there is no other runner."""
+    if not servers.runner:
+        return []
+    pool = ["--environment_type=EXTERNAL", f"--environment_config={servers.workers}"]
+    environment = pool if servers.workers else ["--environment_type=LOOPBACK"]
+    return ["--runner=PortableRunner", f"--job_endpoint={servers.runner}", *environment]
 
 
-def words(example: Example, language: str) -> Command:
-    """Gives the flags that the programs of all languages take."""
-    return [f"--{name}={value}" for name, value in flags(example, language).items()]
+def python_program(example: Example, servers: Servers) -> Command:
+    """Gives the command of an example's Python program, without the flags that are its own."""
+    return [PYTHON, example.folder / example.script, *portable(servers)]
 
 
-def _python(example: Example, servers: Servers) -> Command:
-    return [PYTHON, example.folder / "pipeline.py", *words(example, "Python"), *portable(servers)]
-
-
-def _go(example: Example, servers: Servers) -> Command:
+def go_program(example: Example, servers: Servers) -> Command:
+    """Gives the command of an example's Go program, without the flags that are its own."""
     runner = ["--runner=universal", f"--endpoint={servers.runner}", "--environment_type=LOOPBACK"]
-    return [example.go_program, f"--expansion_addr={servers.service}", *words(example, "Go"), *runner]
+    return [example.go_program, f"--expansion_addr={servers.service}", *runner]
 
 
-def _java(example: Example, servers: Servers) -> Command:
+def java_program(example: Example, servers: Servers) -> Command:
+    """Gives the command of an example's Java program, without the flags that are its own."""
     runner = ["--runner=PortableRunner", f"--jobEndpoint={servers.runner}"]
     program: Command = ["java", maven.OPENED, "-cp", example.jar, example.java_class]
-    return [*program, f"--expansionService={servers.service}", *words(example, "Java"), *runner]
+    return [*program, f"--expansionService={servers.service}", *runner]
+
+
+def _program(name: str, needs: tuple[str, ...], program: Callable[[Example, Servers], Command]) -> Language:
+    def command(example: Example, servers: Servers) -> Command:
+        own = [f"--{flag}={value}" for flag, value in flags(example, name).items()]
+        return [*program(example, servers), *own]
+
+    return Language(name, needs, command)
 
 
 PROGRAMS = (
-    Language("Python", ("python",), _python),
-    Language("Go", ("go pipelines",), _go),
-    Language("Java", ("java pipelines", "prism"), _java),
+    _program("Python", ("python",), python_program),
+    _program("Go", ("go pipelines",), go_program),
+    _program("Java", ("java pipelines", "prism"), java_program),
 )
 """The languages that programs are written in."""

@@ -16,7 +16,8 @@ from scripts import servers, toolchains
 from scripts.example import Example
 from scripts.examples.agreement import report
 from scripts.examples.beam_yaml import YAML
-from scripts.examples.table import EXAMPLES
+from scripts.examples.streams import Stream
+from scripts.examples.table import EXAMPLES, STREAMS
 from scripts.pipelines import PROGRAMS, Language, Servers
 from scripts.program import exit_code
 from scripts.steps import Step, run_steps, show_failures
@@ -65,25 +66,35 @@ def _scoring(
     return Step(f"{example.name} {language.name}", "scoring", work, after=before)
 
 
-def score_all(chosen: Sequence[Example]) -> list[str]:
+def score_all(chosen: Sequence[Example], streams: Sequence[Stream]) -> list[str]:
     """Runs the examples one after the other; gives the names of those that failed or whose languages disagree."""
     env = toolchains.environment()
-    folders = [example.folder for example in chosen]
-    flags = [word for example in chosen for name in example.allow_code for word in ("--allow-code", name)]
+    everything = [*chosen, *(stream.example for stream in streams)]
+    folders = list(dict.fromkeys(example.folder for example in everything))
+    code = dict.fromkeys(name for example in everything for name in example.allow_code)
+    flags = [word for name in code for word in ("--allow-code", name)]
     # The models' own code, for the workers of the service; a pipeline in Python finds it beside itself.
-    variables = {"PYTHONPATH": os.pathsep.join(map(str, dict.fromkeys(folders)))}
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, folders))}
     failed = []
     with (
         servers.service(*folders, flags=flags, variables=variables) as service,
         servers.prism() as prism,
     ):
+        at = Servers(service, prism)
         for example in chosen:
-            outcomes = run_steps(scoring(example, Servers(service, prism), env))
-            well = all(outcome.well for outcome in outcomes.values())
-            show_failures(outcomes)
-            if not (well and report(example, LANGUAGES)):
+            if not (_ran(scoring(example, at, env)) and report(example, LANGUAGES)):
                 failed.append(example.name)
+        for stream in streams:
+            stream.prepare()
+            if not (_ran(stream.steps(at, env)) and stream.report()):
+                failed.append(stream.example.name)
     return failed
+
+
+def _ran(steps: Sequence[Step]) -> bool:
+    outcomes = run_steps(steps)
+    show_failures(outcomes)
+    return all(outcome.well for outcome in outcomes.values())
 
 
 def main() -> int:
@@ -100,11 +111,12 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no example '{unknown[0]}'; there are {', '.join(names)}")
     chosen = [example for example in EXAMPLES if example.folder.name in wanted]
+    streams = [stream for stream in STREAMS if stream.example.folder.name in wanted]
 
     def run() -> bool:
-        if show_failures(run_steps(builds(chosen))):
+        if not _ran(builds([*chosen, *(stream.example for stream in streams)])):
             return False
-        failed = score_all(chosen)
+        failed = score_all(chosen, streams)
         if failed:
             say(styled(f"\nFailed: {', '.join(failed)}", "red"))
         return not failed

@@ -13,8 +13,7 @@ import numpy as np
 import onnxruntime
 import xgboost
 
-from scripts.members import HELDOUT, MODELS, train
-from scripts.pipelines import ENSEMBLE
+from scripts.members import DIGITS, HELDOUT, MODELS, train
 from tests.benchmarks import members
 from tests.benchmarks.workload import BATCH, Array, Workload
 
@@ -27,7 +26,7 @@ class Digits:
     """The digits ensemble; its rows are the held-out images."""
 
     name = "digits"
-    ensemble = ENSEMBLE
+    ensemble = DIGITS.ensemble_file
     models = MODELS
     one_node = Path(__file__).resolve().parent / "one_node.yaml"
     one_node_member = "network"
