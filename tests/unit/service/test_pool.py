@@ -1,0 +1,115 @@
+"""``beam-ensembles workers``: its flags, and the pool as a process."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from beam_ensembles_service import pool
+
+RUNNER = """
+import socket, threading
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+threading.Event().wait()
+"""
+"""Takes workers' connections, and answers none."""
+_WAIT_SECONDS = 60.0
+
+
+def run(*flags: str) -> int:
+    parser = argparse.ArgumentParser()
+    pool.add_arguments(parser)
+    return pool.run(parser.parse_args(flags))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--port=70000"], "--port is a number from 0 to 65535, not 70000"),
+        (["--notice-seconds=0"], "--notice-seconds is more than 0, not 0.0"),
+        (["--notice-seconds=nan"], "--notice-seconds is more than 0, not nan"),
+        (["--boot=/no/such/boot"], "--boot: there is no program '/no/such/boot'"),
+    ],
+)
+def test_wrong_flags_are_one_sentence(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*flags) == 2
+    assert capsys.readouterr().err == f"beam-ensembles workers: {said}\n"
+
+
+def test_a_port_in_use_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(f"--port={port}") == 1
+    assert capsys.readouterr().err == (
+        f"beam-ensembles workers: cannot listen on 127.0.0.1:{port}: address already in use\n"
+    )
+
+
+@contextlib.contextmanager
+def process(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs a program; gives it with the first line that it prints."""
+    with subprocess.Popen(
+        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        try:
+            yield running, running.stdout.readline()
+        finally:
+            running.kill()
+
+
+def children(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
+def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
+    serve = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
+    flags = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5"]
+    with process(*serve, *flags) as (workers, line), process("-c", RUNNER) as (runner, port):
+        listening = re.fullmatch(r"beam-ensembles \S+ workers on (\S+:\d+)\n", line)
+        assert listening
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+        request.control_endpoint.url = f"localhost:{int(port)}"
+        with grpc.insecure_channel(listening[1]) as channel:
+            assert not beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
+            (worker,) = children(workers.pid)
+            os.kill(worker, signal.SIGKILL)
+            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
+            health = health_pb2_grpc.HealthStub(channel)
+            asked, serving = (
+                health_pb2.HealthCheckRequest(service="runner"),
+                health_pb2.HealthCheckResponse.SERVING,
+            )
+            deadline = time.monotonic() + _WAIT_SECONDS
+            while health.Check(asked).status != serving:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        assert workers.stdin is not None
+        workers.stdin.close()
+        assert workers.wait(_WAIT_SECONDS) == 0
