@@ -1,0 +1,78 @@
+"""The commands of a page of the documentation, and who runs them.
+
+Every ``sh`` block is run by a test as it stands there, unless its first line says otherwise: ``# run by WHO``, or
+``# not run here: WHY``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import textwrap
+from pathlib import Path
+
+from scripts.layout import ROOT
+
+_BLOCK = re.compile(r"^( *)```sh\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_MARK = re.compile(r"# (run by|not run here:) (.+)\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """One block of commands.
+
+    Attributes:
+        page: The page's name.
+        text: All of it.
+    """
+
+    page: str
+    text: str
+
+    @property
+    def run_by(self) -> str | None:
+        """What its first line names, where something else than the page's own test runs it."""
+        return self._mark("run by")
+
+    @property
+    def not_run(self) -> str | None:
+        """Why it is not run, where its first line says that."""
+        return self._mark("not run here:")
+
+    def commands(self) -> list[list[str]]:
+        """Gives the words of each command."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+
+    def _mark(self, kind: str) -> str | None:
+        found = _MARK.match(self.text)
+        return found[2] if found is not None and found[1] == kind else None
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.text.splitlines()[0]}"
+
+
+def blocks(page: str) -> list[Block]:
+    """Gives the blocks of a page below ``docs``."""
+    text = path_of(page).read_text(encoding="utf-8")
+    return [Block(page, textwrap.dedent(found[2])) for found in _BLOCK.finditer(text)]
+
+
+def block_with(page: str, first: str) -> Block:
+    """Gives the one block that has a command that begins with some words."""
+    words = first.split()
+    (found,) = [block for block in blocks(page) if any(c[: len(words)] == words for c in block.commands())]
+    return found
+
+
+def flags_after(page: str, first: str) -> list[str]:
+    """Gives the words of a page's command that follow those that it begins with."""
+    words = first.split()
+    (found,) = [c for c in block_with(page, first).commands() if c[: len(words)] == words]
+    return found[len(words) :]
+
+
+def path_of(page: str) -> Path:
+    """Gives the file of a page."""
+    return ROOT / "docs" / page
