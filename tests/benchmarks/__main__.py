@@ -20,7 +20,17 @@ from scripts.layout import BUILD, relative
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.steps import Missing
 from scripts.temporary import own_temporary_folder
-from tests.benchmarks import cascade, comparisons, go_ways, language, machine, report, sampling, service_times
+from tests.benchmarks import (
+    cascade,
+    comparisons,
+    go_ways,
+    language,
+    machine,
+    memory,
+    report,
+    sampling,
+    service_times,
+)
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.python_ways import python_ways
@@ -105,10 +115,12 @@ def main() -> int:
         for comparison in measure(QUICK if quick else WHOLE, console):
             found.append(comparison)
             report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
+        held = memory.measure()
     report.show(found, console)
+    memory.show(held, console)
     written = [JSON]
     if not quick:
-        notes = (HERE / "METHOD.md").read_text(encoding="utf-8")
+        notes = memory.page(held) + (HERE / "METHOD.md").read_text(encoding="utf-8")
         page = HERE / "RESULTS.md"
         report.write_page(found, machine.description(), "make bench", notes, page)
         written.append(page)
