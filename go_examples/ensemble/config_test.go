@@ -287,3 +287,19 @@ func TestConfigPassesOpaqueFieldsInTheirColumn(t *testing.T) {
 		t.Errorf("passes %v, not %v", got, want)
 	}
 }
+
+func TestFromFileLeavesABundleToTheService(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	var c config
+	source := FromFile("e-0123456789ab.ensemble.zip")
+	if err := source.describe(&c); err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(folder, "e-0123456789ab.ensemble.zip"); c.SpecURI != want || c.Spec != "" || c.BaseURI != "" {
+		t.Errorf("sends %+v, not the path %s", c, want)
+	}
+	if source.folder() != folder {
+		t.Errorf("a service of its own would trust %s, not %s", source.folder(), folder)
+	}
+}

@@ -21,22 +21,32 @@ type Source interface {
 }
 
 // FromFile reads the ensemble file at path on this machine, in YAML or JSON,
-// and sends its text. Relative URIs in it are relative to its folder.
+// and sends its text. Relative URIs in it are relative to its folder. Of a
+// bundle, which `beam-ensembles pack` makes, it sends the path: the service
+// reads it there.
 func FromFile(path string) Source { return fileSource(path) }
 
 // FromText sends an ensemble file's text. Relative URIs in it are relative to
 // baseURI, an absolute folder or URI; it may be empty when the text has none.
 func FromText(text, baseURI string) Source { return textSource{text: text, baseURI: baseURI} }
 
-// FromURI has the expansion service read the ensemble file at uri by itself.
+// FromURI has the expansion service read the ensemble file, or the bundle, at
+// uri by itself.
 // Relative URIs in the file are relative to uri.
 func FromURI(uri string) Source { return uriSource(uri) }
+
+// bundleSuffix is how the name of a bundle ends.
+const bundleSuffix = ".ensemble.zip"
 
 type fileSource string
 
 func (f fileSource) describe(c *config) error {
 	if strings.Contains(string(f), "://") {
 		return failure("ensemble: FromFile reads files of this machine; for %s use FromURI", f)
+	}
+	if strings.HasSuffix(string(f), bundleSuffix) {
+		c.SpecURI = f.absolute()
+		return nil
 	}
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
