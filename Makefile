@@ -59,6 +59,14 @@ test-java: ## Java's format, warnings and unit tests
 test-integration: ## Tests of all languages with the real service on real Prism
 	$(PYTHON) -m scripts.integration
 
+.PHONY: test-flink
+test-flink: ## Tests on a real Flink cluster, which it starts; says why where there can be none
+	$(PYTHON) -m scripts.flink.tests
+
+.PHONY: flink
+flink: setup ## A Flink cluster to try things on, with Beam's job server and Python workers, until Ctrl-C
+	@$(PYTHON) -m scripts.flink
+
 .PHONY: test-gpu
 test-gpu: setup ## Tests that need an NVIDIA GPU; says which it skips and why, which without a GPU is all
 	$(PYTHON) -m pytest tests/gpu
@@ -89,6 +97,7 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/mlserver.in --constraints requirements/dev.txt -o requirements/mlserver.txt
 	$(UV_COMPILE) --upgrade requirements/beam_yaml.in -o requirements/beam_yaml.txt
 	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
+	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt

@@ -22,7 +22,7 @@ PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 
 SUITES = {
-    "Python": (["python", "-m", "pytest", "tests/integration"], ROOT),
+    "Python": (["python", "-m", "pytest", "tests/integration", "--ignore=tests/integration/flink"], ROOT),
     "Go": (["go", "test", "-overlay={folder}/overlay.json", "-count=1", "./..."], GO_MODULE),
     "Java": (["mvn", *maven.QUIET, "-Dtest=*IntegrationTest", "verify"], MAVEN_PROJECT),
 }

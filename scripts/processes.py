@@ -9,7 +9,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -40,6 +40,19 @@ def serving(
     Raises:
         CommandFailed: it ended, or did not get ready in time.
     """
+    with running(command, log=log, env=env) as process:
+        yield address(process, ready, log)
+
+
+@contextlib.contextmanager
+def running(
+    command: Command, *, log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a program for as long as the block lasts, as ``serving`` does, without waiting for anything.
+
+    Yields:
+        Its process, which leads a session.
+    """
     words = [str(word) for word in command]
     with log.open("w", encoding="utf-8") as out:
         process = subprocess.Popen(
@@ -52,14 +65,17 @@ def serving(
             start_new_session=True,
         )
     try:
-        yield _address(process, words, ready, log)
+        yield process
     finally:
         stop(process)
 
 
-def _address(
-    process: subprocess.Popen[bytes], words: Sequence[str], ready: re.Pattern[str], log: Path
-) -> str:
+def address(process: subprocess.Popen[bytes], ready: re.Pattern[str], log: Path) -> str:
+    """Waits until a program says that it serves; gives group 1 of what it says.
+
+    Raises:
+        CommandFailed: it ended, or did not get ready in time.
+    """
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline:
         ended = process.poll() is not None
@@ -70,6 +86,7 @@ def _address(
             break
         time.sleep(0.05)
     how = "is not ready in time" if process.returncode is None else f"ended with {process.returncode}"
+    words = process.args if isinstance(process.args, list) else [str(process.args)]
     raise CommandFailed(f"{shlex.join(words)}\n{how}; the end of {relative(log)}:\n{tail(log)}")
 
 

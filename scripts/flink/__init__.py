@@ -1,0 +1,1 @@
+"""A real Flink cluster on this machine, from package registries alone, with Beam's job server: for tests and trials."""

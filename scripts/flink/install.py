@@ -1,0 +1,73 @@
+"""The jars of Flink, from PyPI, and those of Beam's job server for it, from Maven Central."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from pathlib import Path
+
+from scripts.layout import BUILD, PYTHON, REQUIREMENTS, ROOT, UV, relative
+from scripts.made import Made
+from scripts.shell import Command, log_path, run
+from scripts.toolchains import java, maven
+
+FLINK = BUILD / "flink"
+_LOCK = REQUIREMENTS / "flink.txt"
+_POM = ROOT / "scripts" / "flink" / "pom.xml"
+_PACKAGE = FLINK / "package"
+_JOB_SERVER = FLINK / "job-server"
+_FLINK_MADE = Made(FLINK / ".made-package", (_PACKAGE,), lambda: [_LOCK])
+_JOB_SERVER_MADE = Made(FLINK / ".made-job-server", (_JOB_SERVER,), lambda: [_POM])
+
+
+@dataclasses.dataclass(frozen=True)
+class Jars:
+    """Class paths.
+
+    Attributes:
+        flink: Of job and task managers.
+        job_server: Of Beam's job server, which sends it along with each job.
+    """
+
+    flink: str
+    job_server: str
+
+
+def install() -> Jars:
+    """Fetches what is not there.
+
+    Raises:
+        Missing: There is no JDK or no Maven.
+    """
+    java.require()
+    if not _FLINK_MADE.current():
+        _FLINK_MADE.forget()
+        shutil.rmtree(_PACKAGE, ignore_errors=True)
+        flags: Command = ["--require-hashes", "--no-deps", "--target", _PACKAGE, "-r", _LOCK]
+        env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
+        run([UV, "pip", "install", "--python", PYTHON, *flags], log=log_path("flink-package"), env=env)
+        _FLINK_MADE.remember()
+    if not _JOB_SERVER_MADE.current():
+        _JOB_SERVER_MADE.forget()
+        shutil.rmtree(_JOB_SERVER, ignore_errors=True)
+        command: Command = ["mvn", *maven.QUIET, "-f", _POM, f"-Djars={_JOB_SERVER}", "package"]
+        run(command, log=log_path("flink-job-server"), env=java.environment())
+        _JOB_SERVER_MADE.remember()
+    return _jars()
+
+
+def installed() -> str:
+    """Fetches what is not there; says where it is, as a step of a program does."""
+    install()
+    return relative(FLINK)
+
+
+def _jars() -> Jars:
+    lib = _PACKAGE / "pyflink" / "lib"
+    flink = [next(lib.glob("flink-dist-*.jar")), *sorted(lib.glob("log4j-*.jar"))]
+    return Jars(os.pathsep.join(map(str, flink)), os.pathsep.join(map(str, _sorted(_JOB_SERVER))))
+
+
+def _sorted(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.jar"))

@@ -1,0 +1,48 @@
+"""What Flink's job manager says of itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+_SECONDS = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Rest:
+    """The REST interface of a job manager.
+
+    Attributes:
+        url: Where it is, ``http://host:port``.
+    """
+
+    url: str
+
+    @property
+    def address(self) -> str:
+        """The host and port."""
+        return self.url.removeprefix("http://")
+
+    def task_managers(self) -> int:
+        """Counts the task managers that Flink knows; 0 where there is no answer yet."""
+        return int((self._get("/overview") or {}).get("taskmanagers", 0))
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Gives the jobs: ``jid``, ``name``, ``state``, ``tasks`` and more, the newest last."""
+        jobs = (self._get("/jobs/overview") or {}).get("jobs", [])
+        return sorted(jobs, key=lambda job: int(job["start-time"]))
+
+    def failures(self, job: str) -> list[str]:
+        """Gives why tasks of a job had to be run again, the newest first."""
+        history = (self._get(f"/jobs/{job}/exceptions") or {}).get("exceptionHistory", {})
+        return [str(entry["stacktrace"]) for entry in history.get("entries", [])]
+
+    def _get(self, path: str) -> Any:
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=_SECONDS) as answer:  # noqa: S310 - our own server
+                return json.load(answer)
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None

@@ -1,0 +1,31 @@
+"""A real Flink cluster for all tests of this folder, with a pool of Python workers and the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from scripts import servers
+from scripts.flink.cluster import cluster
+from scripts.flink.install import install
+from scripts.flink.workers import worker_pool
+from scripts.members import MODELS
+from scripts.pipelines import Servers
+from scripts.shell import log_path
+from tests.support.flink import Flink
+
+
+@pytest.fixture(scope="session")
+def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
+    """A cluster with two task managers."""
+    jars = install()
+    with worker_pool() as workers, cluster(jars, tmp_path_factory.mktemp("flink")) as running:
+        yield Flink(running, workers, log_path("flink-workers"))
+
+
+@pytest.fixture(scope="session")
+def on_flink(flink: Flink) -> Iterator[Servers]:
+    """The cluster, its workers, and a service whose ensembles run in them."""
+    with servers.service(MODELS, workers=flink.workers) as service:
+        yield Servers(service, flink.cluster.job_server, flink.workers)

@@ -1,0 +1,116 @@
+"""Something is killed in the middle of a job: it goes on, and every row comes out once, scored or as an error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles_service.listeners import process_on
+from scripts.layout import PYTHON
+from scripts.members import DIGITS, HELDOUT
+from scripts.pipelines import Servers, portable
+from scripts.processes import running
+from scripts.shell import log_path, tail
+from tests.support.flink import Flink
+
+SECONDS = 400
+"""How long a job may take that runs twice, on a machine that has much else to do."""
+pytestmark = pytest.mark.timeout(2 * SECONDS)
+PIPELINE = Path(__file__).with_name("paced.py")
+BROKEN = 7
+"""Of every hundred ids, the one whose row ends in the error output."""
+
+
+class Job:
+    """The pipeline while it runs.
+
+    Args:
+        at: Where it runs.
+        folder: An empty folder for what it writes.
+        copies: How often each image goes through it.
+        flags: Others of its flags.
+    """
+
+    def __init__(self, at: Servers, folder: Path, copies: int, *flags: str) -> None:
+        self._folder, self._copies = folder, copies
+        self._progress = folder / "progress"
+        self._progress.mkdir()
+        self._log = log_path(f"flink-{folder.name}")
+        files = [f"--images={HELDOUT}", f"--progress={self._progress}", f"--output={folder / 'lines'}"]
+        self._command = [PYTHON, PIPELINE, *files, f"--copies={copies}", *flags, *portable(at)]
+
+    @contextlib.contextmanager
+    def until_done(self) -> Iterator[None]:
+        """Runs it; waits at the end of the block until it has ended well."""
+        with running(self._command, log=self._log) as self._process:
+            yield
+            assert self._process.wait(SECONDS) == 0, tail(self._log)
+
+    def worker_that_saw(self, rows: int) -> int:
+        """Waits until a worker has seen so many rows; gives its process."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            assert self._process.poll() is None, tail(self._log)
+            seen = {int(file.name): int(file.read_text() or 0) for file in self._progress.iterdir()}
+            for worker, count in seen.items():
+                if count >= rows:
+                    return worker
+            time.sleep(0.1)
+        raise AssertionError(f"no worker has seen {rows} rows; {tail(self._log)}")
+
+    def assert_every_row_came_out_once(self) -> None:
+        """Compares what it wrote with what went in."""
+        parts = self._folder.glob("lines-*")
+        lines = [line.split() for part in parts for line in part.read_text().splitlines()]
+        ids = {copy * 1_000 + at for copy in range(self._copies) for at in range(DIGITS.scored)}
+        assert Counter(int(line[0]) for line in lines) == Counter(ids)
+        assert {int(line[0]) for line in lines if line[1:] == ["error", "wrong_length"]} == {
+            number for number in ids if number % 100 == BROKEN
+        }
+
+
+def manager_of(worker: int) -> int:
+    """Gives the process of the task manager that a worker works for."""
+    words = Path(f"/proc/{worker}/cmdline").read_bytes().decode().split("\0")
+    manager = process_on(words[words.index("--control") + 1])
+    assert manager is not None
+    return manager
+
+
+def assert_it_was_run_again(flink: Flink) -> None:
+    """Looks at the newest job: it had to be run again, and ended well."""
+    job = flink.cluster.rest.jobs()[-1]
+    assert job["state"] == "FINISHED"
+    assert flink.cluster.rest.failures(job["jid"])
+
+
+def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
+    job = Job(on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
+    with job.until_done():
+        manager = manager_of(job.worker_that_saw(500))
+        assert manager in {program.process.pid for program in flink.cluster.task_managers}
+        os.kill(manager, signal.SIGKILL)
+    job.assert_every_row_came_out_once()
+    assert_it_was_run_again(flink)
+    flink.cluster.add_task_manager()
+
+
+def test_a_worker_is_killed_that_flink_waits_for_for_ever(
+    flink: Flink, on_flink: Servers, tmp_path: Path
+) -> None:
+    """The rows are so large that not all can be on their way: Flink waits until the worker takes more."""
+    job = Job(on_flink, tmp_path, 3, "--parallelism=1", "--padding=100000", "--rows=50", "--seconds=0.5")
+    with job.until_done():
+        worker = job.worker_that_saw(100)
+        manager = manager_of(worker)
+        os.kill(worker, signal.SIGKILL)
+    job.assert_every_row_came_out_once()
+    assert_it_was_run_again(flink)
+    assert f"ending its process {manager}" in flink.workers_log.read_text()
