@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 HERE = Path(__file__).resolve().parent
-ROWS = HERE.parents[1] / "build" / "examples" / "ab_test" / "rows.jsonl"
+ROWS = Path("build", "examples", "ab_test", "rows.jsonl")
 SEED = 4
 IMAGES, PER_USER = 1200, 3
 MODELS = {

@@ -15,7 +15,7 @@ import torch
 from times_five import LinearRegression  # type: ignore[import-not-found]
 
 HERE = Path(__file__).resolve().parent
-ROWS = HERE.parents[1] / "build" / "examples" / "times_five" / "rows.csv"
+ROWS = Path("build", "examples", "times_five", "rows.csv")
 NUMBERS = 200
 STEPS = {"line-1.pt": 2, "line-2.pt": 1000}
 

@@ -39,7 +39,7 @@ def disagreements(found: dict[str, list[Answer]], scored: int) -> list[str]:
         scored: How many there should be.
     """
     (first, reference), *others = found.items()
-    if len({row["id"] for row in reference}) != scored:
+    if not len(reference) == len({row["id"] for row in reference}) == scored:
         return [f"{first} has {len(reference)} answers, not one for each of {scored} rows"]
     problems = [text for name, own in others for text in answers.incomplete(name, own, reference)]
     if problems:
