@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.graph.arms import unknown_arms
 from beam_ensembles.graph.doubts import Doubts, doubts
 from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expressions import check_condition
@@ -98,6 +99,9 @@ class _Checker:
         checked = tuple(node for node in nodes if node is not None)
         settled = tuple((column, type_) for column, type_ in outputs.items() if type_ is not None)
         is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
+        if is_whole and not self.problems and not self._doubts.nodes:
+            makers = {column: self._nodes[name] for column, name in self._names.makers.items()}
+            self.warnings.extend(one for node in self._spec.nodes for one in unknown_arms(node, makers))
         return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
 
     def _in_running_order(self) -> list[NodeSpec]:

@@ -10,6 +10,8 @@ from beam_ensembles.errors import Problem
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 
 _OF_EXPRESSIONS: Final = frozenset(("bad_expression", "expression_not_rowwise", "unknown_column"))
+_EXPRESSIONS: Final = {("apply", "sql"): "select", ("route", "switch"): "cases"}
+"""The kinds that hold several expressions, and where."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,8 +19,8 @@ class Doubts:
     """What is not certain about a partly readable file.
 
     Attributes:
-        nodes: The nodes with a problem of their own: their kinds are not asked. One that has computed columns and
-            only wrong expressions is asked of the others, too.
+        nodes: The nodes with a problem of their own: their kinds are not asked. One that has several expressions, of
+            which some are wrong and nothing else is, is asked of the others, too.
         inputs: Input columns that are there, but whose types could not be read.
         columns: Whether there may be columns that are not seen, so that none can be called unknown.
         readers: Whether something may read columns unseen, so that none can be called unused.
@@ -52,11 +54,11 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
 
 
 def _asked(node: NodeSpec, known: Sequence[Problem]) -> bool:
+    key = _EXPRESSIONS.get((node.kind, node.target))
+    if key is None or node.inputs is None:
+        return False
     own = [problem for problem in known if _is_in(problem.path, node.path())]
-    is_sql = (node.kind, node.target) == ("apply", "sql") and node.inputs is not None
-    return is_sql and all(
-        problem.code in _OF_EXPRESSIONS and _is_in(problem.path, node.path("select")) for problem in own
-    )
+    return all(problem.code in _OF_EXPRESSIONS and _is_in(problem.path, node.path(key)) for problem in own)
 
 
 def _paths_outside(spec: EnsembleSpec, paths: Iterable[str]) -> list[str]:

@@ -43,6 +43,10 @@ _PLAINER: Final = (
         ),
         r"'\1' cannot compare \2 and ",
     ),
+    (
+        re.compile(r"'(?:is_in|list\.contains)' cannot check for (.*) values in (.*) data.*"),
+        r"found \1 where the values of \2 are looked through, which do not go together; cast one of them",
+    ),
     (re.compile(r"\bdtypes?\b"), "types"),
     (re.compile(r"\bdyn (int|float)\b"), r"\1"),
 )

@@ -87,6 +87,8 @@ class Operands:
         kind, held = kind_of(tree)
         if kind == "Function" and function_name(held["function"]) == "Coalesce":
             self._check_same("COALESCE gives one of", held["input"])
+        if kind == "Function" and function_name(held["function"]) in ("MaxHorizontal", "MinHorizontal"):
+            self._check_same("GREATEST and LEAST give one of", held["input"])
         if kind == "Cast" and kind_of(held["expr"])[0] != "Literal":
             self._check_cast(tree, held["expr"])
         if kind == "Ternary":

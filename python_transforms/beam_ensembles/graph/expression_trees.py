@@ -26,6 +26,10 @@ _OPERATORS: Final = frozenset(
 NULL: Final[Tree] = {"Literal": {"Scalar": {"Null": "Null"}}}
 """The constant null."""
 
+_ZERO: Final[Tree] = {"Literal": {"Dyn": {"Float": 0.0}}}
+_HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "expr", "evaluation"))
+"""The keys below which one tree stands."""
+
 
 def kind_of(tree: Tree) -> tuple[str, Any]:
     """Gives the kind of a tree's node and what it holds."""
@@ -100,6 +104,34 @@ def parts(tree: Tree) -> Iterator[Tree]:
         yield held[0]
     elif kind == "Eval":
         yield held["expr"]
+
+
+def with_zero_sums(tree: Tree, is_float: Callable[[Tree], bool]) -> Tree:
+    """Makes sums of fractions that are zero 0.0: that of no fraction is -0.0 for polars.
+
+    Args:
+        tree: The tree.
+        is_float: Says whether a tree gives fractions.
+
+    Returns:
+        The tree itself where nothing was to be done.
+    """
+    kind, held = kind_of(tree)
+    if kind == "Literal" or not isinstance(held, dict):
+        return tree
+    new = dict(held)
+    for key in _HOLDING.intersection(held):  # chains of operators are deep: one frame for each is enough
+        new[key] = with_zero_sums(held[key], is_float)
+    for at, part in enumerate(held.get("input", ())):
+        changed = with_zero_sums(part, is_float)
+        if changed is not part:
+            new["input"] = [*new["input"][:at], changed, *new["input"][at + 1 :]]
+    found = tree if all(new[key] is held[key] for key in held) else {kind: new}
+    if kind != "Function" or function_name(held["function"]) != "ListExpr.Sum" or not is_float(found):
+        return found
+    is_zero = {"BinaryExpr": {"left": found, "op": "Eq", "right": _ZERO}}
+    # polars leaves out what only adds 0
+    return {"Ternary": {"predicate": is_zero, "truthy": _ZERO, "falsy": found}}
 
 
 def nan_as_null(tree: Tree, is_float: Callable[[Tree], bool]) -> Tree:

@@ -163,6 +163,15 @@ def test_lists_and_tensors_are_counted_from_one() -> None:
     found, present = evaluated("q[1]", {"q": "array<double>"}, q=q)
     assert (found[present].tolist(), present.tolist()) == ([1.0, 3.0], [True, False, True])
     assert evaluated("ARRAY_SUM(p)", {"p": "array<int32>[2]"}, p=p.astype(np.int32))[0].tolist() == [1, 5, 9]
+
+
+@pytest.mark.parametrize(("text", "of_none"), [("ARRAY_SUM(q)", 0.0), ("1 / ARRAY_SUM(q)", math.inf)])
+@pytest.mark.parametrize("type_", ["double", "float"])
+def test_a_sum_of_nothing_is_zero_without_a_sign(text: str, of_none: float, type_: str) -> None:
+    lists = column([[], [0.5, 1.5]], parse_type(f"array<{type_}>"))
+    found = evaluated(text, {"q": f"array<{type_}>"}, q=lists)[0]
+    assert math.copysign(1, found[0]) == 1
+    assert found.tolist() == [of_none, 2.0 if of_none == 0 else 0.5]
     found, _ = evaluated("ARRAY_LENGTH(m)", {"m": "array<float>[2,3]"}, m=np.zeros((4, 2, 3), np.float32))
     assert found.tolist() == [2, 2, 2, 2]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +128,18 @@ def test_a_shadow_hurts_nobody(folder: Path) -> None:
     assert good.made == MODEL.predict([GOOD])[0]
 
 
-def test_a_shadow_that_cannot_be_loaded_is_out(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (folder / "nothing.joblib").write_bytes(b"no model")
+class Leaves:
+    """A model whose code ends the program that loads it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return sys.exit, ("no more",)
+
+
+@pytest.mark.parametrize("model", [b"no model", pickle.dumps(Leaves())])
+def test_a_shadow_that_cannot_be_loaded_is_out(
+    model: bytes, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "nothing.joblib").write_bytes(model)
     nodes = line() + (
         "  next: {model: sklearn, uri: nothing.joblib, shadow_of: line, inputs: [x], outputs: {next: double}}\n"
     )

@@ -1,0 +1,77 @@
+"""Conditions on a route's column: whether the arm that they name is one that the route gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import Problem, listed, nearest
+from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
+from beam_ensembles.spec.expressions import ExpressionError, parse
+from beam_ensembles.spec.model import NodeSpec
+
+_EQUALS: Final = ("Eq", "NotEq", "EqValidity", "NotEqValidity")
+
+
+def unknown_arms(node: NodeSpec, makers: Mapping[str, NodeSpec]) -> Iterator[Problem]:
+    """Finds comparisons with an arm that there is not (``unknown_arm``): such a condition never holds, or always.
+
+    Args:
+        node: The node with conditions.
+        makers: The node that adds each column.
+    """
+    for place, text in _conditions(node):
+        for column, arm in _compared(text):
+            route = makers.get(column)
+            arms = _arms(route) if route is not None else ()
+            if route is None or not arms or arm in arms:
+                continue
+            said = f"'{column}' is never '{arm}': the route '{route.name}' has no such arm"
+            yield Problem(
+                node.path(place), "unknown_arm", f"{said}{nearest(arm, arms)} (arms: {listed(arms)})"
+            )
+
+
+def _conditions(node: NodeSpec) -> Iterator[tuple[str, str]]:
+    if node.when is not None:
+        yield "when", node.when
+    if (node.kind, node.target) == ("route", "switch"):
+        for index, case in enumerate(node.options.get("cases", [])):
+            yield f"cases[{index}].when", case["when"]
+
+
+def _compared(text: str) -> Iterator[tuple[str, str]]:
+    """Gives the columns that an expression compares with a text, each with that text."""
+    try:
+        tree = json.loads(parse(text).meta.serialize(format="json"))
+    except ExpressionError:
+        return
+    yield from dict.fromkeys(_equal(tree))
+
+
+def _equal(tree: Tree) -> Iterator[tuple[str, str]]:
+    kind, held = kind_of(tree)
+    if kind == "BinaryExpr" and held["op"] in _EQUALS:
+        for one, other in ((held["left"], held["right"]), (held["right"], held["left"])):
+            text = _text(other)
+            if kind_of(one)[0] == "Column" and text is not None:
+                yield kind_of(one)[1], text
+    for part in parts(tree):
+        yield from _equal(part)
+
+
+def _text(tree: Tree) -> str | None:
+    kind, held = kind_of(tree)
+    found: Any = held.get("Scalar", {}).get("String") if kind == "Literal" else None
+    return found if isinstance(found, str) else None
+
+
+def _arms(route: NodeSpec) -> tuple[str, ...]:
+    """Gives the arms of a route; none, where the node is no route."""
+    if (route.kind, route.target) == ("route", "split"):
+        return tuple(route.options["arms"])
+    if (route.kind, route.target) == ("route", "switch"):
+        named = [case["arm"] for case in route.options["cases"]]
+        return tuple(dict.fromkeys(arm for arm in (*named, route.options.get("default")) if arm is not None))
+    return ()
