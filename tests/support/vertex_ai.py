@@ -1,13 +1,12 @@
-"""Stands in for Google's client of a Vertex AI endpoint: a real endpoint needs an account of Google Cloud.
+"""Stands in for Google's client of a Vertex AI endpoint, for what a server cannot be told to do to it.
 
-``python -m tests.support.vertex_ai ...`` is the command ``beam-ensembles`` with an endpoint that sums each instance.
+With Google's own client nodes call ``vertex_ai_server``.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -86,13 +85,6 @@ class FakeEndpoint:
 
 def install(monkeypatch: pytest.MonkeyPatch, model: Callable[[list[Any], Any], list[Any]]) -> FakeEndpoint:
     """Puts an endpoint in the place of every one that aiplatform would connect to, for one test."""
-    return put(monkeypatch.setattr, model)
-
-
-def put(
-    setattr_: Callable[[Any, str, Any], None], model: Callable[[list[Any], Any], list[Any]]
-) -> FakeEndpoint:
-    """Does that with a function that sets an attribute."""
     fake = FakeEndpoint(model)
 
     def make(kind: str) -> Callable[..., FakeEndpoint]:
@@ -102,19 +94,12 @@ def put(
 
         return connect
 
-    setattr_(aiplatform, "init", fake.project.update)
-    setattr_(aiplatform, "Endpoint", make("public"))
-    setattr_(aiplatform, "PrivateEndpoint", make("private"))
+    monkeypatch.setattr(aiplatform, "init", fake.project.update)
+    monkeypatch.setattr(aiplatform, "Endpoint", make("public"))
+    monkeypatch.setattr(aiplatform, "PrivateEndpoint", make("private"))
     return fake
 
 
 def total(instances: list[Any], _: Any) -> list[Any]:
     """The sum of each instance."""
     return [float(sum(one)) for one in instances]
-
-
-if __name__ == "__main__":
-    from beam_ensembles.cli.main import main
-
-    put(setattr, total)
-    sys.exit(main())

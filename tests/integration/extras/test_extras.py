@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from beam_ensembles.cli.main import main
-from scripts.layout import ROOT
-from tests.support import vertex_ai
+from scripts.layout import PYTHON, ROOT
+from tests.support import vertex_ai_server
 from tests.support.extras import extra_environment
 from tests.support.media import noise, pixels, png, wav
 from tests.support.models import iris, make_sklearn, make_xgboost
@@ -75,7 +75,7 @@ def huggingface_node(folder: Path) -> dict[str, Any]:
 
 
 def vertex_ai_node(_: Path) -> dict[str, Any]:
-    place = {"endpoint": "1", "project": "p", "location": "us-central1"}
+    place = {"endpoint": "1", "project": "flowers", "location": vertex_ai_server.LOCATION}
     return {"model": "vertex_ai", "inputs": ["x"], "outputs": {"y": "double"}} | place
 
 
@@ -116,7 +116,6 @@ MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "pytorch": pytorch_node,
     "tensorflow": tensorflow_node,
     "huggingface": huggingface_node,
-    "vertex_ai": vertex_ai_node,
     "image": image_node,
     "audio": audio_node,
     "keywords": keywords_node,
@@ -138,6 +137,13 @@ def test_an_extra_is_enough_for_a_server(
 
 
 @pytest.mark.timeout(600)
+def test_an_extra_is_enough_for_an_endpoint(tmp_path: Path) -> None:
+    model = {"1": lambda rows: [sum(row) for row in rows]}
+    with vertex_ai_server.served(tmp_path, model) as variables:
+        check_alone("vertex_ai", vertex_ai_node(tmp_path), tmp_path, variables)
+
+
+@pytest.mark.timeout(600)
 def test_what_is_not_installed_is_named_with_its_extra(tmp_path: Path) -> None:
     python = extra_environment("onnx")
     listed = run(python, COMMAND, "list", "--json")
@@ -147,8 +153,19 @@ def test_what_is_not_installed_is_named_with_its_extra(tmp_path: Path) -> None:
     assert found["tensorflow"]["install"] == "pip install 'beam-ensembles[tensorflow]'"
 
 
-def check_alone(extra: str, node: dict[str, Any], folder: Path) -> None:
-    """Scores the same rows with a node in an environment of its extra alone, and here with all of them."""
+@pytest.mark.timeout(600)
+def test_the_extra_of_tensorrt_is_all_but_its_libraries() -> None:
+    python = extra_environment("tensorrt")
+    found = {kind["name"]: kind for kind in json.loads(run(python, COMMAND, "list", "--json"))}["tensorrt"]
+    assert found["installed"]
+    lacking = found["missing_libraries"]
+    assert lacking is None or "tensorrt-cu13-libs==" in lacking
+
+
+def check_alone(
+    extra: str, node: dict[str, Any], folder: Path, variables: Mapping[str, str] | None = None
+) -> None:
+    """Scores the same rows with a node in an environment of its extra alone, and in this one with all of them."""
     python = extra_environment(extra)
     inputs = {"x": "array<double>[4]", "text": "string", "picture": "bytes", "sound": "bytes"}
     spec = {"ensemble": "alone", "inputs": inputs, "nodes": {"node": node}}
@@ -159,13 +176,11 @@ def check_alone(extra: str, node: dict[str, Any], folder: Path) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "rows.jsonl").write_text(lines, encoding="utf-8")
     words = ["run", str(folder / "alone.json"), "--input", str(folder / "rows.jsonl"), "--output"]
-    # A real endpoint needs an account of Google's: a stand-in takes the place of their client, in both environments.
-    module = "tests.support.vertex_ai" if extra == "vertex_ai" else COMMAND
-    run(python, module, *words, str(folder / "alone.jsonl"))
-    with pytest.MonkeyPatch.context() as patch:
-        if extra == "vertex_ai":
-            vertex_ai.install(patch, vertex_ai.total)
+    run(python, COMMAND, *words, str(folder / "alone.jsonl"), variables=variables)
+    if variables is None:
         assert main([*words, str(folder / "all.jsonl")]) == 0
+    else:
+        run(PYTHON, COMMAND, *words, str(folder / "all.jsonl"), variables=variables)
     alone, with_all = (read(folder / f"{name}.jsonl") for name in ("alone", "all"))
     assert len(alone) == len(rows)
     assert alone == with_all
@@ -177,9 +192,10 @@ def read(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def run(python: Path, *words: str) -> str:
-    """Runs a module in an environment, without what the tests' own one would add to it."""
+def run(python: Path, *words: str, variables: Mapping[str, str] | None = None) -> str:
+    """Runs a module in an environment, without what the tests' own one would add to it, but with variables."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    env |= variables or {}
     command = [python, "-m", *words]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
