@@ -17,10 +17,10 @@ import (
 	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 )
 
-// drawnGraph is an ensemble drawn at random, in the types that the service
-// announces: of the rows, of their answers, and of the rows that failed.
+// drawnGraph is an ensemble drawn at random, with the type of its rows, and
+// asked for answers of the type that the service announces.
 type drawnGraph struct {
-	row, scored, failed reflect.Type
+	row reflect.Type
 
 	run func(beam.Scope, beam.PCollection, ensemble.Source, ...ensemble.Option) (beam.PCollection, error)
 

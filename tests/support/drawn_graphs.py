@@ -50,19 +50,16 @@ import (
 )
 
 """
-_GO_TAIL: Final = """\
-func init() {
-	for _, graph := range drawnGraphs {
-		beam.RegisterType(graph.row)
-		beam.RegisterType(graph.scored)
-		beam.RegisterType(graph.failed)
-	}
-}
+_GO_GRAPH: Final = """\
+func init() {{
+	beam.RegisterType(reflect.TypeFor[{0}Row]())
+	beam.RegisterType(reflect.TypeFor[{0}Scored]())
+	beam.RegisterType(reflect.TypeFor[ensemble.Failed[{0}Row]]())
+	drawnGraphs = append(drawnGraphs, drawnGraph{{
+		reflect.TypeFor[{0}Row](), ensemble.TryRun[{0}Scored], ensemble.TryRunWithErrors[{0}Scored],
+	}})
+}}
 """
-_GO_GRAPH: Final = (
-    "\tdrawnGraphs = append(drawnGraphs, drawnGraph{{reflect.TypeFor[{0}Row](), reflect.TypeFor[{0}Scored](), "
-    "reflect.TypeFor[ensemble.Failed[{0}Row]](), ensemble.TryRun[{0}Scored], ensemble.TryRunWithErrors[{0}Scored]}})"
-)
 
 
 def write(folder: Path) -> None:
@@ -77,7 +74,7 @@ def write(folder: Path) -> None:
         calls.append(_call(name, caller, output))
         go += _go(name, caller, output)
     (folder / "drawn.json").write_text(json.dumps(calls, ensure_ascii=False), encoding="utf-8")
-    (folder / _GO_FILE).write_text("\n".join([*go, _GO_TAIL]), encoding="utf-8")
+    (folder / _GO_FILE).write_text("\n".join(go), encoding="utf-8")
     replaced = {str(GO_MODULE / "ensemble" / _GO_FILE): str(folder / _GO_FILE)}
     (folder / "overlay.json").write_text(json.dumps({"Replace": replaced}), encoding="utf-8")
 
@@ -152,7 +149,7 @@ def _go(name: str, caller: Caller, output: schema_pb2.Schema) -> Iterator[str]:
     types = {field.name: _known(field) for field in output.fields}
     structs.add(f"{name}Scored", {field: own.get(field, types[field]) for field in names})
     yield from structs.lines
-    yield from ("func init() {", _GO_GRAPH.format(name), "}", "")
+    yield _GO_GRAPH.format(name)
 
 
 def main(folder: Path) -> None:
