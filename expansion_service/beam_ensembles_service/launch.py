@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 from typing import Final
 
+from beam_ensembles import logs
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
@@ -52,10 +54,11 @@ def _say(error: Exception, code: int) -> int:
 
 
 def _log_to_stderr(settings: Settings) -> None:
-    logging.basicConfig(
-        level=max(settings.logging_level, logging.WARNING),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
+    # The workers that it starts inherit both.
+    os.environ[logs.LOG_FORMAT_VARIABLE] = settings.log_format
+    if settings.log_rows:
+        os.environ[logs.LOG_ROWS_VARIABLE] = "1"
+    logs.to_stderr(max(settings.logging_level, logging.WARNING), settings.log_format)
     drop_import_noise()
     for name in ("beam_ensembles", "beam_ensembles_service"):
         logging.getLogger(name).setLevel(settings.logging_level)

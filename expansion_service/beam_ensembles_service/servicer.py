@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
-import time
 from typing import Final
 
 import grpc
@@ -23,8 +21,8 @@ from beam_ensembles_service.environment import Workers
 from beam_ensembles_service.expansion import expand
 from beam_ensembles_service.handshake import add_versions
 from beam_ensembles_service.policy import check_encoding, check_request
+from beam_ensembles_service.request_log import RequestLog
 
-_LOGGER: Final = logging.getLogger(__name__)
 SCHEMA: Final = "io.github.beamensembles:schema:"
 """Annotations of an expanded transform: with the tag of an output, the schema of the rows in its record batches."""
 _ONLY_WHAT_IS_SAFE: Final = Files()
@@ -50,17 +48,16 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         self, request: beam_expansion_api_pb2.ExpansionRequest, context: grpc.ServicerContext | None = None
     ) -> beam_expansion_api_pb2.ExpansionResponse:
         """Expands one transform; what is wrong with it is the answer's ``error``, never a traceback."""
-        name = request.transform.unique_name
-        started = time.monotonic()
+        line = RequestLog(request.transform.unique_name, context)
         try:
-            response = self._expand(request)
+            response = self._expand(request, line)
         except EnsembleError as error:
-            _LOGGER.info("refused '%s': %s", name, error)
+            line.refused(error)
             return beam_expansion_api_pb2.ExpansionResponse(error=str(error))
         except Exception as error:
-            _LOGGER.exception("failed to expand '%s'", name)
+            line.failed()
             return beam_expansion_api_pb2.ExpansionResponse(error=_internal(error))
-        _LOGGER.info("expanded '%s' in %.0f ms", name, 1000 * (time.monotonic() - started))
+        line.expanded()
         return response
 
     def DiscoverSchemaTransform(
@@ -72,11 +69,12 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         return discover()
 
     def _expand(
-        self, request: beam_expansion_api_pb2.ExpansionRequest
+        self, request: beam_expansion_api_pb2.ExpansionRequest, line: RequestLog
     ) -> beam_expansion_api_pb2.ExpansionResponse:
         config = RunEnsembleConfig.from_mapping(decode_configuration(check_request(request)))
         check_encoding(request, config.is_arrow)
         transform = RunEnsembleFromConfig(config, self._files)
+        line.ensemble = transform.ensemble
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._environment(transform.bundle))
         restore(adapted, response, _expected_schemas(config))

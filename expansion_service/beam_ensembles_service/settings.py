@@ -12,6 +12,7 @@ import os
 from typing import Final
 
 from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
+from beam_ensembles.logs import LOG_FORMATS, LOG_ROWS_VARIABLE
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
@@ -61,6 +62,8 @@ class Settings:
         allow_secret: Patterns of the secrets that an ensemble may name.
         stop_with_stdin: Whether the service ends when its standard input does.
         log_level: One of ``LOG_LEVELS``.
+        log_format: One of ``beam_ensembles.logs.LOG_FORMATS``.
+        log_rows: Whether values of rows may be in the logs of the workers that the service starts.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -76,6 +79,8 @@ class Settings:
     allow_secret: tuple[str, ...] = ()
     stop_with_stdin: bool = False
     log_level: str = "info"
+    log_format: str = "text"
+    log_rows: bool = False
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -154,6 +159,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (%(default)s)"
     )
+    parser.add_argument(
+        "--log-format",
+        choices=LOG_FORMATS,
+        default="text",
+        help="a line for people, or a JSON object a line, also of the workers started here (%(default)s)",
+    )
+    parser.add_argument(
+        "--log-rows",
+        action="store_true",
+        help="let values of rows into the logs of the workers started here, where the messages of errors hold some "
+        f"(workers elsewhere: ${LOG_ROWS_VARIABLE}=1)",
+    )
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
     _add_flags_of_beam(parser)
 
@@ -221,5 +238,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         allow_secret=tuple(args.allow_secret),
         stop_with_stdin=args.stop_with_stdin,
         log_level=args.log_level,
+        log_format=args.log_format,
+        log_rows=args.log_rows,
         ignored=tuple(given),
     )

@@ -11,6 +11,7 @@ import threading
 from types import FrameType
 from typing import Final
 
+from beam_ensembles import logs
 from beam_ensembles_service.import_noise import drop_import_noise
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -25,9 +26,7 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     _end_with(sys.stdin.fileno())
     signal.signal(signal.SIGTERM, _leave)
-    logging.basicConfig(
-        level=args.log_level, format=f"%(levelname)s worker {os.environ['WORKER_ID']} %(name)s: %(message)s"
-    )
+    logs.to_stderr(args.log_level)
     drop_import_noise()
     try:
         return _run_harness(args)

@@ -14,12 +14,30 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from beam_ensembles import logs
+
 _MOST_SHOWN = 100
 _LONGEST_MESSAGE = 2_000
+
+_SAYS_NO_VALUES = frozenset(
+    (
+        "load_failed",
+        "member_missing",
+        "misaligned",
+        "no_case",
+        "null_value",
+        "out_of_memory",
+        "quorum_missed",
+        "wrong_length",
+    )
+)
+"""Codes whose messages are of this project's making and name columns, types and lengths, never a row's values."""
+_TYPE_OF_ERROR = re.compile(r"[A-Za-z_]\w*(?:Error|Exception)(?=:|$)")
 
 WHOLE_FILE = "$"
 """The path of a problem that belongs to the file as a whole."""
@@ -139,6 +157,9 @@ class SomeFailed(NodeError):
 class RowFailed(NodeError):
     """A row could not be scored and the caller took no error output, so its bundle fails.
 
+    Its text goes to the logs of workers and runners, so it leaves out what may hold the row's values, unless the
+    worker's environment lets rows into logs (``logs.LOG_ROWS_VARIABLE``).
+
     Args:
         ensemble: Name of the ensemble.
         node: Name of the node that failed.
@@ -154,9 +175,19 @@ class RowFailed(NodeError):
     def __str__(self) -> str:
         return (
             f"ensemble '{self.ensemble}' could not score a row: [{self.code}] "
-            f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self.message} "
+            f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self._said()} "
             "(take the error output to keep such rows apart instead of failing)"
         )
+
+    def _said(self) -> str:
+        if self.code in _SAYS_NO_VALUES or logs.may_log_rows():
+            return self.message
+        named = _TYPE_OF_ERROR.match(self.message) if self.code == "model_error" else None
+        rest = (
+            "what it says may hold values of the row; the error output has it, and so have logs with "
+            f"{logs.LOG_ROWS_VARIABLE}=1 on the workers"
+        )
+        return f"{named[0]}: {rest}" if named else rest
 
     def __reduce__(self) -> tuple[object, ...]:
         return RowFailed, (self.ensemble, self.node, self.code, self.message)
@@ -167,7 +198,7 @@ class NodeFailed(RowFailed):
 
     def __str__(self) -> str:
         return (
-            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] nodes.{self.node}: {self.message} "
+            f"ensemble '{self.ensemble}' could not score a row: [{self.code}] nodes.{self.node}: {self._said()} "
             "(its 'on_error' is 'fail')"
         )
 

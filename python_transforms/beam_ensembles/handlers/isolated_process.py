@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
+from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 
@@ -15,12 +17,18 @@ def main() -> None:
     with Connection(int(sys.argv[1])) as pipe:
         try:
             kind, node = pipe.recv()
-            member, error = loaded(kind, node)
-            pipe.send(error)
-            while member is not None:
-                pipe.send(_answer(member, pipe.recv()))
+            logs.to_stderr(logging.WARNING)  # the runner hears of no record of this process
+            with logs.about(node.ensemble, node.spec.name):
+                _serve(pipe, kind, node)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return
+
+
+def _serve(pipe: Connection, kind: Kind, node: CheckedNode) -> None:
+    member, error = loaded(kind, node)
+    pipe.send(error)
+    while member is not None:
+        pipe.send(_answer(member, pipe.recv()))
 
 
 def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:

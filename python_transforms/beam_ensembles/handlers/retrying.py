@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import grpc
 from apache_beam.utils import retry
+
+from beam_ensembles import logs
 
 FIRST_WAIT: Final = 0.25
 """Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
 
 _LONGEST_WAIT: Final = 30.0
 _LOGGER: Final = logging.getLogger(__name__)
+_STATUSES: Final = "|".join(status.name for status in grpc.StatusCode)
+_WITHOUT_VALUES: Final = re.compile(rf"(?:\w+\.)*(\w+(?:: (?:{_STATUSES})(?=:|$))?)")
+"""The type of an error and gRPC's status; what a server says after them may quote what it was sent."""
 
 
 def tried_again(
@@ -37,4 +44,7 @@ def tried_again(
 
 
 def _log(_: str, seconds: float, call: str, error: str, trace: str) -> None:
-    _LOGGER.warning("trying again in %.1f s: %s", seconds, error.strip())
+    text = error.strip()
+    said = _WITHOUT_VALUES.match(text)
+    shown = said[1] if said and not logs.may_log_rows() else text
+    _LOGGER.warning("trying again in %.1f s: %s", seconds, shown)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from apache_beam.metrics.metric import Metrics
 
+from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.files import Files
@@ -186,7 +187,7 @@ class RefreshedStage:
 
     def look(self) -> None:
         """Looks whether there is another version, and takes it; one that cannot be taken is logged and counted."""
-        with self._lock:
+        with self._lock, logs.about(self._code.ensemble):
             try:
                 text = self._watch.current_text()
                 state = self._watch.state(text, self._nodes)

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from beam_ensembles import logs
 from beam_ensembles.bundles.at_hand import with_bundles_at_hand
 from beam_ensembles.bundles.user_code import use_code_of
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
@@ -78,6 +79,11 @@ class LoadedStage:
 
 def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
+    with logs.about(node.ensemble, node.spec.name):
+        return _load_in_its_name(node, kinds)
+
+
+def _load_in_its_name(node: CheckedNode, kinds: Kinds) -> NodeStep:
     meter = NodeMeter(node.ensemble, node.spec.name)
     kind = kinds[node.spec.kind, node.spec.target]
     before, start = _peak_memory(), time.monotonic()

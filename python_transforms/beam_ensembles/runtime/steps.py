@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from beam_ensembles import logs
 from beam_ensembles.columns.batch import ColumnBatch, read_only, size_of
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.columns.nulls import blank, spread
@@ -54,6 +55,10 @@ class NodeStep:
         Raises:
             NodeFailed: It failed on a row, and the node's ``on_error`` is ``fail``.
         """
+        with logs.about(self._node.ensemble, self._name):
+            self._run(batch)
+
+    def _run(self, batch: ColumnBatch) -> None:
         rows = len(batch)
         faults: dict[int, NodeError] = {}
         runs = self._runs_on(batch, faults)

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.runners.worker import sdk_worker
+from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
 
+from beam_ensembles import logs
 from beam_ensembles.columns import row_coder
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers import beam_compat
@@ -26,6 +28,7 @@ def prepare() -> None:
 
     Rows are decoded by position, whatever their types and names. Metric ids start at a random place. A bundle
     that fails because of one of this project's errors says so in that error's one line, without a traceback.
+    What nodes log names them to the runner.
     Beam's RunInference is imported without torch, before a pickled stage can import it with it.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
@@ -33,6 +36,7 @@ def prepare() -> None:
     row_coder.install()
     _start_metric_ids_elsewhere()
     _answer_in_one_line()
+    _name_nodes_in_logs()
 
 
 def _start_metric_ids_elsewhere() -> None:
@@ -56,6 +60,18 @@ def _answer_in_one_line() -> None:
     setattr(harness, _PREPARED, True)
 
 
+def _name_nodes_in_logs() -> None:
+    """Beam's handler sends the text of a record and no fields, so ensemble and node stand in front of the text."""
+    handler: Any = FnApiLogRecordHandler
+    if "format" in vars(handler):
+        return
+
+    def with_prefix(self: Any, record: logging.LogRecord) -> str:
+        return logs.prefix_of(record) + logging.Handler.format(self, record)
+
+    handler.format = with_prefix
+
+
 def _answer(task: Any, request: beam_fn_api_pb2.InstructionRequest) -> Any:
     try:
         return task()
@@ -63,7 +79,8 @@ def _answer(task: Any, request: beam_fn_api_pb2.InstructionRequest) -> Any:
         cause = ensemble_error_in(error)
         if cause is None:
             raise
-        _LOGGER.error("%s", cause)
+        ensemble, node = getattr(cause, "ensemble", None), getattr(cause, "node", None)
+        _LOGGER.error("%s", cause, extra=logs.with_fields(ensemble=ensemble, node=node or None))
         return beam_fn_api_pb2.InstructionResponse(instruction_id=request.instruction_id, error=str(cause))
 
 

@@ -1,0 +1,138 @@
+"""How logs look, and what they may say. Imports nothing, so that everything else may.
+
+A record that is logged while a node is loaded or runs, by whomever, names the ensemble and the node. The rows' own
+values are in no log unless the environment asks for them (``LOG_ROWS_VARIABLE``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import datetime
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+LOG_ROWS_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_ROWS"
+"""Names the environment variable that lets messages with values of rows into logs, where it is ``1``."""
+LOG_FORMAT_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_FORMAT"
+"""Names the environment variable that tells workers how the service writes its log: one of ``LOG_FORMATS``."""
+LOG_FORMATS: Final = ("text", "json")
+
+_ABOUT: Final[contextvars.ContextVar[Mapping[str, str]]] = contextvars.ContextVar("about", default={})  # noqa: B039
+_FIELDS: Final = "beam_ensembles_fields"
+
+
+def may_log_rows() -> bool:
+    """Says whether messages that may hold values of rows may go to logs."""
+    return os.environ.get(LOG_ROWS_VARIABLE) == "1"
+
+
+@contextlib.contextmanager
+def about(ensemble: str, node: str | None = None) -> Iterator[None]:
+    """Has all that this thread logs within the block name an ensemble and a node.
+
+    Args:
+        ensemble: Name of the ensemble.
+        node: Name of the node, where it is about one.
+    """
+    token = _ABOUT.set({"ensemble": ensemble} if node is None else {"ensemble": ensemble, "node": node})
+    try:
+        yield
+    finally:
+        _ABOUT.reset(token)
+
+
+def with_fields(**fields: Any) -> dict[str, Any]:
+    """Gives what a call of a logger takes as ``extra`` for the record to have these fields.
+
+    Args:
+        fields: Plain values; None leaves a field out.
+    """
+    return {_FIELDS: {name: value for name, value in fields.items() if value is not None}}
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """Gives the fields of a record that is logged in this thread."""
+    return {**_ABOUT.get(), **getattr(record, _FIELDS, {})}
+
+
+def prefix_of(record: logging.LogRecord) -> str:
+    """Gives the fields of a record as ``name=value`` in front of its text, for logs that know no fields."""
+    return "".join(f"{name}={_word(value)} " for name, value in fields_of(record).items())
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, logger, fields and text on a line.
+
+    Args:
+        worker: The worker's id, where one logs.
+    """
+
+    def __init__(self, worker: str = "") -> None:
+        self._worker = f"worker {worker} " if worker else ""
+        super().__init__("%(asctime)s %(levelname)s %(beam_ensembles_worker)s%(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Puts the fields in front of the text."""
+        record.beam_ensembles_worker = self._worker
+        record.message = prefix_of(record) + record.message
+        return super().formatMessage(record)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: ``time``, ``level``, ``logger``, ``message``, the fields, and ``exception``.
+
+    Args:
+        worker: The worker's id, where one logs.
+    """
+
+    def __init__(self, worker: str = "") -> None:
+        super().__init__()
+        self._worker = {"worker": worker} if worker else {}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Gives the line."""
+        at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        line = {
+            "time": at.isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **self._worker,
+            **fields_of(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def formatter(log_format: str, worker: str = "") -> logging.Formatter:
+    """Gives the formatter of a log.
+
+    Args:
+        log_format: One of ``LOG_FORMATS``.
+        worker: The worker's id, where one logs.
+    """
+    return JsonFormatter(worker) if log_format == "json" else TextFormatter(worker)
+
+
+def to_stderr(level: int, log_format: str | None = None) -> None:
+    """Has this process write its log, and Python's warnings, to standard error.
+
+    Args:
+        level: As ``logging`` counts it.
+        log_format: One of ``LOG_FORMATS``; None: that of the process that started this one.
+    """
+    handler = logging.StreamHandler()
+    known = log_format or os.environ.get(LOG_FORMAT_VARIABLE, "text")
+    handler.setFormatter(formatter(known, os.environ.get("WORKER_ID", "")))
+    logging.basicConfig(level=level, handlers=[handler])
+    logging.captureWarnings(True)
+
+
+def _word(value: Any) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return json.dumps(text, ensure_ascii=False) if not text or set(text) & set(' "=\n\t') else text
