@@ -10,6 +10,9 @@ import java.util.List;
 /** Where an ensemble's text comes from. */
 sealed interface EnsembleSource extends Serializable {
 
+  /** How the name of a bundle ends, which only the service reads. */
+  String BUNDLE = ".ensemble.zip";
+
   /** Puts what the service needs to know into the configuration. */
   void describe(ConfigRow.Builder config);
 
@@ -31,12 +34,16 @@ sealed interface EnsembleSource extends Serializable {
 
     @Override
     public void describe(ConfigRow.Builder config) {
-      config.string("spec", read()).string("base_uri", folder());
+      if (path.endsWith(BUNDLE)) {
+        config.string("spec_uri", absolute().toString());
+      } else {
+        config.string("spec", read()).string("base_uri", folder());
+      }
     }
 
     @Override
     public String folder() {
-      return Path.of(path).toAbsolutePath().normalize().getParent().toString();
+      return absolute().getParent().toString();
     }
 
     @Override
@@ -44,8 +51,12 @@ sealed interface EnsembleSource extends Serializable {
       return path;
     }
 
+    private Path absolute() {
+      return Path.of(path).toAbsolutePath().normalize();
+    }
+
     private String read() {
-      Path file = Path.of(path).toAbsolutePath().normalize();
+      Path file = absolute();
       if (!Files.exists(file)) {
         throw unreadable("missing_file", "there is no file '" + file + "'");
       }

@@ -102,7 +102,9 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   /**
    * Uses the ensemble file at {@code path} on this machine. URIs in it are relative to its folder,
-   * which the service and the workers must be able to read.
+   * which the service and the workers must be able to read. Of a bundle, which {@code
+   * beam-ensembles pack} makes, the path is sent: the service reads it there, and the workers get
+   * it with the pipeline.
    */
   public static RunEnsemble fromFile(String path) {
     return from(new EnsembleSource.LocalFile(path));

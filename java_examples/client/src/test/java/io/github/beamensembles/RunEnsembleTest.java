@@ -159,6 +159,16 @@ public class RunEnsembleTest {
   }
 
   @Test
+  public void aBundleIsLeftToTheServiceToo() throws IOException {
+    String bundle = folder.getRoot().toPath().resolve("e-0123456789ab.ensemble.zip").toString();
+
+    apply(rows(), RunEnsemble.fromFile(bundle).withExpansionService(service.address()));
+
+    assertEquals(bundle, service.config().getString("spec_uri"));
+    assertFalse(service.config().getSchema().hasField("spec"));
+  }
+
+  @Test
   public void theCallersTypeIsSentAsTheOutputsSchema() throws IOException {
     apply(rows(), ensemble().as(Scored.class));
 
