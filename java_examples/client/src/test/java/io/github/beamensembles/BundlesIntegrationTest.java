@@ -1,0 +1,75 @@
+package io.github.beamensembles;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.testing.PAssert;
+import org.apache.beam.sdk.testing.TestPipeline;
+import org.apache.beam.sdk.transforms.Create;
+import org.apache.beam.sdk.values.PCollection;
+import org.apache.beam.sdk.values.Row;
+import org.junit.ClassRule;
+import org.junit.Rule;
+import org.junit.Test;
+import org.junit.rules.TemporaryFolder;
+import org.junit.runner.RunWith;
+import org.junit.runners.JUnit4;
+
+/** Workers that share nothing with the service get a bundle from the runner. */
+@RunWith(JUnit4.class)
+public class BundlesIntegrationTest {
+
+  private static final Schema PARCEL =
+      Schema.builder().addDoubleField("weight").addDoubleField("length").build();
+  private static final Schema GREETED =
+      Schema.builder()
+          .addFields(PARCEL.getFields())
+          .addStringField("name")
+          .addStringField("greeting")
+          .build();
+
+  @ClassRule public static final RealRunner RUNNER = new RealRunner();
+
+  @Rule public final TestPipeline pipeline = RUNNER.pipeline();
+
+  @Rule public final TemporaryFolder folder = new TemporaryFolder();
+
+  @Test
+  public void workersGetABundleFromTheRunner() throws IOException, InterruptedException {
+    String python = RealRunner.assumed(ServiceCommand.PYTHON_VARIABLE);
+    String[] command = {python, "-m", "tests.support.bundled", folder.getRoot().getPath()};
+    Process bundled =
+        new ProcessBuilder(command)
+            .directory(Path.of("..", "..").toFile())
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    try (BufferedReader said =
+        new BufferedReader(
+            new InputStreamReader(bundled.getInputStream(), StandardCharsets.UTF_8))) {
+      String[] found = said.readLine().split(" ", 2);
+      PCollection<Row> scored =
+          pipeline
+              .apply(Create.of(parcel(1, 2), parcel(9, 8)).withRowSchema(PARCEL))
+              .apply(RunEnsemble.fromFile(found[1]).withExpansionService(found[0]));
+      PAssert.that(scored).containsInAnyOrder(greeted(1, 2, "small"), greeted(9, 8, "large"));
+      pipeline.run().waitUntilFinish();
+    } finally {
+      bundled.getOutputStream().close();
+      if (!bundled.waitFor(30, TimeUnit.SECONDS)) {
+        bundled.destroyForcibly();
+      }
+    }
+  }
+
+  private static Row parcel(double weight, double length) {
+    return Row.withSchema(PARCEL).addValues(weight, length).build();
+  }
+
+  private static Row greeted(double weight, double length, String name) {
+    return Row.withSchema(GREETED).addValues(weight, length, name, "hello, " + name).build();
+  }
+}
