@@ -39,6 +39,7 @@ lint: ## Format, lint, types and import contracts of the Python code
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
+	.venv/bin/hadolint Dockerfile
 
 .PHONY: test-python
 test-python: ## Python's unit tests
@@ -71,6 +72,14 @@ flink: setup ## A Flink cluster to try things on, with Beam's job server and Pyt
 test-gpu: setup ## Tests that need an NVIDIA GPU; says which it skips and why, which without a GPU is all
 	$(PYTHON) -m pytest tests/gpu
 
+.PHONY: image
+image: setup ## Build the images of the service and of the workers; TARGETS=worker-gpu builds that for GPUs
+	$(PYTHON) -m scripts.containers.images $(TARGETS)
+
+.PHONY: test-image
+test-image: setup ## Build the images and run pipelines with them; says so where there is no container engine
+	$(PYTHON) -m scripts.containers.tests
+
 .PHONY: bench
 bench: setup ## Measure throughput and start-up; writes build/bench.json
 	$(PYTHON) -m tests.benchmarks
@@ -83,10 +92,9 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write what is made of the code: docs/handlers.md, the JSON Schema of ensemble files, the table of versions
+docs: ## Write the reference of what a node can run, docs/handlers.md, and the JSON Schema of ensemble files
 	$(PYTHON) -m scripts.handler_reference
 	$(PYTHON) -m scripts.file_schema
-	$(PYTHON) -m scripts.supported_versions
 
 .PHONY: lock
 lock: ## Pin the newest allowed versions of all Python requirements, with hashes
@@ -95,12 +103,19 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade pyproject.toml --extra all --extra dev -o requirements/dev.txt
 	$(UV_COMPILE) --upgrade requirements/demo.in pyproject.toml --extra sklearn --extra onnx --extra xgboost \
 		--constraints requirements/dev.txt -o requirements/demo.txt
+	$(UV_COMPILE) --upgrade requirements/gpu-overrides.txt pyproject.toml --extra all \
+		--overrides requirements/gpu-overrides.txt --constraints requirements/dev.txt -o requirements/gpu.txt
 	$(UV_COMPILE) --upgrade requirements/mlserver.in --constraints requirements/dev.txt -o requirements/mlserver.txt
 	$(UV_COMPILE) --upgrade requirements/beam_yaml.in -o requirements/beam_yaml.txt
 	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
 	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+
+.PHONY: release-check
+release-check: setup ## Make and check the packages of all languages; publishes nothing
+	$(PYTHON) -m scripts.release
 
 .PHONY: release-check
 release-check: setup ## Make and check the packages of all languages; publishes nothing

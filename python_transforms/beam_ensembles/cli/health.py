@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 from beam_ensembles_service.settings import DEFAULT_PORT
 
@@ -20,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "address",
         nargs="?",
-        default=f"127.0.0.1:{DEFAULT_PORT}",
+        default=os.environ.get("BEAM_ENSEMBLES_ADDR") or f"127.0.0.1:{DEFAULT_PORT}",
         metavar="HOST:PORT",
-        help="where the service listens (default: %(default)s)",
+        help="where the service listens (default: $BEAM_ENSEMBLES_ADDR, here %(default)s)",
     )
     parser.add_argument(
         "--timeout", type=float, default=5.0, metavar="SECONDS", help="how long to wait (%(default)s)"
@@ -36,9 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
     with grpc.insecure_channel(args.address) as channel:
         try:
-            answer = health_pb2_grpc.HealthStub(channel).Check(
-                health_pb2.HealthCheckRequest(), timeout=args.timeout, wait_for_ready=True
-            )
+            stub: Any = health_pb2_grpc.HealthStub(channel)
+            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=args.timeout, wait_for_ready=True)
         except grpc.RpcError as error:
             sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {error.code().name}\n")
             return 1
