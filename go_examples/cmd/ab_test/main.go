@@ -12,10 +12,11 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
+	"os"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
@@ -83,6 +84,8 @@ func main() {
 	beam.Init()
 	ctx := context.Background()
 	if err := run(ctx); err != nil {
-		log.Exit(ctx, err)
+		// Not by Beam's log, which belongs to the runner once the program's own workers run.
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"os"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/transforms/periodic"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
@@ -100,6 +100,8 @@ func main() {
 	beam.Init()
 	ctx := context.Background()
 	if err := run(ctx); err != nil {
-		log.Exit(ctx, err)
+		// Not by Beam's log, which belongs to the runner once the program's own workers run.
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
