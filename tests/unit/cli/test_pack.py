@@ -1,0 +1,100 @@
+"""``pack``: what it prints, how it exits, and that the other verbs take what it makes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles.bundles.store import VARIABLE
+from beam_ensembles.cli.main import main
+from tests.unit.bundles.conftest import LABELS
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An ensemble file in a folder of its own, which is the current one."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "named.yaml").write_text(LABELS)
+    (folder / "names.txt").write_text("zero\none\n")
+    monkeypatch.chdir(folder)
+    return "named.yaml"
+
+
+def bundle_here() -> str:
+    (found,) = Path().glob("*.ensemble.zip")
+    return str(found)
+
+
+def test_it_says_what_is_packed(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", file]) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    bundle = bundle_here()
+    assert first.startswith(f"packed ensemble 'named': {bundle} (")
+    assert second.split() == ["sha256", second.split()[1]]
+    assert second.split()[1].startswith(bundle.removeprefix("named-").removesuffix(".ensemble.zip"))
+    assert third == "  has     names.txt (9 bytes)"
+
+
+def test_programs_get_it_as_json(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("tools.py").write_text("X = 1\n")
+    Path("needs.txt").write_text("numpy>=1\n")
+    assert main(["pack", file, "--code", "tools.py", "--requirements", "needs.txt", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["bundle"] == bundle_here()
+    assert said["code"] == ["tools"]
+    assert said["requirements"] == ["numpy>=1"]
+    assert said["places"] == {"names.txt": "files/names.txt"}
+    assert said["files"]["files/names.txt"]["bytes"] == 9
+    assert Path(said["bundle"]).stat().st_size == said["bytes"]
+
+
+def test_the_other_verbs_take_a_bundle(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", file, "--output", str(tmp_path)]) == 0
+    (bundle,) = map(str, tmp_path.glob("*.ensemble.zip"))
+    shutil.rmtree(tmp_path / "here")
+    (tmp_path / "rows.jsonl").write_text('{"x": 1}\n')
+    scored = tmp_path / "scored.jsonl"
+    for words in (["validate", bundle], ["plan", bundle], ["graph", bundle, "-o", str(tmp_path / "g.svg")]):
+        assert main(words) == 0
+    assert main(["run", bundle, "--input", str(tmp_path / "rows.jsonl"), "--output", str(scored)]) == 0
+    assert json.loads(scored.read_text()) == {"x": 1, "name": "one"}
+    assert "one" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["none.yaml"], "there is no file 'none.yaml'"),
+        (["named.yaml", "--requirements", "none.txt"], "there is no file 'none.txt'"),
+        (["named.yaml", "--output", "none/"], "there is no folder 'none/'"),
+        (["b.ensemble.zip"], "'b.ensemble.zip' is a bundle already"),
+    ],
+)
+def test_a_wrong_call(words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("b.ensemble.zip").touch()
+    assert main(["pack", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_cannot_be_packed_is_said_in_one_sentence(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", file, "--code", "nothing"]) == 1
+    assert capsys.readouterr().err == "beam-ensembles pack: --code: there is no 'nothing'\n"
+    Path("names.txt").unlink()
+    assert main(["pack", file]) == 1
+    assert "[missing_file] nodes.name.file: " in capsys.readouterr().err
+    assert main(["pack", file, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["problems"][0]["code"] == "missing_file"
+    assert not list(Path().glob("*.zip"))
+
+
+def test_a_bundle_that_was_changed_is_not_valid(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", file]) == 0
+    bundle = Path(bundle_here())
+    bundle.write_bytes(bundle.read_bytes().replace(b"zero", b"nine"))
+    assert main(["validate", str(bundle)]) == 1
+    assert "[bad_bundle] $: " in capsys.readouterr().out
