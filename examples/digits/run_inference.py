@@ -1,0 +1,62 @@
+"""Names handwritten digits with Beam's own RunInference: the ensemble is a ModelHandler, for pairs with keys, too.
+
+    python examples/digits/run_inference.py --input build/demo/heldout.jsonl --output build/demo/inferred.jsonl
+
+RunEnsemble keeps a row's fields and its event time; RunInference gives a PredictionResult with the example as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.ml.inference.base import KeyedModelHandler, PredictionResult, RunInference
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from beam_ensembles import EnsembleModelHandler, InferenceError
+
+ENSEMBLE = Path(__file__).resolve().parent / "digits.yaml"
+
+
+def read_image(line: str) -> tuple[int, dict[str, Any]]:
+    """Reads one line of the input: the key, and the columns that the ensemble reads."""
+    image = json.loads(line)
+    return image["id"], {"pixels": image["pixels"]}
+
+
+def write_result(result: tuple[int, PredictionResult]) -> str:
+    """Writes one line of the output; a row that could not be scored has an error in the place of the answer."""
+    id_, prediction = result
+    answer = prediction.inference
+    if isinstance(answer, InferenceError):
+        return json.dumps({"id": id_, "error": answer.code})
+    return json.dumps({"id": id_, "label": answer.label, "confidence": answer.confidence})
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the pipeline."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--input", required=True, help="JSON lines with id and pixels")
+    parser.add_argument("--output", required=True, help="file to write, JSON lines too")
+    parser.add_argument("--ensemble", default=str(ENSEMBLE), help="ensemble file (%(default)s)")
+    flags, runner_flags = parser.parse_known_args(argv)
+    handler = EnsembleModelHandler(flags.ensemble)  # for examples without keys: RunInference(handler)
+    with beam.Pipeline(options=PipelineOptions(runner_flags)) as pipeline:
+        _ = (
+            pipeline
+            | "Read" >> beam.io.ReadFromText(flags.input)
+            | "Image" >> beam.Map(read_image)
+            | RunInference(KeyedModelHandler(handler))
+            | "Line" >> beam.Map(write_result)
+            | "Write" >> beam.io.WriteToText(flags.output, num_shards=1, shard_name_template="")
+        )
+
+
+if __name__ == "__main__":
+    main()
