@@ -123,8 +123,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR_OR_URI_PREFIX",
-        help="load joblib and pickle files under this folder or URI although they are code; "
-        "elsewhere a node needs the file's sha256 (may be repeated)",
+        help="load joblib and pickle files, and the code of bundles, under this folder or URI although they are code; "
+        "elsewhere a node needs the file's sha256; bundle:SHA256 trusts one bundle (may be repeated)",
     )
     parser.add_argument(
         "--allow-code",
