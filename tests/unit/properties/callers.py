@@ -44,7 +44,7 @@ _VALUES: Final[Mapping[Type, st.SearchStrategy[Any]]] = {
 }
 
 
-GRAPHS: Final = 10
+GRAPHS: Final = 16
 """How many graphs are in one ensemble: for every call runners start a worker of its own, which takes seconds."""
 
 _ROWS: Final = 24
