@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -11,7 +12,8 @@ def when_stdin_ends(then: Callable[[], None]) -> None:
     """Calls a function, in a thread of its own, when standard input ends."""
 
     def wait() -> None:
-        while sys.stdin is not None and sys.stdin.buffer.read(1024):
+        # Not through sys.stdin: a thread that waits in it has Python abort when the program ends by a signal.
+        while sys.stdin is not None and os.read(sys.stdin.fileno(), 1024):
             pass
         then()
 
