@@ -33,6 +33,8 @@ test: setup ## Everything that must hold: lint, types, import contracts, all tes
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
 	@$(MAKE) --no-print-directory test-integration
 	@$(PYTHON) -m scripts.examples
+	@$(MAKE) --no-print-directory test-flink
+	@$(MAKE) --no-print-directory test-image
 
 .PHONY: lint
 lint: ## Format, lint, types and import contracts of the Python code
@@ -93,9 +95,10 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write the reference of what a node can run, docs/handlers.md, and the JSON Schema of ensemble files
+docs: ## Write what is made of the code: docs/handlers.md, the JSON Schema of ensemble files, the table of versions
 	$(PYTHON) -m scripts.handler_reference
 	$(PYTHON) -m scripts.file_schema
+	$(PYTHON) -m scripts.supported_versions
 
 .PHONY: lock
 lock: ## Pin the newest allowed versions of all Python requirements, with hashes
@@ -112,11 +115,6 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
-	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
-
-.PHONY: release-check
-release-check: setup ## Make and check the packages of all languages; publishes nothing
-	$(PYTHON) -m scripts.release
 
 .PHONY: release-check
 release-check: setup ## Make and check the packages of all languages; publishes nothing

@@ -143,6 +143,9 @@ def _wait(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
             said = tail(log_path("dockerd"), 1) or "it says nothing"
             raise NoEngine(f"none answers, and a private one does not start: {said[-200:]}")
         time.sleep(0.2)
+    driver = private.ask("info", "--format", "{{.Driver}}")
+    if driver in (None, "vfs"):  # as in a container that may not mount: such an engine can run nothing
+        raise NoEngine(f"none answers, and a private one may not mount layers here (storage driver {driver})")
 
 
 def _stop(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
