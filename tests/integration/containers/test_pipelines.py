@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from scripts.containers.engine import Engine
+from scripts.layout import ROOT
 from scripts.members import DIGITS
 from tests.support.containers import derived, service, worker_pool
 from tests.support.digits import answers
 
 HERE = DIGITS.folder
+DOCS = ROOT / "docs" / "containers.md"
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -35,9 +38,12 @@ def team_image(engine: Engine, worker_image: str, tmp_path_factory: pytest.TempP
         encoding="utf-8",
     )
     shutil.copytree(HERE / "models", folder / "models")
-    lines = [f"FROM {worker_image}", f"COPY models {HERE}/models", "COPY our_team /src/our_team", "USER 0"]
-    install = "RUN pip install --no-index --no-build-isolation /src/our_team"
-    return derived(engine, "beam-ensembles-team", folder, *lines, install, "USER 65532")
+    (shown,) = re.findall(
+        r"^```dockerfile\n(FROM .*?)^```", DOCS.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert shown.startswith(f"FROM {worker_image}\n")
+    models = f"COPY models {HERE}/models"
+    return derived(engine, "beam-ensembles-team", folder, *shown.splitlines(), models)
 
 
 @pytest.fixture(scope="module")

@@ -120,3 +120,35 @@ def test_what_the_images_install_is_what_the_project_asks_for() -> None:
         extra: packages for extra, packages in project["optional-dependencies"].items() if extra != "dev"
     }
     assert made["version"] == __version__
+
+
+@pytest.mark.parametrize(
+    ("extras", "index", "first"),
+    [
+        ("all", "https://torch.example", ["torch", "torchvision"]),
+        ("sklearn pytorch", "https://torch.example", ["torch", "torchvision"]),
+        ("sklearn onnx", "https://torch.example", []),
+        ("all", "", []),
+    ],
+)
+def test_pytorch_of_its_own_index_goes_in_first(
+    extras: str, index: str, first: list[str], tmp_path: Path
+) -> None:
+    """With a ``uv`` that only notes how it is called: that index cannot be reached where these tests run."""
+    noting = tmp_path / "uv"
+    noting.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    noting.chmod(0o755)
+    script = [
+        ROOT / "scripts" / "install_extras.sh",
+        REQUIREMENTS / "dev.txt",
+        extras,
+        "--torch-index",
+        index,
+    ]
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    called = subprocess.run(script, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+    *before, last = called
+    assert [re.findall(r"(\w+)==", call) for call in before] == ([first] if first else [])
+    assert all(f"--no-deps --index-url {index} " in call for call in before)
+    wanted = " ".join(f"--extra {extra}" for extra in extras.split())
+    assert last.endswith(f"--constraint {REQUIREMENTS / 'dev.txt'} -r pyproject.toml {wanted}")
