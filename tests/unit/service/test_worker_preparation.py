@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import site
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from apache_beam.runners.worker import sdk_worker
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
-from beam_ensembles.runtime import worker
+from beam_ensembles.runtime import prepare_workers, worker
 from tests.support.expansion_requests import schema
 from tests.support.interpreter import run_python
 
@@ -139,3 +142,17 @@ def test_an_error_whose_chain_is_a_circle_is_searched_once() -> None:
     one, other = ValueError("one"), ValueError("other")
     one.__context__, other.__context__ = other, one
     assert worker.ensemble_error_in(one) is None
+
+
+@pytest.mark.parametrize("program", [prepare_workers.HARNESS, "apache_beam.runners.worker.worker_pool_main"])
+def test_in_an_image_the_harness_and_nothing_else_is_prepared(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path)])
+    prepare_workers.main()
+    (line,) = tmp_path.glob("*.pth")
+    prepared = "'beam_ensembles.runtime.worker' in sys.modules"
+    code = f"import site, sys; site.addsitedir({str(tmp_path)!r}); print({prepared})"
+    done = subprocess.run([sys.executable, "-c", code, program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{program == prepare_workers.HARNESS}\n"
+    assert line.read_text() == prepare_workers.LINE
