@@ -30,6 +30,9 @@ RESTART = {
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 _JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+_PATIENT = {"pekko.ask.timeout": "2 min", "web.timeout": "120000", "heartbeat.timeout": "120000"}
+"""A machine may have much else to do. A process that is dead is noticed by its connection, not by these."""
+_REGISTERED = "Successful registration at resource manager"
 _OPENED = (
     "java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.text", "java.time", "java.util",
     "java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks", "sun.nio.ch",
@@ -112,20 +115,17 @@ class Cluster:
         self._job_manager = self._java("jobmanager", jars.flink, _JOB_MANAGER, "--configDir", folder)
         for _ in range(options.task_managers):
             self._start_task_manager()
-        self._wait_for_task_managers(options.task_managers)
+        self._wait_for_task_managers()
         self.job_server = self._start_job_server()
 
-    def add_task_manager(self) -> None:
-        """Starts another task manager and waits until it takes tasks."""
-        alive = sum(program.process.poll() is None for program in self.task_managers)
-        self._start_task_manager()
-        self._wait_for_task_managers(alive + 1)
-
     def replace_dead_task_managers(self) -> None:
-        """Starts another one for each that has ended, as whoever runs a cluster does."""
-        for program in [program for program in self.task_managers if program.process.poll() is not None]:
+        """Starts another one for each that has ended, as whoever runs a cluster does; waits until they take tasks."""
+        dead = [program for program in self.task_managers if program.process.poll() is not None]
+        for program in dead:
             self.task_managers.remove(program)
             self._start_task_manager()
+        if dead:
+            self._wait_for_task_managers()
 
     def _start_task_manager(self) -> None:
         memory: Command = [word for name, size in _MEMORY.items() for word in ("-D", f"{name}={size}")]
@@ -134,11 +134,11 @@ class Cluster:
         words: Command = [_TASK_MANAGER, "--configDir", self._folder, *memory]
         self.task_managers.append(self._java(name, self._jars.flink, *words))
 
-    def _wait_for_task_managers(self, count: int) -> None:
-        """Flink counts a dead one until it has noticed, so that more than ``count`` will do."""
+    def _wait_for_task_managers(self) -> None:
+        """Waits until each says that it takes tasks; Flink's own count has the dead ones in it for a while."""
         deadline = time.monotonic() + READY_SECONDS
-        while self.rest.task_managers() < count:
-            for program in (self._job_manager, *self.task_managers[-1:]):
+        while not all(map(_registered, self.task_managers)):
+            for program in (self._job_manager, *self.task_managers):
                 if program.process.poll() is not None or time.monotonic() > deadline:
                     raise CommandFailed(f"Flink does not start; the end of its log:\n{tail(program.log)}")
             time.sleep(0.2)
@@ -155,6 +155,10 @@ class Cluster:
         log = log_path(f"flink-{name}")
         process = self._running.enter_context(running(command, log=log, env=java.environment()))
         return Program(process, log)
+
+
+def _registered(program: Program) -> bool:
+    return _REGISTERED in program.log.read_text(encoding="utf-8", errors="replace")
 
 
 @contextlib.contextmanager
@@ -183,6 +187,7 @@ def _settings(options: Options, folder: Path, rpc: int, rest: int) -> dict[str, 
         # Of 32 KiB each, a shuffle. 512 where nothing is said: a task manager this small has not as many.
         "taskmanager.network.sort-shuffle.min-buffers": "64",
         "io.tmp.dirs": str(folder / "tmp"),
+        **_PATIENT,
         **RESTART,
         **options.settings,
     }

@@ -26,10 +26,6 @@ class Rest:
         """The host and port."""
         return self.url.removeprefix("http://")
 
-    def task_managers(self) -> int:
-        """Counts the task managers that Flink knows; 0 where there is no answer yet."""
-        return int((self._get("/overview") or {}).get("taskmanagers", 0))
-
     def jobs(self) -> list[dict[str, Any]]:
         """Gives the jobs: ``jid``, ``name``, ``state``, ``tasks`` and more, the newest last."""
         jobs = (self._get("/jobs/overview") or {}).get("jobs", [])

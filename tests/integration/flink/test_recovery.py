@@ -28,6 +28,12 @@ BROKEN = 7
 """Of every hundred ids, the one whose row ends in the error output."""
 
 
+@pytest.fixture(autouse=True)
+def _whole(flink: Flink) -> None:
+    """The cluster has all its task managers."""
+    flink.cluster.replace_dead_task_managers()
+
+
 class Job:
     """The pipeline while it runs.
 
@@ -99,7 +105,6 @@ def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Pat
         os.kill(manager, signal.SIGKILL)
     job.assert_every_row_came_out_once()
     assert_it_was_run_again(flink)
-    flink.cluster.add_task_manager()
 
 
 def test_a_worker_is_killed_that_flink_waits_for_for_ever(
