@@ -29,6 +29,10 @@ class Image(NamedTuple):
     pixels: Sequence[float]
 
 
+# Else images are pickled, which workers that have not this module cannot do.
+beam.coders.registry.register_coder(Image, beam.coders.RowCoder)
+
+
 def read_image(line: str) -> Image:
     """Reads one line of the input."""
     image = json.loads(line)
