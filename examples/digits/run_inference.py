@@ -31,7 +31,7 @@ def read_image(line: str) -> tuple[int, dict[str, Any]]:
 def write_result(result: tuple[int, PredictionResult]) -> str:
     """Writes one line of the output; a row that could not be scored has an error in the place of the answer."""
     id_, prediction = result
-    answer = prediction.inference
+    answer: Any = prediction.inference
     if isinstance(answer, InferenceError):
         return json.dumps({"id": id_, "error": answer.code})
     return json.dumps({"id": id_, "label": answer.label, "confidence": answer.confidence})

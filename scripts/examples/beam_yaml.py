@@ -19,11 +19,18 @@ from scripts.shell import Command
 def _command(example: Example, servers: Servers) -> Command:
     for part in _parts(example):
         part.unlink()
-    files = {"input": str(example.input.with_suffix(".parquet")), "output": str(_written(example))}
-    variables = json.dumps({"service": servers.service, **flags(example, YAML.name), **files})
+    given = {**flags(example, YAML.name), "output": str(_written(example))}
+    rows = {
+        name: str(Path(value).with_suffix(".parquet")) for name, value in given.items() if _is_rows(value)
+    }
+    variables = json.dumps({"service": servers.service, **given, **rows})
     file = f"--yaml_pipeline_file={example.folder / 'pipeline.yaml'}"
     beam = locked_environment("beam_yaml") / "bin" / "python"
     return [beam, "-m", "apache_beam.yaml.main", file, f"--jinja_variables={variables}", *portable(servers)]
+
+
+def _is_rows(value: str) -> bool:
+    return value.endswith((".jsonl", ".csv"))
 
 
 def _written(example: Example) -> Path:

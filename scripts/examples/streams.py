@@ -34,7 +34,7 @@ class Stream:
     Attributes:
         example: Its programs, and how many windows there are.
         first: The file, among the models, that is there when it starts.
-        newer: The file that is published when every language has printed a line.
+        newer: The file that is published for a language when it has printed a line.
         seconds: How long numbers arrive.
     """
 
@@ -43,34 +43,28 @@ class Stream:
     newer: str
     seconds: int
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the ensemble file and the models, which change while it runs."""
-        return self.example.results / "stream"
-
     def prepare(self) -> None:
-        """Makes the folder as it is when the stream starts."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        (self.folder / "models").mkdir(parents=True)
-        shutil.copy(self.example.ensemble_file, self.folder)
-        self._publish(self.first)
+        """Makes the folders as they are when the stream starts: each language has one, whose models change."""
         for language in _PROGRAMS:
+            shutil.rmtree(self._folder(language), ignore_errors=True)
+            (self._folder(language) / "models").mkdir(parents=True)
+            shutil.copy(self.example.ensemble_file, self._folder(language))
+            self._publish(self.first, language)
             self._log(language).unlink(missing_ok=True)
 
     def steps(self, at: Servers, env: Mapping[str, str]) -> list[Step]:
         """Gives the steps that run the programs, and the one that publishes the newer model; all at once."""
         name = self.example.name
-        flags = [f"--ensemble={self.folder / self.example.ensemble_file.name}", f"--seconds={self.seconds}"]
         return [
             *(
                 Step(
                     f"{name} {language}",
                     "scoring what arrives",
-                    functools.partial(self._run, language, [*program(self.example, at), *flags], env),
+                    functools.partial(self._run, language, program(self.example, at), env),
                 )
                 for language, program in _PROGRAMS.items()
             ),
-            Step(f"{name} refresh", "waiting until every language has used the first model", self._refresh),
+            Step(f"{name} refresh", "waiting until the first model has been used", self._refresh),
         ]
 
     def report(self) -> bool:
@@ -86,22 +80,30 @@ class Stream:
         say(f"{self.example.scored} windows. {styled(verdict, 'red' if problems else 'green')}\n")
         return not problems
 
-    def _run(self, language: str, command: Command, env: Mapping[str, str]) -> str:
+    def _run(self, language: str, program: Command, env: Mapping[str, str]) -> str:
+        ensemble = self._folder(language) / self.example.ensemble_file.name
+        command = [*program, f"--ensemble={ensemble}", f"--seconds={self.seconds}"]
         run(command, log=self._log(language), env=env, seconds=self.seconds + _MOST)
         return ""
 
     def _refresh(self) -> str:
-        end = time.monotonic() + self.seconds
-        while not all(self._lines(language) for language in _PROGRAMS):
+        end = time.monotonic() + self.seconds + _MOST
+        waiting = set(_PROGRAMS)
+        while waiting:
             if time.monotonic() > end:
-                raise CommandFailed(f"not every language has printed a line within {self.seconds} s")
+                raise CommandFailed(f"{', '.join(sorted(waiting))}: not a line in {self.seconds + _MOST} s")
+            for language in [name for name in waiting if self._lines(name)]:
+                self._publish(self.newer, language)
+                waiting.remove(language)
             time.sleep(0.2)
-        self._publish(self.newer)
         return f"{self.newer} is there"
 
-    def _publish(self, model: str) -> None:
+    def _folder(self, language: str) -> Path:
+        return self.example.results / "stream" / language
+
+    def _publish(self, model: str, language: str) -> None:
         """Puts a whole model there at once, as whoever publishes models should."""
-        place = self.folder / "models" / model
+        place = self._folder(language) / "models" / model
         shutil.copyfile(self.example.models / model, place.with_suffix(".new"))
         os.replace(place.with_suffix(".new"), place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.example import Example
 from scripts.examples.streams import Stream
+from scripts.layout import BUILD, ROOT
 
 EXAMPLES = (
     Example("ab_test", java="abtest.AbTest", scored=1200, summary=True),
@@ -15,13 +16,24 @@ EXAMPLES = (
         sources=("train.py", "times_five.py"),
         allow_code=("times_five.*",),
     ),
+    Example(
+        "own_handler",
+        java="ownhandler.OwnHandler",
+        scored=540,
+        ensemble="neighbours.yaml",
+        allow_code=("neighbours.*",),
+        flags={
+            "typed": str(BUILD / "examples" / "own_handler" / "typed.jsonl"),
+            "review": str(ROOT / "examples" / "own_handler" / "review.yaml"),
+        },
+    ),
 )
 STREAMS = (
     Stream(
         Example(
             "times_five_stream",
             java="timesfive.TimesFiveStream",
-            scored=20,
+            scored=22,
             of="times_five",
             ensemble="times_five.yaml",
             script="stream.py",
@@ -31,7 +43,7 @@ STREAMS = (
         ),
         first="line-1.pt",
         newer="line-2.pt",
-        seconds=40,
+        seconds=44,
     ),
 )
 """Those whose numbers arrive over time; they run in all languages at once."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -226,13 +228,16 @@ def test_a_handler_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The example of the documentation, its file and all."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     neighbours = importlib.import_module("neighbours")
+    files = ["--models", tmp_path / "models", "--rows", tmp_path / "rows.jsonl"]
+    subprocess.run([sys.executable, EXAMPLES / "train.py", *files], check=True)
+    known = tmp_path / "models" / "known.npz"
     spec = yaml.safe_load((EXAMPLES / "neighbours.yaml").read_text())
-    described = spec["nodes"]["nearest"] | {"uri": str(EXAMPLES / "known.npz")}
+    described = spec["nodes"]["nearest"] | {"uri": str(known)}
     handler = neighbours.NearestNeighbours(**described["config"])
     handler.update_model_path(described["uri"])
-    with np.load(EXAMPLES / "known.npz") as arrays:
+    with np.load(known) as arrays:
         pixels = arrays["pixels"][:ROWS]
-    described["sha256"] = hashlib.sha256((EXAMPLES / "known.npz").read_bytes()).hexdigest()
+    described["sha256"] = hashlib.sha256(known.read_bytes()).hexdigest()
     rows = [{"pixels": image.tolist()} for image in pixels]
     examples = [
         neighbours.brightened(image) for image in pixels

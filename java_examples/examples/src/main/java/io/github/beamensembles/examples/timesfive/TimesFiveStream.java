@@ -88,7 +88,8 @@ public final class TimesFiveStream {
     }
     long length = WINDOW.getMillis();
     Instant start = Instant.ofEpochMilli((System.currentTimeMillis() / length + 1) * length);
-    Instant end = start.plus(Duration.standardSeconds(options.getSeconds()));
+    // A number that is due at the end is one too many.
+    Instant end = start.plus(Duration.standardSeconds(options.getSeconds())).minus(1);
     Pipeline pipeline = Pipeline.create(options);
     pipeline
         .apply("Clock", PeriodicImpulse.create().startAt(start).stopAt(end).withInterval(INTERVAL))
