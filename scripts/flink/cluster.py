@@ -16,7 +16,7 @@ from pathlib import Path
 from scripts.flink.install import Jars
 from scripts.flink.rest import Rest
 from scripts.ports import free_ports
-from scripts.processes import READY_SECONDS, address, running
+from scripts.processes import address, running
 from scripts.shell import Command, CommandFailed, log_path, tail
 from scripts.toolchains import java
 
@@ -30,6 +30,7 @@ RESTART = {
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 _JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+_READY_SECONDS = 180.0
 _PATIENT = {"pekko.ask.timeout": "2 min", "web.timeout": "120000", "heartbeat.timeout": "120000"}
 """A machine may have much else to do. A process that is dead is noticed by its connection, not by these."""
 _REGISTERED = "Successful registration at resource manager"
@@ -136,7 +137,7 @@ class Cluster:
 
     def _wait_for_task_managers(self) -> None:
         """Waits until each says that it takes tasks; Flink's own count has the dead ones in it for a while."""
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + _READY_SECONDS
         while not all(map(_registered, self.task_managers)):
             for program in (self._job_manager, *self.task_managers):
                 if program.process.poll() is not None or time.monotonic() > deadline:
