@@ -11,10 +11,11 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.typehints.row_type import RowTypeConstraint
 
 from beam_ensembles.transforms import RunEnsemble
 
@@ -22,21 +23,15 @@ HERE = Path(__file__).resolve().parent
 ADDED = ("label", "confidence", "forest_label", "boost_label", "network_label")
 
 
-class Image(NamedTuple):
-    """One image of the input: its fields' names and types are what the ensemble binds to."""
-
-    id: int
-    pixels: Sequence[float]
+Image = RowTypeConstraint.from_fields([("id", int), ("pixels", Sequence[float])])
+"""One image of the input: its fields' names and types are what the ensemble binds to. Not a class of this program,
+which workers elsewhere do not have."""
 
 
-# Else images are pickled, which workers that have not this module cannot do.
-beam.coders.registry.register_coder(Image, beam.coders.RowCoder)
-
-
-def read_image(line: str) -> Image:
+def read_image(line: str) -> beam.Row:
     """Reads one line of the input."""
     image = json.loads(line)
-    return Image(image["id"], [float(pixel) for pixel in image["pixels"]])
+    return beam.Row(id=image["id"], pixels=[float(pixel) for pixel in image["pixels"]])
 
 
 def write_scored(row: Any) -> str:
