@@ -95,7 +95,13 @@ def build(package: str, target: Path) -> None:
 def build_commands(names: Sequence[str]) -> str:
     """Builds commands of the Go module, each under its own name."""
     TOOLS.mkdir(parents=True, exist_ok=True)
-    command: Command = [require().path, "build", "-o", f"{TOOLS}{os.sep}", *(f"./cmd/{name}" for name in names)]
+    command: Command = [
+        require().path,
+        "build",
+        "-o",
+        f"{TOOLS}{os.sep}",
+        *(f"./cmd/{name}" for name in names),
+    ]
     run(command, log=log_path("go-commands"), env=environment(), cwd=GO_MODULE)
     return f"{relative(TOOLS)}: {', '.join(names)}"
 
