@@ -64,12 +64,10 @@ def read_requirements(path: str) -> tuple[str, ...]:
         path: Lines such as ``rapidfuzz>=3,<4``, with comments and hashes where there are any.
 
     Raises:
-        EnsembleError: A line is no such thing.
+        EnsembleError: It is no text, or a line is no such thing.
     """
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().replace("\\\n", " ").splitlines()
     found = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_lines_of(path), start=1):
         text = _HASH.sub("", _COMMENT.sub("", line)).strip()
         if not text:
             continue
@@ -83,6 +81,14 @@ def read_requirements(path: str) -> tuple[str, ...]:
             raise EnsembleError(f"'{path}', line {number}: {text!r} names a URL; pack its wheel: --code")
         found.append(str(wanted))
     return tuple(sorted(found))
+
+
+def _lines_of(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read().replace("\\\n", " ").splitlines()
+    except UnicodeDecodeError as exc:
+        raise EnsembleError(f"'{path}' is not UTF-8 text; save it as UTF-8") from exc
 
 
 def _code_files(path: str) -> dict[str, str]:

@@ -319,3 +319,15 @@ def test_the_output_may_be_named(originals: Path, pack_file: Pack, tmp_path: Pat
     assert packed.path == str(tmp_path / "mine.ensemble.zip")
     graph_of_file(packed.path)
     assert (tmp_path / "mine.ensemble.zip").stat().st_mode & 0o444 == 0o444
+
+
+def test_requirements_are_read_as_utf_8_with_or_without_its_mark(
+    originals: Path, pack_file: Pack, tmp_path: Path
+) -> None:
+    needs = tmp_path / "needs.txt"
+    needs.write_text("numpy>=1\n", encoding="utf-8-sig")
+    packed = pack_file(originals / "named.yaml", requirements=str(needs))
+    assert packed.manifest.requirements == ("numpy>=1",)
+    needs.write_text("numpy>=1\n", encoding="utf-16")
+    with pytest.raises(EnsembleError, match=r"needs\.txt' is not UTF-8 text; save it as UTF-8$"):
+        pack_file(originals / "named.yaml", requirements=str(needs))
