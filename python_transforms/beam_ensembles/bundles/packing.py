@@ -14,10 +14,11 @@ from typing import Final
 
 from beam_ensembles import __version__
 from beam_ensembles.bundles.collecting import CollectingFiles, sources_of
-from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile, is_bundle, name_of
+from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile, digest_in, is_bundle, name_of
 from beam_ensembles.bundles.members import Members, add_sources
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.kinds import Kinds
@@ -164,8 +165,18 @@ def _written(
             if is_file
             else os.path.normpath(os.path.join(folder, name_of(manifest.ensemble, digest)))
         )
+        _check_name(target, digest)
         os.replace(path, target)
     return Packed(target, digest, size, manifest, left)
+
+
+def _check_name(target: str, digest: str) -> None:
+    named = digest_in(target)
+    if named is not None and not digest.startswith(named):
+        raise EnsembleError(
+            f"'{os.path.basename(target)}' names SHA-256 {named}, but that of the bundle is {digest[:12]}; "
+            "give a folder, or a name without a digest"
+        )
 
 
 @contextlib.contextmanager
