@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 
 DESCRIPTION: Final = """\
@@ -81,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
         level=logging.ERROR
     )  # Beam logs warnings when it is imported, about what is not used here
     try:
-        return _pack(args)
+        with terminable():
+            return _pack(args)
     except KeyboardInterrupt:
         return _say("interrupted; nothing was written", _INTERRUPTED)
     except InvalidEnsemble as error:

@@ -7,13 +7,12 @@ import contextlib
 import json
 import logging
 import os
-import signal
 import sys
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 
 DESCRIPTION: Final = """\
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     # Beam logs warnings when it is imported, about what this verb does not use.
     logging.basicConfig(level=logging.ERROR)
     try:
-        with _terminable():
+        with terminable():
             return _score(args)
     except KeyboardInterrupt:
         return _say("interrupted; nothing was written", _INTERRUPTED)
@@ -167,17 +166,3 @@ def _invalid(args: argparse.Namespace, path: str, error: InvalidEnsemble) -> int
     else:
         print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
     return _FAILED
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Lets SIGTERM end the run as Ctrl-C does, so that the unfinished files are removed."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

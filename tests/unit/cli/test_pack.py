@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from beam_ensembles.bundles import packing
 from beam_ensembles.bundles.store import VARIABLE
 from beam_ensembles.cli.main import main
 from tests.unit.bundles.conftest import LABELS
@@ -98,3 +104,48 @@ def test_a_bundle_that_was_changed_is_not_valid(file: str, capsys: pytest.Captur
     bundle.write_bytes(bundle.read_bytes().replace(b"zero", b"nine"))
     assert main(["validate", str(bundle)]) == 1
     assert "[bad_bundle] $: " in capsys.readouterr().out
+
+
+def test_requirements_in_another_encoding_are_no_traceback(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("needs.txt").write_text("numpy>=1\n", encoding="utf-16")
+    assert main(["pack", file, "--requirements", "needs.txt"]) == 1
+    assert capsys.readouterr().err == "beam-ensembles pack: 'needs.txt' is not UTF-8 text; save it as UTF-8\n"
+
+
+def test_a_pack_that_is_ended_leaves_nothing(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_bundle, scratch, before = packing.write_bundle, tmp_path / "scratch", set(os.listdir())
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+
+    def write_and_be_ended(*args: Any) -> None:
+        write_bundle(*args)
+        assert os.listdir(scratch)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+
+    monkeypatch.setattr(packing, "write_bundle", write_and_be_ended)
+    assert main(["pack", file]) == 130
+    assert "interrupted; nothing was written" in capsys.readouterr().err
+    assert set(os.listdir()) == before
+    assert not os.listdir(scratch)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_name_with_the_digest_of_another_bundle_is_refused(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = "named-000000000000.ensemble.zip"
+    before = set(os.listdir())
+    assert main(["pack", file, "--output", wrong]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"beam-ensembles pack: '{wrong}' names SHA-256 000000000000, but that of the bundle is "
+    )
+    assert set(os.listdir()) == before
+    assert main(["pack", file]) == 0
+    right = bundle_here()
+    assert main(["pack", file, "--output", right]) == 0
