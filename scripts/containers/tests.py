@@ -10,7 +10,7 @@ from typing import Final
 from scripts import toolchains
 from scripts.containers import stand_ins
 from scripts.containers.engine import Engine, NoEngine, engine
-from scripts.containers.images import TARGETS, build, own_python
+from scripts.containers.images import TARGETS, build
 from scripts.layout import PYTHON, ROOT
 from scripts.members import train
 from scripts.program import exit_code
@@ -28,21 +28,16 @@ _PROGRAMS: Final = (
 )
 
 
-def arguments(where: Engine) -> dict[str, dict[str, str]]:
-    """Gives the build arguments of each target.
+def arguments(where: Engine) -> dict[str, str]:
+    """Gives the build arguments, for every target: a builder without BuildKit also builds those before it.
 
     Where there are stand-ins there is neither PyTorch's index nor NVIDIA's: the worker gets PyPI's PyTorch, and that
     with a GPU gets TensorRT without its libraries.
     """
     if where.folder is None:
-        common = {"PYTHON_VERSION": own_python()}
-        return {"service": common, "worker": common, "worker-gpu": {}}
-    common = stand_ins.ARGUMENTS
-    return {
-        "service": common,
-        "worker": {**common, "TORCH_INDEX": ""},
-        "worker-gpu": {**common, "NVIDIA_INDEX": "", "GPU_EXTRAS": "onnx pytorch tensorrt"},
-    }
+        return {}
+    indexes = {"TORCH_INDEX": "", "NVIDIA_INDEX": ""}
+    return {**stand_ins.ARGUMENTS, **indexes, "GPU_EXTRAS": "onnx pytorch tensorrt"}
 
 
 def test(where: Engine) -> bool:
@@ -56,7 +51,7 @@ def test(where: Engine) -> bool:
         if show_failures(outcome):
             return False
     for target in TARGETS:
-        build(where, target, arguments(where)[target])
+        build(where, target, arguments(where))
     env = {**toolchains.environment(), **where.env, IMAGES_VARIABLE: str(where.folder or "-")}
     command: Command = [PYTHON, "-m", "pytest", "tests/integration/containers"]
     return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode == 0
