@@ -49,7 +49,7 @@ class Members:
         try:
             check_names(self._paths)
         except BadBundle as exc:
-            raise EnsembleError(f"a bundle cannot hold this: {exc}") from exc
+            raise EnsembleError(f"a bundle cannot hold this: {exc}; rename the file") from exc
         return dict(sorted(self._paths.items()))
 
 

@@ -182,7 +182,10 @@ def _check_name(target: str, digest: str) -> None:
 @contextlib.contextmanager
 def _temporary(folder: str) -> Iterator[str]:
     """Gives the path of a file that is to be moved to its place; one that is still there is removed."""
-    descriptor, path = tempfile.mkstemp(dir=folder, prefix=".packing-")
+    try:
+        descriptor, path = tempfile.mkstemp(dir=folder, prefix=".packing-")
+    except OSError as exc:
+        raise EnsembleError(f"the folder '{folder}' cannot be written to: {exc.strerror}") from exc
     os.close(descriptor)
     mask = os.umask(0)
     os.umask(mask)

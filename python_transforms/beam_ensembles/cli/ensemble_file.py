@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from typing import IO, Final
@@ -12,6 +13,7 @@ from beam_ensembles.errors import Problem
 RED: Final = "31"
 GREEN: Final = "32"
 YELLOW: Final = "33"
+_TRUST_OF_SERVICE: Final = "(serve --trust "
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,14 +50,19 @@ def no_file(path: str) -> str:
 
 def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
     """Gives problems as plain data, for programs."""
-    return [{"code": problem.code, "path": problem.path, "message": problem.message} for problem in problems]
+    return [{"code": one.code, "path": one.path, "message": one.message} for one in map(_here, problems)]
 
 
 def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
     """Gives problems as lines for people, coloured where the stream is a terminal."""
     count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"
-    return "\n".join([head, *(f"  {problem}" for problem in problems)])
+    return "\n".join([head, *(f"  {problem}" for problem in map(_here, problems))])
+
+
+def _here(problem: Problem) -> Problem:
+    """Names the verb's own --trust in place of a service's, whose callers most messages are for."""
+    return dataclasses.replace(problem, message=problem.message.replace(_TRUST_OF_SERVICE, "(--trust "))
 
 
 def coloured(text: str, colour: str, stream: IO[str]) -> str:

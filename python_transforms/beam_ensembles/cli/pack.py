@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Any, Final
 
+from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
@@ -106,16 +107,23 @@ def _say(message: str, code: int) -> int:
 
 def _misuse(args: argparse.Namespace) -> str | None:
     """Says in one sentence what is wrong with the call, if anything is."""
-    from beam_ensembles.bundles.manifest import is_bundle
-
     for path in filter(None, (args.file, args.requirements)):
         if not os.path.isfile(path):
             return no_file(path)
     if is_bundle(args.file):
         return f"'{args.file}' is a bundle already"
-    folder = os.path.dirname(os.path.abspath(args.output)) if is_bundle(args.output) else args.output
+    return _unwritable(args.output, is_name=is_bundle(args.output))
+
+
+def _unwritable(output: str, *, is_name: bool) -> str | None:
+    if not output:
+        return f"--output is empty; give a folder, or a name that ends in {SUFFIX}"
+    folder = os.path.dirname(os.path.abspath(output)) if is_name else output
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        return f"'{folder}' is no folder; give one, or a name that ends in {SUFFIX}"
     if not os.path.isdir(folder):
-        return f"there is no folder '{folder}' to write the bundle to; make it first"
+        named = "" if is_name else f", or end the name in {SUFFIX}"
+        return f"there is no folder '{folder}' to write the bundle to; make it first{named}"
     if not os.access(folder, os.W_OK):
         return f"the folder '{folder}' cannot be written to"
     return None

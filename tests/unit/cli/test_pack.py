@@ -18,6 +18,13 @@ from beam_ensembles.bundles.store import VARIABLE
 from beam_ensembles.cli.main import main
 from tests.unit.bundles.conftest import LABELS
 
+PICKLED = """\
+ensemble: pickled
+inputs: {{x: "array<float>[2]"}}
+nodes:
+  one: {{model: sklearn, uri: "{path}", inputs: [x], outputs: {{y: int64}}}}
+"""
+
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -79,6 +86,16 @@ def test_the_other_verbs_take_a_bundle(file: str, tmp_path: Path, capsys: pytest
         (["named.yaml", "--requirements", "none.txt"], "there is no file 'none.txt'"),
         (["named.yaml", "--output", "none/"], "there is no folder 'none/'"),
         (["b.ensemble.zip"], "'b.ensemble.zip' is a bundle already"),
+        (["named.yaml", "--output", "b.zip"], "make it first, or end the name in .ensemble.zip\n"),
+        (["named.yaml", "--output", "none/b.ensemble.zip"], "to write the bundle to; make it first\n"),
+        (
+            ["named.yaml", "--output", ""],
+            "--output is empty; give a folder, or a name that ends in .ensemble.zip\n",
+        ),
+        (
+            ["named.yaml", "--output", "names.txt"],
+            "'names.txt' is no folder; give one, or a name that ends in",
+        ),
     ],
 )
 def test_a_wrong_call(words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,3 +166,36 @@ def test_a_name_with_the_digest_of_another_bundle_is_refused(
     assert main(["pack", file]) == 0
     right = bundle_here()
     assert main(["pack", file, "--output", right]) == 0
+
+
+def test_a_folder_that_takes_no_files_is_named_without_the_unfinished_file(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pack", file, "--output", "/proc"]) in (1, 2)  # root is told by the attempt, others before
+    said = capsys.readouterr().err
+    assert said.startswith("beam-ensembles pack: the folder '/proc' cannot be written to")
+    assert ".packing-" not in said
+
+
+@pytest.mark.parametrize("name", ["na\nmes.txt", "na\udcffmes.txt"])
+def test_a_file_whose_name_no_bundle_can_have_is_to_be_renamed(
+    name: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("tools").mkdir()
+    Path("tools/__init__.py").touch()
+    Path("tools", name).touch()
+    assert main(["pack", file, "--code", "tools"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.endswith("rename the file\n")
+
+
+def test_a_file_that_is_not_trusted_asks_for_the_verbs_own_flag(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "names.pkl").write_bytes(b"x")
+    Path(file).write_text(PICKLED.format(path=tmp_path / "names.pkl"))
+    for words, stream in ((["pack", file], 1), (["validate", file], 0), (["pack", file, "--json"], 0)):
+        assert main(words) == 1
+        said = capsys.readouterr()[stream]
+        assert "trust its folder (--trust FOLDER)" in said
