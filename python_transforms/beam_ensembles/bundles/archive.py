@@ -55,7 +55,7 @@ class Archive:
         """
         for name, expected in self.manifest.files.items():
             if self._write(name, os.path.join(folder, name)) != expected.sha256:
-                raise BadBundle(f"'{name}' is not the file that was packed: its SHA-256 is another")
+                raise BadBundle(f"{name!r} is not the file that was packed: its SHA-256 is another")
         self._write(MANIFEST, os.path.join(folder, MANIFEST))
 
     def _write(self, name: str, path: str) -> str:
@@ -67,7 +67,7 @@ class Archive:
                     digest.update(block)
                     sink.write(block)
         except (zipfile.BadZipFile, EOFError) as exc:
-            raise BadBundle(f"'{name}' is damaged: {exc}") from exc
+            raise BadBundle(f"{name!r} is damaged: {exc}") from exc
         os.utime(path, (_TIME, _TIME))
         os.chmod(path, 0o444)
         return digest.hexdigest()
@@ -163,7 +163,7 @@ def _check_members(infos: list[zipfile.ZipInfo], size: int) -> None:
     for info in infos:
         is_stored = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
         if not is_stored or info.flag_bits & _ENCRYPTED:
-            raise BadBundle(f"its member '{info.filename[:200]}' is compressed or encrypted")
+            raise BadBundle(f"its member {info.filename[:200]!r} is compressed or encrypted")
     if sum(info.file_size for info in infos) > size:
         raise BadBundle("its members overlap")
 
@@ -182,6 +182,6 @@ def _manifest(members: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> Manifes
     differing = sorted({*said.items()} ^ {*sizes.items()} - {(MANIFEST, sizes[MANIFEST])})
     if differing:
         raise BadBundle(
-            f"'{differing[0][0][:200]}' is not the file that was packed: it is missing or of another size"
+            f"{differing[0][0][:200]!r} is not the file that was packed: it is missing or of another size"
         )
     return manifest

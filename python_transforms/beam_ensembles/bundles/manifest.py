@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
+
+from beam_ensembles.bundles.needs import requirement_of, tags_of
+from beam_ensembles.spec.language import is_name
 
 SUFFIX: Final = ".ensemble.zip"
 """How the name of a bundle's file ends, by which it is known from an ensemble file."""
@@ -20,8 +23,11 @@ CODE: Final = "code"
 """The user's modules and packages: the folder that Python's import looks in."""
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_SURROGATE: Final = re.compile(rb"\\u[dD]")
+_MOST_NEEDS: Final = 1_000
 _LONGEST_NAME: Final = 1_000
 _LONGEST_PART: Final = 255
+_SHOWN: Final = 200
 _T = TypeVar("_T")
 
 
@@ -81,9 +87,11 @@ class Manifest:
             BadBundle: It is none, or of a newer format.
         """
         try:
-            data = json.loads(text)
+            data = json.loads(text.decode())
+            if _SURROGATE.search(text):  # half a character is none, wherever it stands
+                json.dumps(data, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as exc:
-            raise BadBundle("its manifest is no JSON") from exc
+            raise BadBundle("its manifest is no JSON, or holds text that is no Unicode") from exc
         if not isinstance(data, dict) or not isinstance(data.get("format"), int):
             raise BadBundle("its manifest does not say its format")
         if data["format"] != FORMAT:
@@ -106,14 +114,17 @@ class Manifest:
     def _check(self) -> None:
         check_names(self.files)
         if self.file not in self.files:
-            raise BadBundle(f"it lacks its ensemble file '{self.file}'")
+            raise BadBundle(f"it lacks its ensemble file {_shown(self.file)}")
         folders = {name[:end] for name in self.files for end in range(len(name)) if name[end] == "/"}
         for uri, name in self.places.items():
             if name not in self.files and name not in folders:
-                raise BadBundle(f"it lacks '{name}', which '{uri}' names")
+                raise BadBundle(f"it lacks {_shown(name)}, which {_shown(uri)} names")
         for name in self.code:
             if not name.isidentifier():
-                raise BadBundle(f"'{name}' is no name of a module")
+                raise BadBundle(f"{_shown(name)} is no name of a module")
+        if not is_name(self.ensemble):
+            raise BadBundle(f"{_shown(self.ensemble)} is no name of an ensemble")
+        _check_needs(self.requirements, self.wheels)
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -129,9 +140,21 @@ def check_names(names: Iterable[str]) -> None:
         if not is_plain or any(
             part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts
         ):
-            raise BadBundle(f"{name[:200]!r} is no name of a file in it")
+            raise BadBundle(f"{_shown(name)} is no name of a file in it")
         if name == MANIFEST or any("/".join(parts[:end]) in known for end in range(1, len(parts))):
-            raise BadBundle(f"'{name}' is there twice")
+            raise BadBundle(f"{_shown(name)} is there twice")
+
+
+def _check_needs(requirements: Sequence[str], wheels: Sequence[str]) -> None:
+    if len(requirements) + len(wheels) > _MOST_NEEDS:
+        raise BadBundle(f"its code needs more than {_MOST_NEEDS} other things")
+    try:
+        for line in requirements:
+            requirement_of(line)
+        for wheel in wheels:
+            tags_of(wheel)
+    except ValueError as exc:
+        raise BadBundle(str(exc)) from exc
 
 
 def name_of(ensemble: str, digest: str) -> str:
@@ -179,5 +202,10 @@ def _file(name: str, item: Any) -> PackedFile:
     size, sha256 = (item.get("size"), item.get("sha256")) if isinstance(item, dict) else (None, None)
     is_digest = isinstance(sha256, str) and _DIGEST.fullmatch(sha256) is not None
     if type(size) is not int or size < 0 or not is_digest:
-        raise BadBundle(f"its manifest does not say what '{name[:200]}' is")
+        raise BadBundle(f"its manifest does not say what {_shown(name)} is")
     return PackedFile(size, str(sha256))
+
+
+def _shown(text: str) -> str:
+    """Gives a stranger's text for a message: quoted, in one line, without what a terminal would obey."""
+    return repr(text[:_SHOWN])

@@ -10,8 +10,12 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
+from packaging.requirements import Requirement
+from packaging.tags import sys_tags
+
 from beam_ensembles.bundles.archive import manifest_in
 from beam_ensembles.bundles.manifest import CODE
+from beam_ensembles.bundles.needs import is_wanted, requirement_of, tags_of
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode
 
@@ -59,17 +63,15 @@ def _check_imported(modules: Iterable[str], folder: str, name: str) -> None:
 
 
 def _check_requirements(requirements: Iterable[str], name: str) -> None:
-    from packaging.requirements import Requirement
-
-    lacking = [text for line in requirements if (text := _lacking(Requirement(line)))]
+    lacking = [text for line in requirements if (text := _lacking(requirement_of(line)))]
     if lacking:
         text = f"this worker lacks what the code of the bundle '{name}' needs: {listed(lacking)}; {_HOW}"
         raise InvalidEnsemble([Problem(WHOLE_FILE, "missing_requirement", text)])
 
 
-def _lacking(requirement: Any) -> str:
+def _lacking(requirement: Requirement) -> str:
     """Says what is missing of a requirement; an empty text where nothing is."""
-    if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+    if not is_wanted(requirement):
         return ""
     wanted = f"{requirement.name}{requirement.specifier}"
     try:
@@ -82,12 +84,9 @@ def _lacking(requirement: Any) -> str:
 
 def _check_wheels(wheels: Iterable[str], name: str) -> None:
     """Refuses wheels of another Python or another kind of machine: they would fail somewhere in their middle."""
-    from packaging.tags import sys_tags
-    from packaging.utils import parse_wheel_filename
-
     here = set(sys_tags()) if wheels else set()
     for wheel in wheels:
-        if here.isdisjoint(parse_wheel_filename(wheel)[3]):
+        if here.isdisjoint(tags_of(wheel)):
             python = f"{sys.version_info.major}.{sys.version_info.minor}"
             text = f"the wheel '{wheel}' of the bundle '{name}' is not for this worker, which runs Python {python}"
             raise InvalidEnsemble([Problem(WHOLE_FILE, "missing_requirement", text)])

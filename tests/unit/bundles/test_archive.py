@@ -178,6 +178,17 @@ def test_a_name_that_promises_another_digest_is_refused(tmp_path: Path) -> None:
         ({"code": ["os;x"]}, "is no name of a module"),
         ({"code": "abc"}, "has no 'code'"),
         ({"requirements": [1]}, "wrong 'requirements'"),
+        ({"requirements": ["not a requirement !!"]}, "'not a requirement !!' is no requirement such as"),
+        ({"requirements": ["a; " + "(" * 900]}, "is no requirement such as"),
+        ({"requirements": ["a; python_version ~= 'x'"]}, "is no requirement such as"),
+        ({"requirements": ["a"] * 1_001}, "needs more than 1000 other things"),
+        ({"wheels": ["nonsense"]}, "'nonsense' is no name of a wheel"),
+        ({"wheels": [f"a-1-{'a.' * 100}b-{'a.' * 100}b-any.whl"]}, "is no name of a wheel"),
+        ({"file": "\ud800"}, "text that is no Unicode"),
+        ({"places": {"\udfff": "files/m.onnx"}}, "text that is no Unicode"),
+        ({"file": "a\nb\x1b[31mred"}, r"lacks its ensemble file 'a\nb\x1b[31mred'"),
+        ({"places": {"\x1b": "\x1b"}}, r"lacks '\x1b', which '\x1b' names"),
+        ({"ensemble": "../e"}, "'../e' is no name of an ensemble"),
         ({"files": []}, "has no 'files'"),
         ({"files": {"files/e.yaml": {"size": True, "sha256": "0" * 64}}}, "does not say what"),
         ({"files": {"files/e.yaml": {"size": -1, "sha256": "0" * 64}}}, "does not say what"),
@@ -191,7 +202,7 @@ def test_a_manifest_is_not_taken_on_trust(changes: dict[str, Any], said: str, tm
 
 
 def test_a_manifest_that_is_no_json_or_nests_without_end_is_refused(tmp_path: Path) -> None:
-    for text in (b"{", b"[" * 100_000, b"\xff", b"1"):
+    for text in (b"{", b"[" * 100_000, b"\xff", b'"\xed\xa0\x80"', b"1"):
         assert refusal(zipped({**FILES, "manifest.json": text}), tmp_path)
 
 
