@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, TypeVar
 
 from beam_ensembles.bundles.needs import requirement_of, tags_of
@@ -25,8 +25,13 @@ CODE: Final = "code"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
 _MOST_NEEDS: Final = 1_000
-_LONGEST_NAME: Final = 1_000
+_LONGEST_NAME: Final = 512
 _LONGEST_PART: Final = 255
+"""Bytes of a name and of each of its parts, as file systems count them."""
+_MOST_PARTS: Final = 32
+_MOST_FOLDERS: Final = 20_000
+_FOLDERS_OF_FEW: Final = 100
+_FOLDERS_OF_ONE: Final = 2
 _SHOWN: Final = 200
 _T = TypeVar("_T")
 
@@ -112,10 +117,9 @@ class Manifest:
         return found
 
     def _check(self) -> None:
-        check_names(self.files)
+        folders = check_names(self.files)
         if self.file not in self.files:
             raise BadBundle(f"it lacks its ensemble file {_shown(self.file)}")
-        folders = {name[:end] for name in self.files for end in range(len(name)) if name[end] == "/"}
         for uri, name in self.places.items():
             if name not in self.files and name not in folders:
                 raise BadBundle(f"it lacks {_shown(name)}, which {_shown(uri)} names")
@@ -127,22 +131,37 @@ class Manifest:
         _check_needs(self.requirements, self.wheels)
 
 
-def check_names(names: Iterable[str]) -> None:
+def check_names(names: Iterable[str]) -> Set[str]:
     """Makes sure that names are those of files in a folder, and stay within it.
 
+    Returns:
+        The folders that they are in. They are not many more than the files, so that a small bundle makes no large tree.
+
     Raises:
-        BadBundle: One leads elsewhere, or is a file and a folder at once.
+        BadBundle: One leads elsewhere, or is a file and a folder at once; or they need too many folders.
     """
     known = set(names)
+    most = min(_MOST_FOLDERS, _FOLDERS_OF_FEW + _FOLDERS_OF_ONE * len(known))
+    folders: set[str] = set()
     for name in known:
-        parts = name.split("/")
-        is_plain = name.isprintable() and "\\" not in name and len(name) <= _LONGEST_NAME
-        if not is_plain or any(
-            part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts
-        ):
-            raise BadBundle(f"{_shown(name)} is no name of a file in it")
-        if name == MANIFEST or any("/".join(parts[:end]) in known for end in range(1, len(parts))):
-            raise BadBundle(f"{_shown(name)} is there twice")
+        _check_name(name)
+        while (name := name.rpartition("/")[0]) and name not in folders:
+            folders.add(name)
+        if len(folders) > most:
+            raise BadBundle(f"its {len(known)} files lie in more than {most} folders")
+    twice = (known | {MANIFEST}) & folders or known & {MANIFEST}
+    if twice:
+        raise BadBundle(f"{_shown(min(twice))} is there twice")
+    return folders
+
+
+def _check_name(name: str) -> None:
+    parts = name.split("/", _MOST_PARTS)
+    is_plain = name.isprintable() and "\\" not in name and len(name.encode()) <= _LONGEST_NAME
+    if not is_plain or any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts):
+        raise BadBundle(f"{_shown(name)} is no name of a file in it")
+    if len(parts) > _MOST_PARTS:
+        raise BadBundle(f"{_shown(name)} lies deeper than {_MOST_PARTS - 1} folders")
 
 
 def _check_needs(requirements: Sequence[str], wheels: Sequence[str]) -> None:

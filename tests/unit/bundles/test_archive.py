@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -206,7 +207,41 @@ def test_a_manifest_that_is_no_json_or_nests_without_end_is_refused(tmp_path: Pa
         assert refusal(zipped({**FILES, "manifest.json": text}), tmp_path)
 
 
+def test_names_are_neither_deep_nor_long(tmp_path: Path) -> None:
+    deep = "/".join("x" * 33)
+    assert "lies deeper than 31 folders" in refusal(bundle_of({**FILES, deep: b""}), tmp_path)
+    long = "/".join(["é" * 100] * 3)  # 602 bytes
+    assert "is no name of a file in it" in refusal(bundle_of({**FILES, long: b""}), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_small_bundle_makes_no_large_tree(tmp_path: Path) -> None:
+    deep = {f"others/{at}{'/x' * 29}/f": b"" for at in range(20)}
+    said = refusal(bundle_of({**FILES, **deep}), tmp_path)
+    assert "its 22 files lie in more than 144 folders" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_of_many_parts_need_little_memory(tmp_path: Path) -> None:
+    files = dict.fromkeys((f"{at:04}{'/x' * 480}" for at in range(200)), b"")
+    file = bundle_of({**FILES, **files})
+    tracemalloc.start()
+    try:
+        refusal(file, tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(file.getvalue())
+
+
+def test_a_folder_for_every_file_is_no_matter(tmp_path: Path) -> None:
+    files = {f"files/{at}/{at}/f": b"" for at in range(300)}
+    read_archive(bundle_of({**FILES, **files}), "e.ensemble.zip").unpack(str(tmp_path))
+    assert (tmp_path / "files" / "299" / "299" / "f").is_file()
+
+
 def test_a_file_cannot_be_a_folder_too(tmp_path: Path) -> None:
     assert "is there twice" in refusal(bundle_of({**FILES, "files/m.onnx/x": b""}), tmp_path)
     shutil.rmtree(tmp_path / "files", ignore_errors=True)
     assert "is there twice" in refusal(bundle_of({**FILES, "manifest.json": b""}), tmp_path)
+    assert "'manifest.json' is there twice" in refusal(bundle_of({**FILES, "manifest.json/x": b""}), tmp_path)
