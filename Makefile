@@ -32,7 +32,6 @@ examples: setup ## Run the examples in every language, compare the answers; ONLY
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
 	@$(MAKE) --no-print-directory test-integration
-	@$(MAKE) --no-print-directory test-flink
 	@$(PYTHON) -m scripts.examples
 	@$(MAKE) --no-print-directory test-flink
 	@$(MAKE) --no-print-directory test-image
