@@ -8,8 +8,9 @@ import functools
 import os
 from collections.abc import Iterator, Mapping
 from typing import IO, Final
+from urllib.parse import urlsplit
 
-from beam_ensembles.bundles.archive import sha256_of
+from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
@@ -19,6 +20,8 @@ from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
 
 _DIGESTS_KEPT: Final = 64
+_MOST_BYTES_OF_A_STRANGER: Final = 8 << 30
+"""What is fetched from a place that nobody vouches for."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,60 +67,84 @@ def open_bundle(
     except OSError as exc:
         text = f"'{place}' cannot be read or unpacked: {exc.strerror or exc}"
         raise InvalidEnsemble([Problem(where, "unreadable_file", text)]) from exc
-    if manifest.code and not bundle.is_trusted:
-        text = (
-            f"the bundle brings code of its own ({listed(manifest.code)}), and nothing vouches for it; trust the place "
-            f"of the bundle, or the bundle itself (serve --trust {bundle.uri})"
-        )
-        raise InvalidEnsemble([Problem(where, "untrusted_code", text)])
     file = os.path.join(bundle.root, manifest.file)
     inside = dataclasses.replace(files, base_uri=os.path.dirname(file), bundle=bundle)
     return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})})
 
 
 def _unpacked(place: str, files: Files) -> tuple[Bundle, Manifest]:
+    """Unpacks a bundle; what is refused before that leaves nothing in the store."""
     store = Store.of_this_machine()
-    name = os.path.basename(place)
-    with _local(place, files, store) as (file, digest, archive):
-        root, manifest = store.unpack(file, name, digest)
-        size = file.seek(0, os.SEEK_END)
+    name = os.path.basename(urlsplit(place).path if is_web(place) else place)
+    with _local(place, files) as (path, file, digest):
+        archive = read_archive(file, name, digest)
+        bundle = _described(archive, path, place, files)
+        _check_code(archive.manifest, bundle)
+        root, manifest = store.unpack_archive(archive)
+        if local_path(place) is None:
+            bundle = dataclasses.replace(bundle, archive=store.keep(path, archive.digest))
+    return dataclasses.replace(bundle, root=root, places=manifest.places), manifest
+
+
+def _described(archive: Archive, path: str, place: str, files: Files) -> Bundle:
+    name = archive.name
     if digest_in(name) is None:  # two bundles of one name would be one artifact
-        name = name_of(manifest.ensemble, digest)
-    bundle = Bundle(name, digest, size, archive, root, manifest.places)
+        name = name_of(archive.manifest.ensemble, archive.digest)
+    bundle = Bundle(name, archive.digest, archive.size, path, "", archive.manifest.places)
     trusted = files.is_trusted(place) or files.is_trusted(f"{bundle.uri}/")
-    return dataclasses.replace(bundle, is_trusted=trusted), manifest
+    return dataclasses.replace(bundle, is_trusted=trusted)
+
+
+def _check_code(manifest: Manifest, bundle: Bundle) -> None:
+    if manifest.code and not bundle.is_trusted:
+        text = (
+            f"the bundle brings code of its own ({listed(manifest.code)}), and nothing vouches for it; trust the place "
+            f"of the bundle, or the bundle itself (serve --trust {bundle.uri})"
+        )
+        raise FileProblem("untrusted_code", text)
 
 
 @contextlib.contextmanager
-def _local(place: str, files: Files, store: Store) -> Iterator[tuple[IO[bytes], str, str]]:
-    """Gives a bundle's open file, its digest, and where the file is on this machine."""
+def _local(place: str, files: Files) -> Iterator[tuple[str, IO[bytes], str | None]]:
+    """Gives where a bundle's file is on this machine, the open file, and its digest where that is known."""
     path = local_path(place)
     if path is not None:
         with open(path, "rb") as file:
-            found = os.fstat(file.fileno())
-            yield file, _digest(path, found.st_size, found.st_mtime_ns, found.st_ino), path
+            yield path, file, _digest(file)
         return
+    with _fetched(place, files) as copy, open(copy, "rb") as file:
+        yield copy, file, None
+
+
+@contextlib.contextmanager
+def _fetched(place: str, files: Files) -> Iterator[str]:
     if is_web(place):
         files.check_host(place)
-    digest, kept = _fetched(place, store)
-    with open(kept, "rb") as file:
-        yield file, digest, kept
+    most = None if files.is_trusted(place) else _MOST_BYTES_OF_A_STRANGER
+    with contextlib.ExitStack() as ends:
+        try:
+            copy = ends.enter_context(fetched(place, most=most))
+        except Exception as exc:  # what a file system raises where it cannot be read is its own
+            text = " ".join(str(exc).split())
+            raise FileProblem("unreadable_file", f"'{place}' cannot be read: {text}") from exc
+        yield copy
 
 
-def _fetched(place: str, store: Store) -> tuple[str, str]:
-    """Fetches a bundle's file; gives its digest, and where it is on this machine from here on."""
-    try:
-        with fetched(place) as copy:
-            with open(copy, "rb") as file:
-                digest = sha256_of(file)
-            return digest, store.keep(copy, digest)
-    except Exception as exc:  # what a file system raises where it cannot be read is its own
-        text = " ".join(str(exc).split())
-        raise FileProblem("unreadable_file", f"'{place}' cannot be read: {text}") from exc
+@dataclasses.dataclass(frozen=True, slots=True)
+class _AsItIs:
+    """An open file, which equals one that was opened before where nothing was written to it since."""
+
+    state: tuple[int, ...]
+    file: IO[bytes] = dataclasses.field(compare=False)
+
+
+def _digest(file: IO[bytes]) -> str:
+    """Computes the SHA-256 of an open file once for as long as it stays as it is."""
+    found = os.fstat(file.fileno())
+    state = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return _digest_of(_AsItIs(state, file))
 
 
 @functools.lru_cache(_DIGESTS_KEPT)
-def _digest(path: str, size: int, time: int, inode: int) -> str:
-    """Computes the SHA-256 of a file once for as long as it stays as it is."""
-    with open(path, "rb") as file:
-        return sha256_of(file)
+def _digest_of(opened: _AsItIs) -> str:
+    return sha256_of(opened.file)

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Final
 
-from beam_ensembles.bundles.archive import is_whole, manifest_in, read_archive
+from beam_ensembles.bundles.archive import Archive, is_whole, manifest_in, read_archive
 from beam_ensembles.bundles.manifest import Manifest
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.files import UNPACKED
@@ -59,9 +59,8 @@ class Store:
 
     def find(self, digest: str) -> str | None:
         """Gives the folder of an unpacked bundle; None where it is not there, or not whole any more."""
-        folder = self._unpacked(digest)
-        manifest = manifest_in(folder)
-        return folder if manifest is not None and is_whole(folder, manifest) else None
+        found = self._whole(digest)
+        return None if found is None else found[0]
 
     def unpack(self, file: IO[bytes], name: str, digest: str | None = None) -> tuple[str, Manifest]:
         """Unpacks a bundle where it is not there yet.
@@ -72,17 +71,20 @@ class Store:
             digest: Its SHA-256 where that is known already.
 
         Returns:
-            The folder, and what the bundle says of itself.
+            The folder, and what the bundle in it says of itself.
 
         Raises:
             BadBundle: It is no bundle, or not as it was packed.
             OSError: It cannot be read or written.
         """
-        archive = read_archive(file, name, digest)
+        return self.unpack_archive(read_archive(file, name, digest))
+
+    def unpack_archive(self, archive: Archive) -> tuple[str, Manifest]:
+        """Unpacks a bundle whose form was checked; otherwise like ``unpack``."""
         with self._locked(archive.digest):
-            found = self.find(archive.digest)
+            found = self._whole(archive.digest)
             if found is not None:
-                return found, archive.manifest
+                return found
             with self.temporary() as folder:
                 os.chmod(folder, _PRIVATE)
                 archive.unpack(folder)
@@ -118,8 +120,30 @@ class Store:
     def _unpacked(self, digest: str) -> str:
         return os.path.join(self.folder, f"{digest}{UNPACKED}")
 
+    def _whole(self, digest: str) -> tuple[str, Manifest] | None:
+        folder = self._unpacked(digest)
+        manifest = manifest_in(folder)
+        return (folder, manifest) if manifest is not None and is_whole(folder, manifest) else None
+
     @contextlib.contextmanager
     def _locked(self, digest: str) -> Iterator[None]:
-        with open(os.path.join(self.folder, f"{digest}.lock"), "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        """Keeps others from unpacking the same; the file that they wait for is gone afterwards."""
+        path = os.path.join(self.folder, f"{digest}.lock")
+        while True:
+            with open(path, "w", encoding="ascii") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                if not _is_at(lock, path):  # who had it before has removed it
+                    continue
+                try:
+                    yield
+                finally:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(path)
+                return
+
+
+def _is_at(file: IO[str], path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import shutil
 import tempfile
 import time
 from collections import Counter
@@ -62,13 +61,16 @@ def nothing_beside(_: str) -> Sequence[str]:
 
 
 @contextlib.contextmanager
-def fetched(place: str, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
+def fetched(
+    place: str, *, folders: bool = False, beside: Beside = nothing_beside, most: int | None = None
+) -> Iterator[str]:
     """Gives the local copy of a file of another place, for as long as it is being loaded.
 
     Args:
         place: Its absolute URI; in storage a pattern stands for its newest match.
         folders: Whether it may be a folder, whose files are all fetched; never of the web.
         beside: Which files belong to it; they are fetched to stand beside it.
+        most: The most bytes of a file; without it 64 GiB of the web, and any number in storage.
 
     Raises:
         EnsembleError: It cannot be read, or is too large.
@@ -76,24 +78,24 @@ def fetched(place: str, *, folders: bool = False, beside: Beside = nothing_besid
     place = _newest(place)
     kept = _KEPT.get()
     if kept is None or place not in kept.places:
-        with _copied(place, folders, beside) as copy:
+        with _copied(place, folders, beside, most) as copy:
             yield copy
         return
     key = (place, folders, beside)
     if key not in kept.copies:
-        kept.copies[key] = kept.ends.enter_context(_copied(*key))
+        kept.copies[key] = kept.ends.enter_context(_copied(*key, most))
     yield kept.copies[key]
 
 
 @contextlib.contextmanager
-def _copied(place: str, folders: bool, beside: Beside) -> Iterator[str]:
+def _copied(place: str, folders: bool, beside: Beside, most: int | None) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
         copy = os.path.join(folder, os.path.basename(urlsplit(place).path.rstrip("/")) or "model")
-        _fetch(place, copy, folders)
+        _fetch(place, copy, folders, most)
         for name in beside(copy):
             target = os.path.join(folder, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            _fetch(_beside(place, name), target, folders=False)
+            _fetch(_beside(place, name), target, False, most)
         yield copy
 
 
@@ -104,14 +106,14 @@ def _beside(place: str, name: str) -> str:
     return f"{place.rpartition('/')[0]}/{name}"
 
 
-def _fetch(place: str, copy: str, folders: bool) -> None:
+def _fetch(place: str, copy: str, folders: bool, most: int | None) -> None:
     if is_web(place):
-        _fetch_web(place, copy)
+        _fetch_web(place, copy, most or _MOST_BYTES)
     else:
-        _fetch_stored(place, copy, folders)
+        _fetch_stored(place, copy, folders, most)
 
 
-def _fetch_stored(place: str, copy: str, folders: bool) -> None:
+def _fetch_stored(place: str, copy: str, folders: bool, most: int | None) -> None:
     from apache_beam.io.filesystems import FileSystems
 
     root = place.rstrip("/") + "/"
@@ -125,7 +127,10 @@ def _fetch_stored(place: str, copy: str, folders: bool) -> None:
             raise EnsembleError(f"'{path}' lies outside of its folder")
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with FileSystems.open(path) as source, open(target, "wb") as sink:
-            shutil.copyfileobj(source, sink, _BLOCK)
+            while block := source.read(_BLOCK):
+                sink.write(block)
+                if most is not None and sink.tell() > most:
+                    raise EnsembleError(f"'{path}' is too large: the limit is {most / (1 << 30):.3g} GiB")
 
 
 def _newest(place: str) -> str:
@@ -141,12 +146,12 @@ def _newest(place: str) -> str:
     return str(newest.path)
 
 
-def _fetch_web(url: str, copy: str) -> None:
+def _fetch_web(url: str, copy: str, most: int) -> None:
     import requests
 
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _download(requests.get, url, copy)
+            return _download(requests.get, url, copy, most)
         except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as exc:
             if attempt == _ATTEMPTS:
                 reason = f"{type(exc).__name__} after {attempt} attempts"
@@ -155,11 +160,11 @@ def _fetch_web(url: str, copy: str) -> None:
     return None
 
 
-def _download(get: Callable[..., Any], url: str, copy: str) -> None:
+def _download(get: Callable[..., Any], url: str, copy: str, most: int) -> None:
     deadline = time.monotonic() + _MOST_SECONDS
     with open_web(get, url) as answer, open(copy, "wb") as sink:
         for block in answer.iter_content(_BLOCK):
             sink.write(block)
-            if sink.tell() > _MOST_BYTES or time.monotonic() > deadline:
-                limits = f"{_MOST_BYTES >> 30} GiB and {_MOST_SECONDS / 60:.0f} minutes"
+            if sink.tell() > most or time.monotonic() > deadline:
+                limits = f"{most / (1 << 30):.3g} GiB and {_MOST_SECONDS / 60:.0f} minutes"
                 raise EnsembleError(f"'{url}' is too large, or comes too slowly: the limits are {limits}")

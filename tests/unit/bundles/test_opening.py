@@ -13,6 +13,7 @@ import joblib
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from beam_ensembles.bundles import opening
 from beam_ensembles.bundles.at_hand import find_bundle, with_bundles_at_hand
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed
@@ -107,6 +108,35 @@ def test_a_bundle_on_the_web_needs_its_host_allowed(packed: Packed, cache: Path)
     assert not bundle.is_trusted
     assert Path(bundle.archive).read_bytes() == data
     assert Path(bundle.archive).parent == cache
+
+
+def test_what_is_refused_of_the_web_does_not_stay(
+    originals: Path, packed: Packed, pack_file: Pack, cache: Path
+) -> None:
+    (originals / "words.py").write_text("")
+    with_code = pack_file(originals / "named.yaml", code=[str(originals / "words.py")])
+    changed = Path(packed.path).read_bytes().replace(b"ensemble: pickled", b"ensemble: changed", 1)
+    answers = {"/code": Path(with_code.path).read_bytes(), "/junk": b"x" * 1_000, "/changed": changed}
+    said = {"/code": "untrusted_code", "/junk": "bad_bundle", "/changed": "bad_bundle"}
+    served = {f"{path}.ensemble.zip": content(data) for path, data in answers.items()}
+    with web_server(served) as server:
+        for path, code in said.items():
+            with pytest.raises(InvalidEnsemble) as refused:
+                open_bundle(f"{server.url}{path}.ensemble.zip", Files(hosts=(server.url,)))
+            assert refused.value.problems[0].code == code
+    assert list(cache.iterdir()) == []
+
+
+def test_no_more_is_fetched_from_a_stranger_than_a_limit(
+    packed: Packed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = Path(packed.path).read_bytes()
+    monkeypatch.setattr(opening, "_MOST_BYTES_OF_A_STRANGER", len(data) - 1)
+    with web_server({"/b.ensemble.zip": content(data)}) as server:
+        place = f"{server.url}/b.ensemble.zip"
+        with pytest.raises(InvalidEnsemble, match=r"unreadable_file.* is too large"):
+            open_bundle(place, Files(hosts=(server.url,)))
+        assert open_bundle(place, Files(hosts=(server.url,), trusted=(server.url,))).text
 
 
 def test_a_place_that_does_not_answer_is_said(packed: Packed) -> None:

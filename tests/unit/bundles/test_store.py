@@ -62,7 +62,7 @@ def test_nothing_is_left_of_a_bundle_that_is_refused(tmp_path: Path) -> None:
     file.write_bytes(data)
     with file.open("rb") as opened, pytest.raises(BadBundle):
         store.unpack(opened, NAME)
-    assert [name for name in os.listdir(store.folder) if not name.endswith(".lock")] == []
+    assert os.listdir(store.folder) == []
 
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:

@@ -83,6 +83,15 @@ def test_a_file_that_is_too_large(web: str, monkeypatch: pytest.MonkeyPatch) -> 
         pass
 
 
+def test_a_caller_says_what_is_too_large(web: str, tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(b"model")
+    for place in (f"{web}/model", str(tmp_path / "model")):  # the second one by Beam's FileSystems
+        with pytest.raises(EnsembleError, match="is too large"), fetched(place, most=4):
+            pass
+        with fetched(place, most=5) as copy:
+            assert Path(copy).read_bytes() == b"model"
+
+
 def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.sleep", lambda _: None)
     with (
