@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import logging
 import os
+import re
 from typing import Final
 
 from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
@@ -39,6 +40,9 @@ _IGNORED: Final = (
     "--experiments",
 )
 """Flags that Beam's own starters (Java's PythonService, Go's autopython) pass, which mean nothing here."""
+
+
+_BUNDLE: Final = re.compile(r"bundle:[0-9a-f]{64}")
 
 
 class UsageError(Exception):
@@ -90,6 +94,9 @@ class Settings:
             if not place.startswith(("env:", "file:/")):
                 raise UsageError(f"--allow-secret takes env:NAME or file:/PATH, not '{place}'")
         for place in self.trust:
+            if place.startswith("bundle:") and not _BUNDLE.fullmatch(place):
+                text = "--trust takes bundle: and the 64 hexadecimal digits that 'beam-ensembles pack' prints"
+                raise UsageError(f"{text}, not '{place}'")
             path = local_path(place)
             if path is not None and not os.path.isdir(path):
                 raise UsageError(f"--trust: there is no folder '{path}'")

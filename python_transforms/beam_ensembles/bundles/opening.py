@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import IO, Final
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from beam_ensembles.handlers.remote_files import fetched
 from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
 
+_BLOCK: Final = 1 << 20
 _DIGESTS_KEPT: Final = 64
 _MOST_BYTES_OF_A_STRANGER: Final = 8 << 30
 """What is fetched from a place that nobody vouches for."""
@@ -40,25 +42,31 @@ class OpenedBundle:
 
 
 def open_bundle(
-    place: str, files: Files, parameters: Mapping[str, str] | None = None, *, where: str = WHOLE_FILE
+    place: str,
+    files: Files,
+    parameters: Mapping[str, str] | None = None,
+    *,
+    where: str = WHOLE_FILE,
+    is_asked_for: bool = False,
 ) -> OpenedBundle:
     """Unpacks a bundle, where that has not been done yet, and compares it with its digests.
 
     It is trusted, as its files are then, where its place is or where ``files`` trusts ``bundle:`` and its digest.
 
     Args:
-        place: Absolute path or URI of the bundle; its reader may read it.
+        place: Absolute path or URI of the bundle.
         files: What an ensemble may use of this and other machines.
         parameters: Values of ``${name}``.
         where: The place of problems.
+        is_asked_for: Whether a client names it, who may have files of this machine opened only where they are trusted.
 
     Raises:
-        InvalidEnsemble: It cannot be read, is no bundle, is not as it was packed, or brings code that nobody vouches
-            for.
+        InvalidEnsemble: It may not be opened for a client, cannot be read, is no bundle, is not as it was packed, or
+            brings code that nobody vouches for.
         EnsembleError: There is no room for it on this machine.
     """
     try:
-        bundle, manifest = _unpacked(place, files)
+        bundle, manifest = _unpacked(place, files, is_asked_for)
     except BadBundle as exc:
         text = f"'{place}' is no bundle that can be used: {exc}"
         raise InvalidEnsemble([Problem(where, "bad_bundle", text)]) from exc
@@ -72,11 +80,11 @@ def open_bundle(
     return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})})
 
 
-def _unpacked(place: str, files: Files) -> tuple[Bundle, Manifest]:
+def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Manifest]:
     """Unpacks a bundle; what is refused before that leaves nothing in the store."""
     store = Store.of_this_machine()
     name = os.path.basename(urlsplit(place).path if is_web(place) else place)
-    with _local(place, files) as (path, file, digest):
+    with _local(place, files, store, is_asked_for) as (path, file, digest):
         archive = read_archive(file, name, digest)
         bundle = _described(archive, path, place, files)
         _check_code(archive.manifest, bundle)
@@ -91,8 +99,12 @@ def _described(archive: Archive, path: str, place: str, files: Files) -> Bundle:
     if digest_in(name) is None:  # two bundles of one name would be one artifact
         name = name_of(archive.manifest.ensemble, archive.digest)
     bundle = Bundle(name, archive.digest, archive.size, path, "", archive.manifest.places)
-    trusted = files.is_trusted(place) or files.is_trusted(f"{bundle.uri}/")
+    trusted = files.is_trusted(place) or _is_vouched_for(archive.digest, files)
     return dataclasses.replace(bundle, is_trusted=trusted)
+
+
+def _is_vouched_for(digest: str, files: Files) -> bool:
+    return files.is_trusted(f"bundle:{digest}/")
 
 
 def _check_code(manifest: Manifest, bundle: Bundle) -> None:
@@ -105,15 +117,47 @@ def _check_code(manifest: Manifest, bundle: Bundle) -> None:
 
 
 @contextlib.contextmanager
-def _local(place: str, files: Files) -> Iterator[tuple[str, IO[bytes], str | None]]:
+def _local(
+    place: str, files: Files, store: Store, is_asked_for: bool
+) -> Iterator[tuple[str, IO[bytes], str | None]]:
     """Gives where a bundle's file is on this machine, the open file, and its digest where that is known."""
     path = local_path(place)
-    if path is not None:
+    if path is None:
+        with _fetched(place, files) as copy, open(copy, "rb") as file:
+            yield copy, file, None
+    elif files.is_trusted(place) or not is_asked_for:
         with open(path, "rb") as file:
             yield path, file, _digest(file)
-        return
-    with _fetched(place, files) as copy, open(copy, "rb") as file:
-        yield copy, file, None
+    else:
+        with _vouched_for(path, files, store) as file:
+            yield path, file, None
+
+
+@contextlib.contextmanager
+def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
+    """Gives a private copy of a bundle whose digest is trusted: its place is not, and its owner may still write to it.
+
+    Raises:
+        FileProblem: It is none; of other files of this machine a client learns not even whether they are there.
+    """
+    text = (
+        f"'{path}' lies in no folder that this service trusts, and is no bundle that it trusts for its digest"
+    )
+    refusal = FileProblem("untrusted_file", f"{text}; start it with --trust FOLDER or --trust bundle:SHA256")
+    if not os.path.isfile(path) or not any(place.startswith("bundle:") for place in files.trusted):
+        raise refusal
+    with store.temporary() as folder, open(os.path.join(folder, "copy"), "w+b") as copy:
+        try:
+            with open(path, "rb") as file:
+                if not _is_vouched_for(_digest(file), files):
+                    raise refusal
+                file.seek(0)
+                shutil.copyfileobj(file, copy, _BLOCK)
+        except OSError as exc:
+            raise refusal from exc
+        if not _is_vouched_for(sha256_of(copy), files):
+            raise refusal
+        yield copy
 
 
 @contextlib.contextmanager

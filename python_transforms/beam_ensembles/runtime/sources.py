@@ -59,6 +59,19 @@ def check_readable(uri: str, files: Files) -> str | None:
     return path
 
 
+def check_bundle_readable(uri: str, files: Files) -> None:
+    """Makes sure of the same for a bundle, but for one outside of trusted folders, which may be trusted for its digest.
+
+    ``open_bundle`` looks at that one.
+
+    Raises:
+        InvalidEnsemble: As for any file.
+    """
+    path = local_path(uri)
+    if path is None or not os.path.isabs(path) or files.is_trusted(path):
+        check_readable(uri, files)
+
+
 def _read_remote(uri: str) -> str:
     try:
         with FileSystems.open(uri) as file:

@@ -20,7 +20,7 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.loading import checked, files_of, graph_of_file
 from beam_ensembles.runtime.provenance import with_provenance
 from beam_ensembles.runtime.refresh import Watch
-from beam_ensembles.runtime.sources import check_readable, read_uri
+from beam_ensembles.runtime.sources import check_bundle_readable, read_uri
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema
@@ -203,8 +203,8 @@ def _graph_of_bundle(config: RunEnsembleConfig, uri: str, files: Files) -> tuple
         raise InvalidEnsemble([Problem("base_uri", "wrong_config", text)])
     if config.refresh_interval_secs is not None:
         _refuse_refresh(uri)
-    check_readable(uri, dataclasses.replace(files, shared=True))
-    opened = open_bundle(uri, files, config.parameters, where="spec_uri")
+    check_bundle_readable(uri, dataclasses.replace(files, shared=True))
+    opened = open_bundle(uri, files, config.parameters, where="spec_uri", is_asked_for=True)
     return checked(opened.text, opened.files, opened.parameters), opened.files
 
 

@@ -63,6 +63,17 @@ def test_pickles_in_a_bundle_are_as_untrusted_as_any(packed: Packed, tmp_path: P
     assert graph_of(packed, trusted=(str(tmp_path),)).nodes[0].is_trusted
 
 
+def test_a_bundle_that_was_written_over_is_another(packed: Packed) -> None:
+    """Its size and times may be what they were."""
+    trusted = {"trusted": (f"bundle:{packed.digest}",)}
+    graph_of(packed, **trusted)
+    before, data = os.stat(packed.path), Path(packed.path).read_bytes()
+    with open(packed.path, "r+b") as file:
+        file.write(data.replace(b"ensemble: pickled", b"ensemble: changed", 1))
+    os.utime(packed.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert code_of(packed, **trusted) == "bad_bundle"
+
+
 def test_a_bundle_below_a_trusted_folder_is_not_trusted_for_where_it_was_unpacked(
     packed: Packed, cache: Path
 ) -> None:

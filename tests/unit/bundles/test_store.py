@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.bundles import store as store_module
-from beam_ensembles.bundles.archive import Archive
+from beam_ensembles.bundles.archive import Archive, read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.store import VARIABLE, Store
 from beam_ensembles.errors import EnsembleError
@@ -25,6 +25,15 @@ def test_a_bundle_is_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Archive, "unpack", None)
     assert store.unpack(bundle_of(), NAME) == (folder, manifest)
     assert os.listdir(store.folder).count(os.path.basename(folder)) == 1
+
+
+def test_what_an_unpacked_bundle_says_counts(tmp_path: Path) -> None:
+    """A file that was written over after its digest was computed must not speak for the bundle of that digest."""
+    store = Store(str(tmp_path / "store"))
+    file = bundle_of()
+    digest = read_archive(file, NAME).digest
+    first = store.unpack(file, NAME)
+    assert store.unpack(bundle_of(parameters={"x": "other"}), NAME, digest) == first
 
 
 def test_several_that_come_at_once_unpack_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from concurrent import futures
 from pathlib import Path
@@ -112,8 +113,44 @@ def test_what_has_no_meaning_for_a_bundle_is_refused(
 
 def test_a_bundle_can_be_trusted_by_its_digest_alone() -> None:
     assert Settings(trust=("bundle:" + "0" * 64,)).files.trusted == ("bundle:" + "0" * 64,)
-    with pytest.raises(UsageError):
-        Settings(trust=("bundles",))
+    for wrong in ("bundles", "bundle:abc", "bundle:" + "0" * 65, "bundle:" + "A" * 64):
+        with pytest.raises(UsageError, match="--trust"):
+            Settings(trust=(wrong,))
+
+
+def test_a_service_opens_a_bundle_anywhere_that_it_trusts_for_its_digest(
+    bundle: Path, installed_row_coder: None, tmp_path: Path
+) -> None:
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+    artifacts = OfferedArtifacts()
+    servicer = servicer_for(artifacts, trusted=(f"bundle:{digest}",))
+    for place in (str(bundle), bundle.as_uri()):
+        answer = servicer.Expand(like_go({"spec_uri": place}, ROWS))
+        assert not answer.error
+        assert all(len(found) == 1 for found in dependencies(answer))
+
+
+@pytest.mark.parametrize("what", ["changed", "missing", "folder", "pipe", "plain"])
+def test_of_others_a_client_learns_nothing(
+    what: str, bundle: Path, installed_row_coder: None, tmp_path: Path
+) -> None:
+    digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+    place = tmp_path / "other.ensemble.zip"
+    if what == "changed":
+        place.write_bytes(bundle.read_bytes()[:-1] + b"x")
+    elif what == "folder":
+        place.mkdir()
+    elif what == "pipe":
+        os.mkfifo(place)
+    elif what == "plain":
+        place.write_bytes(b"secret")
+    servicer = servicer_for(OfferedArtifacts(), trusted=(f"bundle:{digest}",))
+    said = servicer.Expand(like_go({"spec_uri": str(place)}, ROWS)).error
+    assert (
+        f"[untrusted_file] spec_uri: '{place}' lies in no folder that this service trusts, and is no b"
+        in said
+    )
+    assert "--trust bundle:SHA256" in said
 
 
 class Runner(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
