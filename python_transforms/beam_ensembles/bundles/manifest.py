@@ -23,6 +23,7 @@ CODE: Final = "code"
 """The user's modules and packages: the folder that Python's import looks in."""
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_WITHOUT_QUERY: Final = re.compile(r"https?://[^?#]*", re.IGNORECASE)
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
 _MOST_NEEDS: Final = 1_000
 _LONGEST_NAME: Final = 512
@@ -182,8 +183,9 @@ def name_of(ensemble: str, digest: str) -> str:
 
 
 def is_bundle(place: str) -> bool:
-    """Says whether a path or URI is that of a bundle, by the end of its name."""
-    return place.endswith(SUFFIX)
+    """Says whether a path or URI is that of a bundle, by the end of its name; a web address may go on after it."""
+    found = _WITHOUT_QUERY.match(place)
+    return (found[0] if found else place).endswith(SUFFIX)
 
 
 def digest_in(name: str) -> str | None:

@@ -8,7 +8,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.files import FileProblem, Files, local_path
-from beam_ensembles.spec.load import read_text
+from beam_ensembles.spec.load import decoded, read_text
 
 
 def read_uri(uri: str, files: Files) -> tuple[str, str]:
@@ -75,7 +75,8 @@ def check_bundle_readable(uri: str, files: Files) -> None:
 def _read_remote(uri: str) -> str:
     try:
         with FileSystems.open(uri) as file:
-            return str(file.read().decode("utf-8-sig"))
+            content = file.read()
     except Exception as error:
         text = f"'{uri}' cannot be read: {error}"
         raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", text)]) from error
+    return decoded(content)

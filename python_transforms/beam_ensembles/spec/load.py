@@ -17,6 +17,7 @@ from beam_ensembles.spec.places import below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
 
+_ZIP: Final = b"PK\3\4"
 _REQUIRED: Final = {
     "ensemble": "the ensemble's name",
     "inputs": "the columns that it reads from a row and their types, such as {x: double}",
@@ -71,6 +72,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except OSError as exc:
         message = f"'{os.fspath(path)}' cannot be read: {exc.strerror}"
         raise InvalidEnsemble([Problem(WHOLE_FILE, "unreadable_file", message)]) from exc
+    return decoded(content)
+
+
+def decoded(content: bytes) -> str:
+    """Gives the text of an ensemble file's bytes.
+
+    Raises:
+        InvalidEnsemble: They are no UTF-8, or those of a zip.
+    """
+    if content.startswith(_ZIP):
+        message = "the file is a zip; if it is a bundle, its name must end in .ensemble.zip"
+        raise InvalidEnsemble([Problem(WHOLE_FILE, "syntax", message)])
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.bundles import opening
 from beam_ensembles.bundles.at_hand import find_bundle, with_bundles_at_hand
+from beam_ensembles.bundles.manifest import is_bundle
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed
 from beam_ensembles.bundles.store import VARIABLE
@@ -23,6 +24,8 @@ from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Files
 from beam_ensembles.runtime.digest import digest_of
 from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.sources import read_uri
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.web_server import content, web_server
 from tests.unit.bundles.conftest import Pack
@@ -119,6 +122,27 @@ def test_a_bundle_on_the_web_needs_its_host_allowed(packed: Packed, cache: Path)
     assert not bundle.is_trusted
     assert Path(bundle.archive).read_bytes() == data
     assert Path(bundle.archive).parent == cache
+
+
+def test_a_web_address_of_a_bundle_may_go_on_after_its_name(packed: Packed) -> None:
+    name = os.path.basename(packed.path)
+    assert is_bundle(f"HTTPS://example.com/{name}#x")
+    assert not is_bundle(f"https://example.com/get?file={name}")
+    assert not is_bundle(f"/tmp/{name}?signature=1")
+    with web_server({f"/{name}?signature=1/2": content(Path(packed.path).read_bytes())}) as server:
+        place = f"{server.url}/{name}?signature=1/2"
+        assert is_bundle(place)
+        opened = open_bundle(place, Files(hosts=(server.url,)))
+    assert opened.files.bundle is not None
+    assert opened.files.bundle.name == name
+
+
+def test_a_bundle_of_another_name_is_known_for_what_it_may_be(packed: Packed, tmp_path: Path) -> None:
+    place = tmp_path / "bundle.yaml"
+    os.rename(packed.path, place)
+    for read in (lambda: graph_of_file(place), lambda: read_uri(str(place), Files(trusted=(str(tmp_path),)))):
+        with pytest.raises(InvalidEnsemble, match=r"syntax.*is a zip.* must end in \.ensemble\.zip"):
+            read()
 
 
 def test_what_is_refused_of_the_web_does_not_stay(
