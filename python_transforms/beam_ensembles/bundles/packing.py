@@ -18,11 +18,13 @@ from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile, digest_
 from beam_ensembles.bundles.members import Members, add_sources
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, listed, nearest
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.kinds import Kinds
+from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.load import read_text
+from beam_ensembles.spec.parameters import names_in
 
 _NOTHING_YET: Final = "0" * 64
 
@@ -92,6 +94,7 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
         **{field.name: getattr(packing.files, field.name) for field in dataclasses.fields(Files)}
     )
     graph = check_text(text, kinds, files, parameters=packing.parameters)
+    _check_parameters(text, packing.parameters)
     members = Members()
     name = f"{FILES}/{os.path.basename(packing.file)}"
     members.add(name, os.path.abspath(packing.file))
@@ -116,6 +119,16 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
         return _written(
             packing, members.paths(), lambda packed: manifest(files=packed), _left(graph, places), show
         )
+
+
+def _check_parameters(text: str, given: Mapping[str, str]) -> None:
+    """Refuses values that nothing in the file takes, which the bundle would keep for ever."""
+    known = sorted(names_in(read_document(text).data))
+    for name in given:
+        if name not in known:
+            raise EnsembleError(
+                f"the file has no parameter '{name}'{nearest(name, known)} (it has: {listed(known)})"
+            )
 
 
 def _check_alone(

@@ -33,10 +33,22 @@ def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
     return filler.fill(data, WHOLE_FILE, ()), filler.problems
 
 
+def names_in(data: Any) -> frozenset[str]:
+    """Gives the names of all parameters of a file.
+
+    Args:
+        data: The file's plain data.
+    """
+    filler = _Filler({})
+    filler.fill(data, WHOLE_FILE, ())
+    return frozenset(filler.names)
+
+
 class _Filler:
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
         self.problems: list[Problem] = []
+        self.names: set[str] = set()
 
     def fill(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
         if isinstance(value, str):
@@ -53,6 +65,7 @@ class _Filler:
 
     def _text(self, text: str, path: str) -> Any:
         names = _PARAMETER.findall(text)
+        self.names.update(names)
         if missing := [name for name in dict.fromkeys(names) if name not in self._parameters]:
             self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
             return text

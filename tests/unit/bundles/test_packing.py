@@ -140,6 +140,19 @@ def test_parameters_are_kept_and_may_be_said_again(originals: Path, pack_file: P
     assert "(it has: names.txt)" in problem.message
 
 
+def test_a_parameter_that_the_file_does_not_have_is_refused(
+    originals: Path, pack_file: Pack, tmp_path: Path
+) -> None:
+    (originals / "named.yaml").write_text(LABELS.replace("names.txt", '"${which}.txt"'))
+    with pytest.raises(EnsembleError) as refused:
+        pack_file(originals / "named.yaml", parameters={"which": "names", "wich": "names"})
+    assert str(refused.value) == "the file has no parameter 'wich'; did you mean 'which'? (it has: which)"
+    (originals / "named.yaml").write_text(LABELS)
+    with pytest.raises(EnsembleError, match=r"the file has no parameter 'x' \(it has: none\)"):
+        pack_file(originals / "named.yaml", parameters={"x": "1"})
+    assert not list(tmp_path.glob("*.zip"))
+
+
 def test_a_bundle_reads_no_file_of_the_machine(tmp_path: Path, originals: Path, pack_file: Pack) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("one\ntwo\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beam_ensembles.spec.parameters import fill
+from beam_ensembles.spec.parameters import fill, names_in
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,8 @@ def test_missing_ones_are_named_at_each_place() -> None:
     assert "'moodel'; did you mean 'model'?" in problems[0].message
     assert "'x', 'y'" in problems[1].message
     assert "given: model" in problems[1].message
+
+
+def test_the_parameters_of_a_file_are_those_that_are_filled() -> None:
+    data = {"nodes": {"n": {"when": "x > ${w}", "uri": "${a}/${b}"}}, "other": ["${a}", "${c}", 1]}
+    assert names_in(data) == {"a", "b", "c"}
