@@ -14,6 +14,7 @@ Ask a service whether it answers: gRPC's health check, for a container's HEALTHC
 
 Prints the answer; the exit code is 0 where it is SERVING, otherwise 1.
 """
+_AGAIN_SECONDS: Final = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +37,26 @@ def run(args: argparse.Namespace) -> int:
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
     with grpc.insecure_channel(args.address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            stub: Any = health_pb2_grpc.HealthStub(channel)
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=args.timeout, wait_for_ready=True)
         except grpc.RpcError as error:
-            sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {error.code().name}\n")
+            said = _cause(stub, error)
+            sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {said}\n")
             return 1
     status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     print(f"{args.address} {status}")
     return 0 if answer.status == health_pb2.HealthCheckResponse.SERVING else 1
+
+
+def _cause(stub: Any, error: Any) -> str:
+    """Says why; one who waits in vain for a connection is told only on asking again without waiting."""
+    import grpc
+    from grpc_health.v1 import health_pb2
+
+    if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+        try:
+            stub.Check(health_pb2.HealthCheckRequest(), timeout=_AGAIN_SECONDS, wait_for_ready=False)
+        except grpc.RpcError as again:
+            error = again
+    return f"{error.code().name}: {' '.join(str(error.details()).split())}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from concurrent import futures
 
@@ -46,4 +47,14 @@ def test_a_service_that_ends(
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     assert main(["health", address, "--timeout", "0.5"]) == 1
-    assert capsys.readouterr().err == f"beam-ensembles health: {address} does not answer: DEADLINE_EXCEEDED\n"
+    said = capsys.readouterr().err
+    assert said.startswith(f"beam-ensembles health: {address} does not answer: UNAVAILABLE: ")
+    assert said.endswith("Connection refused\n")
+    assert said.count("\n") == 1
+
+
+def test_one_who_takes_calls_and_never_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert main(["health", address, "--timeout", "0.5"]) == 1
+    assert f"{address} does not answer: DEADLINE_EXCEEDED: " in capsys.readouterr().err
