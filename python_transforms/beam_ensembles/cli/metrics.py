@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from beam_ensembles.errors import EnsembleError
 
@@ -39,9 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     runner = parser.add_mutually_exclusive_group(required=True)
     runner.add_argument("--job-endpoint", metavar="HOST:PORT", help="the job server: Prism's, or Flink's")
-    runner.add_argument("--flink", metavar="URL", help="the REST API of a Flink cluster: http://HOST:8081")
+    runner.add_argument(
+        "--flink", metavar="URL", type=_url, help="the REST API of a Flink cluster: http://HOST:8081"
+    )
     parser.add_argument("--job", metavar="ID", help="the job; without it, the jobs are listed")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise argparse.ArgumentTypeError(f"{text!r} is no URL such as http://localhost:8081")
+    return text
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,14 +88,21 @@ def _show_jobs(jobs: Sequence[Job], is_json: bool) -> None:
     if is_json:
         _print_json({"jobs": [dataclasses.asdict(job) for job in jobs]})
         return
+    if not jobs:
+        print("no jobs")
+        return
     # Only a person who reads the table waits for it.
     from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
-    table = Table("job", "state", "name", box=None, pad_edge=False)
-    for job in jobs:
-        table.add_row(job.id, job.state, job.name)
-    Console(highlight=False, markup=False).print(table if jobs else "no jobs")
+    headings, *rows = _lines([("job", "state", "name"), *((job.id, job.state, job.name) for job in jobs)])
+    text = Text.assemble((headings, "bold"), *(f"\n{row}" for row in rows))
+    Console(highlight=False).print(text, soft_wrap=True)
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows]
 
 
 def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:

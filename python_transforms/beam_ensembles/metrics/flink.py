@@ -37,7 +37,7 @@ class FlinkCluster:
         Raises:
             NoMetrics: It does not answer.
         """
-        found = sorted(self._get("/jobs/overview")["jobs"], key=lambda job: (job["start-time"], job["jid"]))
+        found = sorted(self._get("/jobs/overview", "jobs"), key=lambda job: (job["start-time"], job["jid"]))
         return tuple(Job(job["jid"], job["name"], job["state"]) for job in found)
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
@@ -52,18 +52,33 @@ class FlinkCluster:
         known = [one.id for one in self.jobs()]
         if job not in known:
             raise no_job(job, known, self._url)
-        found = self._get(f"/jobs/{quote(job, safe='')}/accumulators")["user-task-accumulators"]
+        found = self._get(f"/jobs/{quote(job, safe='')}/accumulators", "user-task-accumulators")
         response = beam_job_api_pb2.GetJobMetricsResponse()
         for accumulator in found:
             if accumulator["name"] == _ACCUMULATOR:
                 json_format.Parse(accumulator["value"], response, ignore_unknown_fields=True)
         return of_response(response)
 
-    def _get(self, path: str) -> Any:
+    def _get(self, path: str, key: str) -> Any:
         try:
             answer = requests.get(self._url + path, timeout=_SECONDS, allow_redirects=False)
-            answer.raise_for_status()
-            return answer.json()
+        except requests.Timeout as error:
+            text = f"no Flink cluster answers at '{self._url}' within {_SECONDS:.0f} seconds"
+            raise NoMetrics(text) from error
         except (requests.RequestException, ValueError) as error:
-            said = " ".join(str(error).split())
-            raise NoMetrics(f"no Flink cluster answers at '{self._url}': {said}") from error
+            raise NoMetrics(f"no Flink cluster answers at '{self._url}': {_cause(error)}") from error
+        what = f"'{self._url}' answers, but not as a Flink cluster does"
+        if not answer.ok:
+            raise NoMetrics(f"{what}: {answer.status_code} {answer.reason}")
+        try:
+            return answer.json()[key]
+        except (ValueError, LookupError, TypeError) as error:
+            raise NoMetrics(f"{what}; give the address of its REST API") from error
+
+
+def _cause(error: BaseException) -> str:
+    """Gives what the operating system says; what libraries put around it names their own classes."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split()) or type(error).__name__

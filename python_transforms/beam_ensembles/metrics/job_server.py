@@ -90,6 +90,11 @@ class JobServer:
         try:
             return call(request, timeout=_SECONDS, wait_for_ready=False)
         except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNIMPLEMENTED:
+                raise NoMetrics(
+                    f"'{self._endpoint}' answers, but it is no job server; give the address of the runner's, "
+                    "not that of a service of ensembles"
+                ) from error
             said = " ".join(str(error.details()).split())
             text = f"no job server answers at '{self._endpoint}': {error.code().name}: {said}"
             raise NoMetrics(text) from error
