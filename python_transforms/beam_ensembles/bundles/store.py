@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from typing import IO, Final
@@ -21,6 +22,7 @@ from beam_ensembles.graph.files import UNPACKED
 
 VARIABLE: Final = "BEAM_ENSEMBLES_CACHE"
 _PRIVATE: Final = 0o700
+_ROOT: Final = 0
 
 
 class Store:
@@ -30,19 +32,23 @@ class Store:
         folder: The folder; made where it is not there.
 
     Raises:
-        EnsembleError: It belongs to somebody else, or cannot be made.
+        EnsembleError: It cannot be made, or somebody else can write to it or put another one into its place.
     """
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         try:
-            os.makedirs(folder, mode=_PRIVATE, exist_ok=True)
+            _make(folder)
             found = os.stat(folder)
+            foreign = _foreign_above(folder)
         except OSError as exc:
             text = f"the folder for bundles '{folder}' cannot be made: {exc.strerror}"
             raise EnsembleError(f"{text}; name another one in {VARIABLE}") from exc
         if found.st_uid != os.getuid() or found.st_mode & 0o022:
             text = f"others can write to the folder for bundles '{folder}'"
+            raise EnsembleError(f"{text}; name another one in {VARIABLE}")
+        if foreign is not None:
+            text = f"others can replace the folder for bundles '{folder}', since '{foreign}' is theirs to write to"
             raise EnsembleError(f"{text}; name another one in {VARIABLE}")
 
     @classmethod
@@ -140,6 +146,47 @@ class Store:
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(path)
                 return
+
+
+def _make(folder: str) -> None:
+    """Makes a folder, and those above it that are missing, for this user alone."""
+    if os.path.isdir(folder):
+        return
+    _make(os.path.dirname(folder) or os.curdir)
+    try:
+        os.mkdir(folder, _PRIVATE)
+    except FileExistsError:  # another process was faster, or it is a file
+        if not os.path.isdir(folder):
+            raise
+
+
+def _foreign_above(folder: str) -> str | None:
+    """Gives what lies above a folder, or is a link on the way to it, and is others' to write to; None where nothing is.
+
+    The root is left out: whoever has it has everything.
+    """
+    named = os.path.abspath(folder)
+    if os.lstat(named).st_uid not in (_ROOT, os.getuid()):
+        return named
+    above = (*_above(named), *_above(os.path.realpath(named)))
+    return next((path for path in above if _is_foreign(path)), None)
+
+
+def _above(path: str) -> Iterator[str]:
+    while (path := os.path.dirname(path)) != os.sep:
+        yield path
+
+
+def _is_foreign(path: str) -> bool:
+    """Says whether others can rename what is in a folder, or lead a link elsewhere."""
+    found = os.lstat(path)
+    if found.st_uid not in (_ROOT, os.getuid()):
+        return True
+    if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
+        return False
+    by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (_ROOT, os.getgid())
+    by_others = by_group or found.st_mode & stat.S_IWOTH
+    return bool(by_others) and not os.path.ismount(path)  # Kubernetes lets all of a pod write to its volumes
 
 
 def _is_at(file: IO[str], path: str) -> bool:

@@ -82,6 +82,62 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
         Store(str(shared))
 
 
+@pytest.mark.parametrize("way", ["", "own/", "link/"])
+def test_a_folder_that_others_can_replace_is_refused(way: str, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    (shared / "own").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(shared / "own")
+    shared.chmod(0o777)
+    folder = str(tmp_path / "link" / "bundles" if way == "link/" else shared / way / "bundles")
+    with pytest.raises(EnsembleError, match=f"others can replace .* since '{shared}' is theirs"):
+        Store(folder)
+    shared.chmod(0o1777)  # as that of all temporary files
+    assert Store(folder).folder == folder
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o1777])
+def test_a_folder_below_another_users_is_refused(mode: int, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    other.chmod(mode)
+    os.chown(other, 65_534, 65_534)
+    with pytest.raises(EnsembleError, match="others can replace"):
+        Store(str(other / "bundles"))
+    (tmp_path / "link").symlink_to(tmp_path)
+    os.lchown(tmp_path / "link", 65_534, 65_534)
+    with pytest.raises(EnsembleError, match="others can replace"):
+        Store(str(tmp_path / "link" / "bundles"))
+
+
+def test_a_volume_of_a_pod_is_good_though_all_in_the_pod_can_write_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a mount that root owns, with mode 0777, which a test cannot make: ``ismount`` says so instead."""
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "volume").chmod(0o777)
+    monkeypatch.setattr(store_module.os.path, "ismount", lambda path: path == str(tmp_path / "volume"))
+    assert Store(str(tmp_path / "volume" / "bundles")).folder
+
+
+def test_a_file_in_the_place_of_the_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bundles").write_text("")
+    with pytest.raises(EnsembleError, match="cannot be made"):
+        Store(str(tmp_path / "bundles"))
+
+
+def test_folders_that_are_made_are_for_their_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0)
+    try:
+        Store("a/b/bundles")
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/bundles")] == [0o700] * 3
+
+
 def test_the_stores_folder_is_for_its_user_alone(tmp_path: Path) -> None:
     assert os.stat(Store(str(tmp_path / "a" / "b")).folder).st_mode & 0o077 == 0
 
