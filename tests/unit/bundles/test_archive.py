@@ -44,7 +44,7 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_STORED) -> io
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as bundle:
         for name, data in members.items():
-            bundle.writestr(zipfile.ZipInfo(name), data, method)  # without the time: equal files, equal bundles
+            bundle.writestr(zipfile.ZipInfo(name), data, method)  # equal files, equal bytes at any time
     return file
 
 
