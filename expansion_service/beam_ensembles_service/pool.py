@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Final
 
+from beam_ensembles import logs
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 
@@ -61,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: %(default)s")
     parser.add_argument(
+        "--log-format",
+        choices=logs.LOG_FORMATS,
+        help="a line for people, or a JSON object a line, also of the workers "
+        f"(default: ${logs.LOG_FORMAT_VARIABLE}, otherwise text)",
+    )
+    parser.add_argument(
         "--stop-with-stdin",
         action="store_true",
         help="end when standard input does: with the program that starts it",
@@ -80,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
     if wrong:
         return _say(wrong, 2)
     level = logging.getLevelNamesMapping()[args.log_level.upper()]
-    logging.basicConfig(
-        level=max(level, logging.WARNING), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    if args.log_format:
+        os.environ[logs.LOG_FORMAT_VARIABLE] = args.log_format  # the workers that it starts inherit it
+    logs.to_stderr(max(level, logging.WARNING), args.log_format)
     logging.getLogger("beam_ensembles_service").setLevel(level)
     drop_import_noise()
     signal.signal(signal.SIGTERM, signal.default_int_handler)

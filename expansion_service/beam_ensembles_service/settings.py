@@ -197,8 +197,7 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
         "--environment-type",
         type=str.upper,
         choices=ENVIRONMENT_TYPES,
-        default="DOCKER",
-        help="the kind of the workers otherwise (default: %(default)s)",
+        help="the kind of the workers otherwise (default: DOCKER)",
     )
     group.add_argument(
         "--environment-config",
@@ -231,12 +230,14 @@ def settings_of(args: argparse.Namespace) -> Settings:
     Raises:
         UsageError: The flags contradict each other.
     """
+    if args.serve_loopback_worker and args.environment_type is not None:
+        raise UsageError("--serve-loopback-worker and --environment-type exclude each other")
     given = [flag for flag in _IGNORED if getattr(args, flag.lstrip("-")) is not None]
     return Settings(
         host=args.host,
         port=args.port,
         serve_loopback_worker=args.serve_loopback_worker,
-        environment_type=args.environment_type,
+        environment_type=args.environment_type or "DOCKER",
         environment_config=args.environment_config,
         shared_files=args.shared_files,
         trust=tuple(args.trust),

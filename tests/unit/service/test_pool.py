@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import signal
@@ -66,10 +67,10 @@ def test_a_port_in_use_is_one_sentence(
 
 
 @contextlib.contextmanager
-def process(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def process(*command: str, stderr: int | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Runs a program; gives it with the first line that it prints."""
     with subprocess.Popen(
-        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True
     ) as running:
         assert running.stdout is not None
         try:
@@ -113,3 +114,15 @@ def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
         assert workers.stdin is not None
         workers.stdin.close()
         assert workers.wait(_WAIT_SECONDS) == 0
+
+
+def test_its_log_is_json_lines_on_request() -> None:
+    serve = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin", "--log-format=json"]
+    with process(*serve, stderr=subprocess.PIPE) as (workers, line):
+        with grpc.insecure_channel(line.split()[-1]) as channel:
+            request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+            assert beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
+        _, said = workers.communicate(timeout=_WAIT_SECONDS)
+    (record,) = map(json.loads, said.splitlines())
+    assert record["level"] == "WARNING"
+    assert record["message"] == "worker 'w' was not started: the request names no control endpoint"

@@ -70,7 +70,13 @@ def test_a_flag_that_there_is_not_is_a_usage_error(
 
 
 @pytest.mark.parametrize(
-    "flags", [["--port", "65536"], ["--serve-loopback-worker", "--environment-config", "x"]]
+    "flags",
+    [
+        ["--port", "65536"],
+        ["--serve-loopback-worker", "--environment-config", "x"],
+        ["--serve-loopback-worker", "--environment-type", "DOCKER"],
+        ["--serve_loopback_worker", "--environment_type=external"],
+    ],
 )
 def test_flags_that_contradict_each_other_end_with_code_2_and_one_sentence(
     flags: list[str], capsys: pytest.CaptureFixture[str]
