@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
-from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
 from beam_ensembles.handlers.remote_files import fetched
 from beam_ensembles.handlers.web import is_web
@@ -62,8 +62,7 @@ def open_bundle(
 
     Raises:
         InvalidEnsemble: It may not be opened for a client, cannot be read, is no bundle, is not as it was packed, or
-            brings code that nobody vouches for.
-        EnsembleError: There is no room for it on this machine.
+            brings code that nobody vouches for; or there is no room for it on this machine.
     """
     try:
         bundle, manifest = _unpacked(place, files, is_asked_for)
@@ -82,7 +81,7 @@ def open_bundle(
 
 def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Manifest]:
     """Unpacks a bundle; what is refused before that leaves nothing in the store."""
-    store = Store.of_this_machine()
+    store = _store(place)
     name = os.path.basename(urlsplit(place).path if is_web(place) else place)
     with _local(place, files, store, is_asked_for) as (path, file, digest):
         archive = read_archive(file, name, digest)
@@ -92,6 +91,13 @@ def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Man
         if local_path(place) is None:
             bundle = dataclasses.replace(bundle, archive=store.keep(path, archive.digest))
     return dataclasses.replace(bundle, root=root, places=manifest.places), manifest
+
+
+def _store(place: str) -> Store:
+    try:
+        return Store.of_this_machine()
+    except EnsembleError as exc:
+        raise FileProblem("unreadable_file", f"'{place}' cannot be unpacked: {exc}") from exc
 
 
 def _described(archive: Archive, path: str, place: str, files: Files) -> Bundle:

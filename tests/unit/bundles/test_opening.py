@@ -124,6 +124,17 @@ def test_a_bundle_on_the_web_needs_its_host_allowed(packed: Packed, cache: Path)
     assert Path(bundle.archive).parent == cache
 
 
+def test_a_folder_that_cannot_be_used_is_said_as_any_problem(
+    packed: Packed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setenv(VARIABLE, str(shared))
+    with pytest.raises(InvalidEnsemble, match=r"unreadable_file.* cannot be unpacked: others can replace"):
+        open_bundle(packed.path, Files())
+
+
 def test_a_web_address_of_a_bundle_may_go_on_after_its_name(packed: Packed) -> None:
     name = os.path.basename(packed.path)
     assert is_bundle(f"HTTPS://example.com/{name}#x")
