@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import logging
 import secrets
@@ -18,6 +19,8 @@ from beam_ensembles.handlers import beam_compat
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PREPARED: Final = "_prepared_by_beam_ensembles"
+_FAILED_BUNDLES: Final = 1_000
+"""So many of them are remembered."""
 _YOUNG_OBJECTS: Final = 10_000
 """Objects between two runs of the garbage collector. Rows come and go by the thousand and hold no cycles; Python's
 own 700 has the collector walk each batch several times, which costs a tenth of a light ensemble's throughput."""
@@ -58,6 +61,26 @@ def _answer_in_one_line() -> None:
 
     harness._execute = execute_in_one_line
     setattr(harness, _PREPARED, True)
+    _say_it_once(sdk_worker.BundleProcessorCache)
+
+
+def _say_it_once(cache: Any) -> None:
+    """Has a runner that asks how a failed bundle gets on told that it is not running.
+
+    Beam answers with the failure once more, with tracebacks and maybe before the failure itself.
+    """
+    discard, lookup = cache.discard, cache.lookup
+    failed: collections.deque[str] = collections.deque(maxlen=_FAILED_BUNDLES)
+
+    def discard_and_remember(self: Any, instruction_id: str, exception: Exception) -> None:
+        if ensemble_error_in(exception) is not None:
+            failed.append(instruction_id)
+        discard(self, instruction_id, exception)
+
+    def look_up(self: Any, instruction_id: str) -> Any:
+        return None if instruction_id in failed else lookup(self, instruction_id)
+
+    cache.discard, cache.lookup = discard_and_remember, look_up
 
 
 def _name_nodes_in_logs() -> None:

@@ -6,6 +6,7 @@ import logging
 import site
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_fn_api_pb2, metrics_pb2
 from apache_beam.runners.common import DoFnRunner
 from apache_beam.runners.worker import sdk_worker
+from apache_beam.runners.worker.sdk_worker import BundleProcessorCache
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
@@ -43,6 +45,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(Coder, "_known_urns", dict(Coder._known_urns))
     monkeypatch.setattr(sdk_worker, "SHORT_ID_CACHE", sdk_worker.ShortIdCache())
     monkeypatch.setattr(sdk_worker.SdkHarness, "_execute", sdk_worker.SdkHarness._execute)
+    for method in ("discard", "lookup"):
+        monkeypatch.setattr(BundleProcessorCache, method, getattr(BundleProcessorCache, method))
     worker.prepare()
     yield
     delattr(sdk_worker.SdkHarness, worker._PREPARED)
@@ -118,6 +122,30 @@ def test_any_other_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str])
 def test_a_good_answer_stays_as_it_is() -> None:
     good = beam_fn_api_pb2.InstructionResponse(instruction_id="inst7")
     assert _execute(lambda: good) is good
+
+
+def _answer_to_a_split_after(error: Exception) -> beam_fn_api_pb2.InstructionResponse:
+    """Fails a bundle, and then asks to split it, as Prism may do before it has read that the bundle failed."""
+    channels: Any = types.SimpleNamespace(cleanup=lambda instruction_id: None, close=lambda: None)
+    cache = BundleProcessorCache(None, None, channels, {})
+    try:
+        cache.discard("bundle3", error)
+        request = beam_fn_api_pb2.ProcessBundleSplitRequest(instruction_id="bundle3")
+        return sdk_worker.SdkWorker(cache).process_bundle_split(request, "inst7")
+    finally:
+        cache.shutdown()
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_bundle_that_failed_in_one_line_is_not_running() -> None:
+    answer = _answer_to_a_split_after(FAILED)
+    assert not answer.error
+    assert answer.HasField("process_bundle_split")
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_bundle_that_failed_otherwise_says_so_again() -> None:
+    assert "boom" in _answer_to_a_split_after(ValueError("boom")).error
 
 
 @pytest.mark.usefixtures("prepared")
