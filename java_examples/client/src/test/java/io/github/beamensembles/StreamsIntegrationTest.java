@@ -24,10 +24,6 @@ import java.util.stream.Stream;
 import org.apache.beam.sdk.PipelineResult;
 import org.apache.beam.sdk.coders.RowCoder;
 import org.apache.beam.sdk.io.range.OffsetRange;
-import org.apache.beam.sdk.metrics.DistributionResult;
-import org.apache.beam.sdk.metrics.MetricNameFilter;
-import org.apache.beam.sdk.metrics.MetricResult;
-import org.apache.beam.sdk.metrics.MetricsFilter;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.testing.PAssert;
 import org.apache.beam.sdk.testing.TestPipeline;
@@ -244,20 +240,11 @@ public class StreamsIntegrationTest implements Serializable {
 
   /** Ten rows ran in batches of four, four and two, once for each call. */
   private static void assertBatches(PipelineResult result, int calls) {
-    long rows = 0;
-    long batches = 0;
-    MetricNameFilter sizes = MetricNameFilter.named("waits/deep", "inference_request_batch_size");
-    for (MetricResult<DistributionResult> one :
-        result
-            .metrics()
-            .queryMetrics(MetricsFilter.builder().addNameFilter(sizes).build())
-            .getDistributions()) {
-      rows += one.getAttempted().getSum();
-      batches += one.getAttempted().getCount();
-      assertTrue(one.toString(), one.getAttempted().getMax() <= 4);
-    }
-    assertEquals(10 * calls, rows);
-    assertEquals(3 * calls, batches);
+    NodeMetrics deep = EnsembleMetrics.of(result).get(0).node("deep");
+    Distribution sizes = deep.inferenceRequestBatchSize().orElseThrow();
+    assertEquals(10 * calls, sizes.sum());
+    assertEquals(3 * calls, sizes.count());
+    assertEquals(4, sizes.max());
   }
 
   /** Gives the whole numbers from 1 on, until the stream of its element's name is told to end. */
