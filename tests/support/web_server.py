@@ -140,6 +140,8 @@ def web_server(answers: Mapping[str, Answer]) -> Iterator[WebServer]:
     with WebServer(answers) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
