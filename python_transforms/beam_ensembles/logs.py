@@ -21,13 +21,19 @@ LOG_FORMAT_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_FORMAT"
 """Names the environment variable that tells workers how the service writes its log: one of ``LOG_FORMATS``."""
 LOG_FORMATS: Final = ("text", "json")
 
-_ABOUT: Final[contextvars.ContextVar[Mapping[str, str]]] = contextvars.ContextVar("about", default={})  # noqa: B039
+ABOUT: Final[contextvars.ContextVar[Mapping[str, str]]] = contextvars.ContextVar("about", default={})  # noqa: B039
+"""What this thread logs about, as ``subject`` gives it. ``about`` sets it; so may who counts microseconds."""
 _FIELDS: Final = "beam_ensembles_fields"
 
 
 def may_log_rows() -> bool:
     """Says whether messages that may hold values of rows may go to logs."""
     return os.environ.get(LOG_ROWS_VARIABLE) == "1"
+
+
+def subject(ensemble: str, node: str | None = None) -> Mapping[str, str]:
+    """Gives the fields that name an ensemble, and a node where it is about one."""
+    return {"ensemble": ensemble} if node is None else {"ensemble": ensemble, "node": node}
 
 
 @contextlib.contextmanager
@@ -38,11 +44,11 @@ def about(ensemble: str, node: str | None = None) -> Iterator[None]:
         ensemble: Name of the ensemble.
         node: Name of the node, where it is about one.
     """
-    token = _ABOUT.set({"ensemble": ensemble} if node is None else {"ensemble": ensemble, "node": node})
+    token = ABOUT.set(subject(ensemble, node))
     try:
         yield
     finally:
-        _ABOUT.reset(token)
+        ABOUT.reset(token)
 
 
 def with_fields(**fields: Any) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def with_fields(**fields: Any) -> dict[str, Any]:
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
     """Gives the fields of a record that is logged in this thread."""
-    return {**_ABOUT.get(), **getattr(record, _FIELDS, {})}
+    return {**ABOUT.get(), **getattr(record, _FIELDS, {})}
 
 
 def prefix_of(record: logging.LogRecord) -> str:

@@ -36,6 +36,7 @@ class NodeStep:
     def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter, retries: int = 0) -> None:
         self._node, self._member, self._meter = node, member, meter
         self._name = node.spec.name
+        self._subject = logs.subject(node.ensemble, self._name)
         self._limit, self._bytes = batch_limit(node), bytes_limit(node)
         self._retries = retries
         self._selection = Selection.of(node)
@@ -55,8 +56,11 @@ class NodeStep:
         Raises:
             NodeFailed: It failed on a row, and the node's ``on_error`` is ``fail``.
         """
-        with logs.about(self._node.ensemble, self._name):
+        token = logs.ABOUT.set(self._subject)
+        try:
             self._run(batch)
+        finally:
+            logs.ABOUT.reset(token)
 
     def _run(self, batch: ColumnBatch) -> None:
         rows = len(batch)
