@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
@@ -58,6 +59,12 @@ def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
     count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"
     return "\n".join([head, *(f"  {problem}" for problem in map(_here, problems))])
+
+
+def warn(path: str, warnings: Iterable[object]) -> None:
+    """Prints what may be wrong with a file that is right, a line each, where errors go."""
+    for warning in warnings:
+        print(f"{coloured('warning', YELLOW, sys.stderr)} {path}: {warning}", file=sys.stderr)
 
 
 def _here(problem: Problem) -> Problem:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from beam_ensembles.cli.checking import checked
-from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, wrong
+from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, warn, wrong
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import plan
 from beam_ensembles.graph.doubts import doubts
@@ -113,6 +113,7 @@ def _picture(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> 
         _warn(path, exc.problems)
         count = f"{len(exc.problems)} problem{'' if len(exc.problems) == 1 else 's'}"
         return picture_of_names(spec, f"Drawn from names and declared types: the file has {count}.")
+    warn(path, graph.warnings)
     return picture(graph, plan(graph))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.cli.checking import checked
-from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, wrong
+from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.kinds import CheckedNode
@@ -44,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
     except InvalidEnsemble as exc:
         print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
         return _WRONG
-    for warning in graph.warnings:
-        print(f"{coloured('warning', YELLOW, sys.stderr)} {args.file}: {warning}", file=sys.stderr)
+    warn(args.file, graph.warnings)
     found = described(graph, plan(graph))
     if args.json:
         print(json.dumps(found, indent=2, ensure_ascii=False))

@@ -12,11 +12,11 @@ from typing import Final
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import (
     GREEN,
-    YELLOW,
     add_file_arguments,
     as_data,
     coloured,
     no_file,
+    warn,
     wrong,
 )
 from beam_ensembles.errors import InvalidEnsemble, Problem
@@ -49,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
     except InvalidEnsemble as exc:
         print(_as_json(exc.problems) if args.json else wrong(args.file, exc.problems, sys.stdout))
         return _WRONG
-    for warning in graph.warnings:
-        print(f"{coloured('warning', YELLOW, sys.stderr)} {args.file}: {warning}", file=sys.stderr)
+    warn(args.file, graph.warnings)
     print(_as_json([]) if args.json else _right(args.file, graph))
     return _RIGHT
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
-from beam_ensembles.spec.expressions import ExpressionError, parse
+from beam_ensembles.spec.expressions import parse
 from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.spec.sql_tokens import ExpressionError
 
 _EQUALS: Final = ("Eq", "NotEq", "EqValidity", "NotEqValidity")
 

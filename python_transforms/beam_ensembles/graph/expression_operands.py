@@ -14,7 +14,7 @@ from beam_ensembles.graph.expression_errors import type_names
 from beam_ensembles.graph.expression_functions import function_name
 from beam_ensembles.graph.expression_trees import COMPARISONS, Tree, kind_of, parts
 from beam_ensembles.graph.expression_types import polars_type
-from beam_ensembles.spec.expressions import ExpressionError
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.expression_functions import OF_ONE_LIST, ROWWISE, function_name
-from beam_ensembles.spec.expressions import ExpressionError
+from beam_ensembles.spec.sql_tokens import ExpressionError
 
 Tree = Any
 """A node of the tree: a word, or a mapping from its kind to what it holds."""

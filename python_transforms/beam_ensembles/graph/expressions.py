@@ -18,7 +18,8 @@ from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, nan_as_null, with_zero_sums
 from beam_ensembles.graph.expression_types import has_map, polars_type, type_of
-from beam_ensembles.spec.expressions import ExpressionError, parse
+from beam_ensembles.spec.expressions import parse
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import BOOLEAN, STRING, Array, Type
 
 if TYPE_CHECKING:

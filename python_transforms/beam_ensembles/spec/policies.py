@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.spec.expressions import ExpressionError, columns_of
+from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.mistakes import Mistakes, described
 from beam_ensembles.spec.model import ON_ERROR, NodeSpec, OnError
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.sql_tokens import ExpressionError
 
 _PLAIN = tuple(action for action in ON_ERROR if action != "default")
 _ALLOWED = f"allowed: {listed(_PLAIN)}, or {{default: {{column: value}}}}"

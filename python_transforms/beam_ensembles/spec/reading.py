@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.spec.expressions import ExpressionError, columns_of
+from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.sql_tokens import ExpressionError
 
 SELECT: Final = "select"
 CASES: Final = "cases"

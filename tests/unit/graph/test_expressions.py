@@ -9,8 +9,8 @@ import pytest
 
 from beam_ensembles.graph.expression_trees import check_rowwise
 from beam_ensembles.graph.expressions import check_condition, check_expression, compile_expression
-from beam_ensembles.spec.expressions import ExpressionError
 from beam_ensembles.spec.sql_functions import FUNCTIONS
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type
 from tests.support.expressions import EXPRESSIONS, SAMPLES, TYPES
 

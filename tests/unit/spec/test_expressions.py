@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.spec.expressions import LONGEST, MOST_OPERATORS, ExpressionError, columns_of
+from beam_ensembles.spec.expressions import columns_of
+from beam_ensembles.spec.sql_checks import MOST_OPERATORS
 from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
+from beam_ensembles.spec.sql_tokens import LONGEST, ExpressionError
 from tests.support.expressions import EXPRESSIONS
 
 

@@ -9,9 +9,11 @@ from typing import Final
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem, SomeFailed
 from beam_ensembles.functions.lookup.cache import Cache
+from beam_ensembles.functions.lookup.described import find_table
 from beam_ensembles.functions.lookup.engine import make_engine
+from beam_ensembles.functions.lookup.failures import Unreachable
 from beam_ensembles.functions.lookup.settings import Settings
-from beam_ensembles.functions.lookup.table import Key, Record, Table, Unreachable, find_table
+from beam_ensembles.functions.lookup.table import Key, Record, Table
 from beam_ensembles.functions.lookup.values import column_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
 from beam_ensembles.handlers.retrying import tried_again

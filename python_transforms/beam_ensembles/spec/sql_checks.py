@@ -1,0 +1,94 @@
+"""Refuses what polars should not even parse: unknown functions, other rows, the time, chance, unknown types."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
+from beam_ensembles.spec.sql_tokens import ExpressionError, Token
+
+MOST_OPERATORS: Final = 250
+"""How many operators it may have: polars goes through them by recursion, and a thread's stack has an end."""
+
+_BEFORE_PARENTHESES: Final = frozenset(
+    (
+        "all", "and", "any", "between", "by", "case", "char", "dec", "decimal", "else", "from", "ilike", "in", "is",
+        "like", "not", "numeric", "or", "regexp", "rlike", "then", "varchar", "when", "xor",
+    )
+)  # fmt: skip
+"""Words that may stand before a parenthesis without being functions."""
+
+CAST_TYPES: Final = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "TEXT", "STRING",
+    "BYTEA", "DATE", "TIMESTAMP",
+)  # fmt: skip
+"""The types of ``CAST``."""
+
+_CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
+_BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
+
+_OTHER_ROWS: Final = frozenset(("exists", "over", "select"))
+
+
+def check_words(tokens: list[Token]) -> None:
+    """Refuses what polars should not even parse, and functions that are not on the list."""
+    for token, after in itertools.pairwise([*tokens, Token("sign", "", 0)]):
+        if token.word and after.kind in ("text", "quoted") and token.word not in ("like", "ilike"):
+            message = f"put a space behind '{token.text}' at character {token.at + 1}"
+            raise ExpressionError("bad_expression", message)
+    if sum(token.is_operator for token in tokens) > MOST_OPERATORS:
+        message = f"the expression has more than {MOST_OPERATORS} operators; make it several columns"
+        raise ExpressionError("bad_expression", message)
+    solid = [token for token in tokens if token.kind != "space"]
+    before = Token("sign", "", 0)
+    for token, after in itertools.pairwise([*solid, Token("sign", "", 0)]):
+        is_type = before.word == "as" or before.text == ":"
+        is_field, before = before.text == ".", token
+        if token.word in _OTHER_ROWS or (token.word in CLOCKS and not is_field):
+            raise ExpressionError("expression_not_rowwise", _not_rowwise(token))
+        if token.word and after.text == "(" and token.word not in _BEFORE_PARENTHESES and not is_type:
+            _check_function(token)
+
+
+def check_casts(tokens: list[Token]) -> None:
+    """Refuses types of ``CAST`` and ``::`` that are not on the list, and lengths, which polars would not keep to."""
+    solid = [token for token in tokens if token.kind != "space"]
+    end = Token("sign", "", 0)
+    is_cast: list[bool] = []
+    for at, token in enumerate(solid):
+        type_, after = (*solid[at + 1 : at + 3], end, end)[:2]
+        if token.text == "(":
+            is_cast.append(at > 0 and solid[at - 1].word in ("cast", "try_cast"))
+        elif token.text == ")" and is_cast:
+            is_cast.pop()
+        casts = token.word == "as" and is_cast and is_cast[-1]
+        if not casts and (token.text != ":" or at == 0 or solid[at - 1].text != ":"):
+            continue
+        allowed = f"(allowed: {listed(CAST_TYPES)}, and lists of them, such as INT[])"
+        place = f"(character {type_.at + 1})"
+        if type_.word not in _CAST_WORDS:
+            message = f"nothing is cast to '{type_.text}' {place}{nearest(type_.word.upper(), CAST_TYPES)} {allowed}"
+            raise ExpressionError("bad_expression", message)
+        if after.text == "(" or after.word in _BEHIND_TYPES:
+            message = f"leave '{after.text}' out behind '{type_.text}' {place}: a type stands alone {allowed}"
+            raise ExpressionError("bad_expression", message)
+
+
+def _check_function(token: Token) -> None:
+    if token.word in FUNCTIONS:
+        return
+    if token.word in NOT_ROWWISE:
+        raise ExpressionError("expression_not_rowwise", _not_rowwise(token))
+    near = nearest(token.word, FUNCTIONS)
+    message = f"there is no function '{token.text}' (character {token.at + 1}){near}"
+    raise ExpressionError("bad_expression", message)
+
+
+def _not_rowwise(token: Token) -> str:
+    reason = "the time" if token.word in CLOCKS else "other rows, the time or chance"
+    return (
+        f"'{token.text}' at character {token.at + 1} would make a row's value depend on {reason}; an expression looks "
+        f"at one row alone (a column of that name is written in double quotes)"
+    )

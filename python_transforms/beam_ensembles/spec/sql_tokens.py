@@ -1,0 +1,126 @@
+"""The words and signs of an expression."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+LONGEST: Final = 8192
+"""How many characters an expression may have."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+)
+    | (?P<comment>--|/\*)
+    | (?P<text>'(?:[^']|'')*')
+    | (?P<quoted>"(?:[^"]|"")*")
+    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<sign>[-+*/%()\[\],.<>=!~|&:])""",
+    re.VERBOSE,
+)
+_OPERATORS: Final = 250
+"""How many operators it may have: polars goes through them by recursion, and a thread's stack has an end."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<space>\s+)
+    | (?P<comment>--|/\*)
+    | (?P<text>'(?:[^']|'')*')
+    | (?P<quoted>"(?:[^"]|"")*")
+    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<sign>[-+*/%()\[\],.<>=!~|&:])""",
+    re.VERBOSE,
+)
+_BEFORE_PARENTHESES: Final = frozenset(
+    (
+        "all", "and", "any", "between", "by", "case", "char", "dec", "decimal", "else", "from", "ilike", "in", "is",
+        "like", "not", "numeric", "or", "regexp", "rlike", "then", "varchar", "when", "xor",
+    )
+)  # fmt: skip
+"""Words that may stand before a parenthesis without being functions."""
+
+CAST_TYPES: Final = (
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "TEXT", "STRING",
+    "BYTEA", "DATE", "TIMESTAMP",
+)  # fmt: skip
+"""The types of ``CAST``."""
+
+_CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
+_BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
+
+_OPERATORS: Final = frozenset(("and", "or", "not", "xor", "case", "is", "like", "ilike", "between", "in"))
+_PLAIN_NAMES: Final = frozenset(
+    (
+        "current_user", "fetch", "group", "having", "into", "join", "limit", "offset", "order", "partition",
+        "session_user", "struct", "top", "union", "user", "values", "view", "where", "window", "with",
+    )
+)  # fmt: skip
+"""Words of SQL that mean nothing in an expression, so that they are columns, quoted or not."""
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be taken.
+
+    Args:
+        code: ``bad_expression``, ``expression_not_rowwise``, and what ``graph.expressions`` finds besides.
+        message: What is wrong, where in the expression, and what is allowed.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Token:
+    kind: str
+    text: str
+    at: int
+
+    @property
+    def word(self) -> str:
+        return self.text.lower() if self.kind == "word" else ""
+
+    @property
+    def is_operator(self) -> bool:
+        return (self.kind == "sign" and self.text not in ",.()") or self.word in _OPERATORS
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    if len(text) > LONGEST:
+        message = f"the expression has {len(text)} characters, more than {LONGEST}; make it several columns"
+        raise ExpressionError("bad_expression", message)
+    at = 0
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if found is None:
+            raise ExpressionError("bad_expression", _unexpected(text, at))
+        kind = str(found.lastgroup)
+        if kind == "comment":
+            message = (
+                f"{found.group()!r} starts a comment at character {at + 1}, which expressions do not have"
+            )
+            raise ExpressionError("bad_expression", message)
+        if kind == "number" and math.isinf(float(found.group())):
+            raise ExpressionError("bad_expression", f"the number at character {at + 1} is too large")
+        yield Token(kind, found.group(), at)
+        at = found.end()
+
+
+def _unexpected(text: str, at: int) -> str:
+    if text[at] in "'\"":
+        what = "text" if text[at] == "'" else "name"
+        return f"the {what} that starts at character {at + 1} has no end: {text[at : at + 20].strip()}"
+    return f"{text[at]!r} at character {at + 1} is no part of an expression"
+
+
+def rendered(token: Token) -> str:
+    """Gives a token as polars gets it: on one line, and numbers with a point as doubles."""
+    if token.kind == "space":
+        return " "
+    if token.kind == "number" and "." in token.text and "e" not in token.text.lower():
+        return f"{token.text}e0"
+    return f'"{token.text}"' if token.word in _PLAIN_NAMES else token.text
