@@ -14,6 +14,7 @@ QUIET = ("--batch-mode", "--no-transfer-progress")
 """Flags for a log that nobody watches."""
 DIGITS_JAR = MAVEN_PROJECT / "digits" / "target" / "digits.jar"
 EXAMPLES_JAR = MAVEN_PROJECT / "examples" / "target" / "examples.jar"
+BENCH_JAR = MAVEN_PROJECT / "bench" / "target" / "bench.jar"
 OPENED = "--add-opens=java.base/java.nio=ALL-UNNAMED"
 """The flag without which Arrow cannot be used in a program that is started by its class."""
 
@@ -46,5 +47,5 @@ def _sources() -> list[Path]:
     return found
 
 
-_ALL = Made(EXAMPLES_JAR.with_name("made.sha256"), (DIGITS_JAR, EXAMPLES_JAR), _sources)
+_ALL = Made(EXAMPLES_JAR.with_name("made.sha256"), (DIGITS_JAR, EXAMPLES_JAR, BENCH_JAR), _sources)
 _DIGITS = Made(DIGITS_JAR.with_name("made.sha256"), (DIGITS_JAR,), _sources)

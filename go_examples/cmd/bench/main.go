@@ -24,10 +24,11 @@ import (
 )
 
 var (
-	workloadName  = flag.String("workload", "light", "What is scored: light (4 numbers a row) or digits (64).")
+	workloadName  = flag.String("workload", "light", "What is scored: light (4 numbers a row), digits (64), text or image.")
 	mode          = flag.String("mode", "ensemble", "How: ensemble, or handwired, with Beam's RunInference a model.")
 	rows          = flag.Int64("rows", 100_000, "How many rows to score; the values are taken in turn.")
-	values        = flag.String("values", "", "File of the rows' values: little-endian doubles, row by row.")
+	parts         = flag.Int64("parts", 1, "In how many parts the rows are made; more than one are spread over the workers.")
+	values        = flag.String("values", "", "File of the rows' values: doubles, row by row; of text and image an Arrow file.")
 	ensembleFile  = flag.String("ensemble", "", "Ensemble file, for the ensemble.")
 	models        = flag.String("models", "", "Folder of the models, for what is wired by hand.")
 	expansionAddr = flag.String("expansion_addr", "", "Address of the expansion service: ours, or Beam's for Python.")
@@ -49,16 +50,31 @@ func build(s beam.Scope) error {
 	ways := map[string]func(beam.Scope, beam.PCollection) (beam.PCollection, error){
 		"ensemble": workload.ensemble, "handwired": workload.handWired,
 	}
-	score, ok := ways[*mode]
-	if !ok {
-		return fmt.Errorf("there is no mode %q", *mode)
+	score := ways[*mode]
+	if score == nil {
+		return fmt.Errorf("there is no mode %q of %s", *mode, *workloadName)
 	}
-	scored, err := score(s, beam.Create(s, *rows))
+	scored, err := score(s, source(s))
 	if err != nil {
 		return err
 	}
 	beam.ParDo0(s, &sink{}, beam.ParDo(s, workload.answer, scored))
 	return nil
+}
+
+// source gives how many rows each part has.
+func source(s beam.Scope) beam.PCollection {
+	var counts []any
+	left := *rows
+	for part := *parts; part > 0; part-- {
+		counts = append(counts, left/part)
+		left -= left / part
+	}
+	made := beam.Create(s, counts...)
+	if len(counts) == 1 {
+		return made
+	}
+	return beam.Reshuffle(s, made)
 }
 
 func measure(ctx context.Context) (run, error) {

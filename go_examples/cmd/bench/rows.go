@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
@@ -33,6 +35,28 @@ func readValues(path string, width int) ([][]float64, error) {
 		rows = append(rows, all[:width])
 	}
 	return rows, nil
+}
+
+// readColumn reads the only column of an Arrow file of one record batch.
+func readColumn[C arrow.Array](path string) (C, error) {
+	var column C
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return column, err
+	}
+	file, err := ipc.NewFileReader(bytes.NewReader(data))
+	if err != nil {
+		return column, fmt.Errorf("%s: %w", path, err)
+	}
+	batch, err := file.RecordBatch(0)
+	if err != nil {
+		return column, fmt.Errorf("%s: %w", path, err)
+	}
+	column, ok := batch.Column(0).(C)
+	if !ok {
+		return column, fmt.Errorf("%s: holds %v, not %T", path, batch.Schema(), column)
+	}
+	return column, nil
 }
 
 // total is what the sinks of this process saw. The worker is this process:
@@ -70,8 +94,8 @@ func (fn *sink) FinishBundle() {
 	total.sum += fn.sum
 }
 
-// workload is one ensemble and the same work wired by hand, over a collection
-// that holds the number of rows to make. Answer gives a number of a scored row.
+// workload is one ensemble and, for some, the same work wired by hand, over a
+// collection that holds the number of rows to make. Answer gives a number of a scored row.
 type workload struct {
 	ensemble  func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
 	handWired func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
@@ -81,4 +105,6 @@ type workload struct {
 var workloads = map[string]workload{
 	"light":  {ensemble: lightEnsemble, handWired: lightHandWired, answer: lightAnswer},
 	"digits": {ensemble: digitsEnsemble, handWired: digitsHandWired, answer: digitsAnswer},
+	"text":   {ensemble: textEnsemble, answer: textAnswer},
+	"image":  {ensemble: imageEnsemble, answer: imageAnswer},
 }

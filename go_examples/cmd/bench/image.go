@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
+)
+
+func init() {
+	register.DoFn2x1[int64, func(imageRow), error](&imageRows{})
+	register.Emitter1[imageRow]()
+	register.Function1x1(imageAnswer)
+}
+
+// imageRow is a picture, as the bytes of its file.
+type imageRow struct {
+	ID    int64  `beam:"id"`
+	Image []byte `beam:"image"`
+}
+
+// imageScored is what the model says of a picture.
+type imageScored struct {
+	ID         int64   `beam:"id"`
+	Label      string  `beam:"label"`
+	Confidence float64 `beam:"confidence"`
+}
+
+// imageRows makes pictures of the values in a file.
+type imageRows struct {
+	Values string
+}
+
+func (fn *imageRows) ProcessElement(count int64, emit func(imageRow)) error {
+	images, err := readColumn[*array.Binary](fn.Values)
+	if err != nil {
+		return err
+	}
+	for id := range count {
+		emit(imageRow{ID: id, Image: images.Value(int(id) % images.Len())})
+	}
+	return nil
+}
+
+func imageEnsemble(s beam.Scope, source beam.PCollection) (beam.PCollection, error) {
+	rows := beam.ParDo(s, &imageRows{Values: *values}, source)
+	return ensemble.TryRun[imageScored](
+		s, rows, ensemble.FromFile(*ensembleFile), ensemble.WithExpansionAddr(*expansionAddr))
+}
+
+func imageAnswer(scored imageScored) float64 { return scored.Confidence }

@@ -1,0 +1,122 @@
+package io.github.beamensembles.bench;
+
+import io.github.beamensembles.EnsembleException;
+import io.github.beamensembles.LoopbackWorker;
+import io.github.beamensembles.RunEnsemble;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.apache.beam.sdk.Pipeline;
+import org.apache.beam.sdk.coders.VarLongCoder;
+import org.apache.beam.sdk.options.Default;
+import org.apache.beam.sdk.options.Description;
+import org.apache.beam.sdk.options.PipelineOptions;
+import org.apache.beam.sdk.options.PipelineOptionsFactory;
+import org.apache.beam.sdk.options.Validation;
+import org.apache.beam.sdk.transforms.Create;
+import org.apache.beam.sdk.transforms.ParDo;
+import org.apache.beam.sdk.transforms.Reshuffle;
+import org.apache.beam.sdk.values.PCollection;
+
+/**
+ * Scores rows of one of the benchmarks' workloads with its ensemble, and prints one JSON object:
+ * how many rows, how many seconds, and the mean answer, by which ways to score are compared.
+ *
+ * <p>The seconds are those of the whole run. Starting it takes some of them, so a rate is told from
+ * runs of two lengths.
+ */
+public final class Bench {
+
+  /** What the program is told. */
+  public interface Options extends PipelineOptions {
+    @Description("What is scored: light (4 numbers a row), digits (64), text or image")
+    @Default.String("light")
+    String getWorkload();
+
+    void setWorkload(String name);
+
+    @Description("How many rows to score; the values are taken in turn")
+    @Default.Long(100_000)
+    long getRows();
+
+    void setRows(long count);
+
+    @Description("In how many parts the rows are made; more than one are spread over the workers")
+    @Default.Integer(1)
+    int getParts();
+
+    void setParts(int count);
+
+    @Description("File of the rows' values")
+    @Validation.Required
+    String getValues();
+
+    void setValues(String file);
+
+    @Description("The ensemble file")
+    @Validation.Required
+    String getEnsemble();
+
+    void setEnsemble(String file);
+
+    @Description("host:port of the beam-ensembles service")
+    @Validation.Required
+    String getExpansionService();
+
+    void setExpansionService(String address);
+  }
+
+  private Bench() {}
+
+  static Pipeline buildPipeline(Options options) {
+    Workload workload = Workload.of(options.getWorkload());
+    RunEnsemble ensemble =
+        RunEnsemble.fromFile(options.getEnsemble())
+            .withPassThrough("id")
+            .withExpansionService(options.getExpansionService());
+    Pipeline pipeline = Pipeline.create(options);
+    source(pipeline, options)
+        .apply("Rows", ParDo.of(new MakeRows(options.getWorkload(), options.getValues())))
+        .setRowSchema(workload.schema())
+        .apply("Score", ensemble)
+        .apply("Sink", ParDo.of(new Sink(options.getWorkload())));
+    return pipeline;
+  }
+
+  /** Gives how many rows each part has. */
+  private static PCollection<Long> source(Pipeline pipeline, Options options) {
+    List<Long> counts = new ArrayList<>();
+    long left = options.getRows();
+    for (int parts = options.getParts(); parts > 0; parts--) {
+      counts.add(left / parts);
+      left -= left / parts;
+    }
+    PCollection<Long> made = pipeline.apply(Create.of(counts).withCoder(VarLongCoder.of()));
+    return counts.size() == 1 ? made : made.apply(Reshuffle.viaRandomKey());
+  }
+
+  public static void main(String[] args) {
+    Options options = PipelineOptionsFactory.fromArgs(args).withValidation().as(Options.class);
+    long start;
+    try (LoopbackWorker worker = LoopbackWorker.start(options)) {
+      Pipeline pipeline = buildPipeline(options);
+      start = System.nanoTime();
+      pipeline.run().waitUntilFinish();
+    } catch (EnsembleException e) {
+      System.err.println(e.getMessage());
+      System.exit(1);
+      return;
+    }
+    double seconds = (System.nanoTime() - start) / 1e9;
+    if (Sink.count() != options.getRows()) {
+      System.err.printf("%d rows went in, %d came out%n", options.getRows(), Sink.count());
+      System.exit(1);
+    }
+    System.out.printf(
+        Locale.ROOT,
+        "{\"rows\": %d, \"seconds\": %f, \"answer\": %.12f}%n",
+        Sink.count(),
+        seconds,
+        Sink.sum() / Sink.count());
+  }
+}
