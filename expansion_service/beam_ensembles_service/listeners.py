@@ -9,6 +9,10 @@ from typing import Final
 
 _LISTENING: Final = "0A"
 _PROC: Final = Path("/proc")
+_ENDED: Final = ("Z", "X")
+"""States of a process that has ended, also where nobody has asked how yet."""
+_STARTED: Final = 18
+"""Where /proc tells when a process was started, counted from the field after its state."""
 
 
 def is_listening(address: str, seconds: float = 2.0) -> bool:
@@ -31,12 +35,35 @@ def process_on(address: str) -> int | None:
     port = address.rpartition(":")[2]
     wanted = _sockets(int(port)) if port.isdigit() else set()
     for process in _PROC.glob("[0-9]*") if wanted else ():
-        try:
-            if wanted & {os.readlink(file) for file in (process / "fd").iterdir()}:
-                return int(process.name)
-        except OSError:  # it has ended, or is not ours to look into
-            continue
+        if any(_link(file) in wanted for file in _files(process)):
+            return int(process.name)
     return None
+
+
+def _files(process: Path) -> list[Path]:
+    """Gives the open files of a process; none where it has ended, or is not ours to look into."""
+    try:
+        return list((process / "fd").iterdir())
+    except OSError:
+        return []
+
+
+def _link(file: Path) -> str | None:
+    """Gives what an open file is; None where it has been closed meanwhile, as others of its process may be."""
+    try:
+        return os.readlink(file)
+    except OSError:
+        return None
+
+
+def identity(pid: int) -> str | None:
+    """Gives a name of a process that none that is started later has; None where it has ended."""
+    try:
+        state, *fields = (_PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return None if state in _ENDED else f"{pid} of {fields[_STARTED]} of {boot}"
 
 
 def _sockets(port: int) -> set[str]:

@@ -28,7 +28,8 @@ name it with --environment_type=EXTERNAL --environment_config=localhost:50000. W
 'beam-ensembles VERSION workers on HOST:PORT', and nothing more on standard output.
 
 Flink waits for ever for a worker that is killed while it is sent rows. With --when-a-worker-dies stop-runner, the task
-manager that hangs so is ended, for its own supervisor to start again; the job goes on by its restart strategy.
+manager that hangs so is ended, for its own supervisor to start again; the job goes on by its restart strategy. A pool
+that dies itself is to be started again with the same --state: it then looks after the workers that died with it.
 """
 
 
@@ -54,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         metavar="S",
         help="how long a runner has to notice by itself (%(default)s)",
+    )
+    parser.add_argument(
+        "--state",
+        metavar="FOLDER",
+        help="a folder for this pool alone, where the next one finds which workers died with it, and a file "
+        "'runner-hangs' while a runner does not notice; for stop-runner",
     )
     parser.add_argument(
         "--boot",
@@ -114,7 +121,17 @@ def _wrong(args: argparse.Namespace) -> str:
         return f"--boot: there is no program '{args.boot}'"
     if args.when_a_worker_dies == STOP_RUNNER and not os.path.exists("/proc/net/tcp"):
         return "--when-a-worker-dies stop-runner needs Linux, which tells by /proc which process to stop"
-    return ""
+    return "" if args.state is None else _wrong_state(args)
+
+
+def _wrong_state(args: argparse.Namespace) -> str:
+    if args.when_a_worker_dies != STOP_RUNNER:
+        return f"--state has no meaning without --when-a-worker-dies {STOP_RUNNER}"
+    try:
+        os.makedirs(args.state, exist_ok=True)
+    except OSError as error:
+        return f"--state: '{args.state}' cannot be made: {error.strerror}"
+    return "" if os.access(args.state, os.W_OK) else f"--state: '{args.state}' cannot be written to"
 
 
 def _say(what: str, code: int) -> int:

@@ -7,6 +7,8 @@ import logging
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
 from typing import Final
 
 import grpc
@@ -17,12 +19,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from beam_ensembles import __version__
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.pool import STOP_RUNNER
+from beam_ensembles_service.pool_state import PoolState
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
-from beam_ensembles_service.worker_pool import WorkerPool
+from beam_ensembles_service.worker_pool import LostWorker, WorkerPool
 
 RUNNER: Final = "runner"
 """The name whose health is that of the runner beside the pool: NOT_SERVING while it hangs on a worker that is gone."""
+_LOOK_SECONDS: Final = 0.5
 _POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
 
 
@@ -41,6 +45,8 @@ def serve(args: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda signum, frame: ended.set())
     healthy = health.HealthServicer()
+    for name in ("", _POOL, RUNNER):
+        healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
     pool = _pool(args, healthy)
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
@@ -48,8 +54,6 @@ def serve(args: argparse.Namespace) -> None:
     )
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
-    for name in ("", _POOL, RUNNER):
-        healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
     try:
         port = server.add_insecure_port(address(args.host, args.port))
     except RuntimeError as exc:
@@ -65,12 +69,31 @@ def serve(args: argparse.Namespace) -> None:
 
 
 def _pool(args: argparse.Namespace, healthy: health.HealthServicer) -> WorkerPool:
+    state = None if args.state is None else PoolState(args.state)
+
     def say(hangs: bool) -> None:
         states = health_pb2.HealthCheckResponse
         healthy.set(RUNNER, states.NOT_SERVING if hangs else states.SERVING)
+        if state is not None:
+            state.hangs(hangs)
 
     on_lost = None
     if args.when_a_worker_dies == STOP_RUNNER:
         on_lost = Supervisor(args.notice_seconds, say).lost
+    if state is not None and on_lost is not None:
+        _look_after(state, on_lost)
     level = max(logging.getLevelNamesMapping()[args.log_level.upper()], logging.WARNING)
-    return WorkerPool(level, boot_program=args.boot, on_lost=on_lost)
+    return WorkerPool(level, boot_program=args.boot, on_lost=on_lost, notes=state)
+
+
+def _look_after(state: PoolState, on_lost: Callable[[LostWorker], None]) -> None:
+    """Treats the workers of the pool before this one as lost."""
+
+    def look(worker: LostWorker) -> None:
+        while state.lives(worker):
+            time.sleep(_LOOK_SECONDS)
+        on_lost(worker)
+        state.ended(worker)
+
+    for worker in state.left():
+        threading.Thread(target=look, args=(worker,), daemon=True).start()

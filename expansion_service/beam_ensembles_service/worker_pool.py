@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
@@ -26,18 +26,47 @@ _STDERR: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LostWorker:
-    """A worker that failed, or was killed, although its runner had not stopped it.
+class RunningWorker:
+    """A worker that a runner asked for.
 
     Attributes:
         worker_id: The runner's name for it.
         control: ``host:port`` where its runner waits for workers.
-        how: How it ended, in words.
     """
 
     worker_id: str
     control: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LostWorker(RunningWorker):
+    """A worker that failed, or was killed, although its runner had not stopped it.
+
+    Attributes:
+        how: How it ended, in words.
+    """
+
     how: str
+
+
+class Notes(Protocol):
+    """Where a pool notes its workers, for the one that comes after it."""
+
+    def started(self, worker: RunningWorker, pid: int) -> None:
+        """Notes a worker and its process."""
+
+    def ended(self, worker: RunningWorker) -> None:
+        """Forgets a worker that nobody waits for."""
+
+
+class _NoNotes:
+    """Notes of a pool that keeps none."""
+
+    def started(self, worker: RunningWorker, pid: int) -> None:
+        """Does nothing."""
+
+    def ended(self, worker: RunningWorker) -> None:
+        """Does nothing."""
 
 
 class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
@@ -48,6 +77,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         boot_program: What is run for each worker in place of this project's own: Beam's ``boot`` of its containers,
             which installs what a pipeline brings and then starts Python.
         on_lost: Called for each worker that is lost, in that worker's own thread.
+        notes: Where workers are noted while there is one who waits for them.
     """
 
     def __init__(
@@ -56,7 +86,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         *,
         boot_program: str | None = None,
         on_lost: Callable[[LostWorker], None] | None = None,
+        notes: Notes | None = None,
     ) -> None:
+        self._notes: Notes = notes or _NoNotes()
         self._log_level = log_level
         self._boot_program = boot_program
         self._on_lost = on_lost
@@ -120,12 +152,14 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def _watch(self, request: beam_fn_api_pb2.StartWorkerRequest, worker: subprocess.Popen[bytes]) -> None:
         """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
         worker_id = request.worker_id
+        known = RunningWorker(worker_id, request.control_endpoint.url)
+        self._notes.started(known, worker.pid)
         if self._boot_program is not None and boot.lost_python(worker):
             worker.kill()  # it starts another Python, which the runner has no use for
         code = worker.wait()
         with self._lock:
             same_id = self._workers.get(worker_id, [])
-            asked_for = worker not in same_id
+            asked_for, stopped = worker not in same_id, self._stopped
             if not asked_for:
                 same_id.remove(worker)
             if not same_id:
@@ -133,7 +167,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if code and not asked_for:
             _LOGGER.warning("worker '%s' (process %d) ended with exit code %d", worker_id, worker.pid, code)
             if self._on_lost is not None:
-                self._on_lost(LostWorker(worker_id, request.control_endpoint.url, f"exit code {code}"))
+                self._on_lost(LostWorker(known.worker_id, known.control, f"exit code {code}"))
+        if not stopped:  # one that ends with its pool is still waited for
+            self._notes.ended(known)
 
 
 class _NotStartedError(Exception):

@@ -45,6 +45,11 @@ def run(*flags: str) -> int:
         (["--notice-seconds=0"], "--notice-seconds is more than 0, not 0.0"),
         (["--notice-seconds=nan"], "--notice-seconds is more than 0, not nan"),
         (["--boot=/no/such/boot"], "--boot: there is no program '/no/such/boot'"),
+        (["--state=/tmp"], "--state has no meaning without --when-a-worker-dies stop-runner"),
+        (
+            ["--when-a-worker-dies=stop-runner", "--state=/dev/null/state"],
+            "--state: '/dev/null/state' cannot be made: Not a directory",
+        ),
     ],
 )
 def test_wrong_flags_are_one_sentence(
@@ -114,6 +119,26 @@ def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
         assert workers.stdin is not None
         workers.stdin.close()
         assert workers.wait(_WAIT_SECONDS) == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
+def test_a_pool_looks_after_the_workers_of_the_one_that_died_before_it(tmp_path: Path) -> None:
+    serve = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
+    flags = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5", f"--state={tmp_path}"]
+    with process("-c", RUNNER) as (runner, port):
+        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+        request.control_endpoint.url = f"localhost:{int(port)}"
+        with process(*serve, *flags) as (workers, line), grpc.insecure_channel(line.split()[-1]) as channel:
+            assert not beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
+            deadline = time.monotonic() + _WAIT_SECONDS
+            while '"w"' not in (tmp_path / "workers.json").read_text():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            workers.kill()
+            workers.wait()
+        assert runner.poll() is None
+        with process(*serve, *flags):
+            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
 
 
 def test_its_log_is_json_lines_on_request() -> None:

@@ -1,0 +1,121 @@
+"""What a pool of workers keeps in a folder: which workers it has, for the pool that is started after it has died.
+
+A pool that dies takes its workers along, and nobody is left to see to a runner that hangs on them. The next pool in the
+same folder finds them there, and treats them as workers that died just now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Final
+
+from beam_ensembles_service.listeners import identity, process_on
+from beam_ensembles_service.worker_pool import LostWorker, RunningWorker
+
+_LOGGER: Final = logging.getLogger(__name__)
+WORKERS: Final = "workers.json"
+RUNNER_HANGS: Final = "runner-hangs"
+"""A file that is there while a runner hangs on a worker that is gone: for whoever can restart that runner."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Noted:
+    """A worker of the pool.
+
+    Attributes:
+        worker_id: The runner's name for it.
+        control: ``host:port`` where its runner waits for workers.
+        runner: Which process listened there, so that no other one is taken for it later; None where none can be seen.
+        process: Which process it is.
+    """
+
+    worker_id: str
+    control: str
+    runner: str | None
+    process: str | None
+
+
+class PoolState:
+    """The folder of one pool.
+
+    Args:
+        folder: One that is there, and no other pool's.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._lock = threading.Lock()
+        self._noted: list[_Noted] = []
+
+    def left(self) -> tuple[LostWorker, ...]:
+        """Gives the workers of the pool before this one whose runner is still there; they stay noted."""
+        self.hangs(False)
+        noted = self._read()
+        with self._lock:
+            self._noted = [one for one in noted if one.runner == _runner(one.control)]
+            self._write()
+            how = "with the pool that had started it"
+            return tuple(LostWorker(one.worker_id, one.control, how) for one in self._noted)
+
+    def lives(self, worker: RunningWorker) -> bool:
+        """Whether a worker of the pool before this one has outlived it."""
+        with self._lock:
+            processes = [one.process for one in self._noted if _same(one, worker)]
+        return any(one is not None and identity(int(one.split()[0])) == one for one in processes)
+
+    def started(self, worker: RunningWorker, pid: int) -> None:
+        """Notes a worker and its process."""
+        noted = _Noted(worker.worker_id, worker.control, _runner(worker.control), identity(pid))
+        with self._lock:
+            self._noted.append(noted)
+            self._write()
+
+    def ended(self, worker: RunningWorker) -> None:
+        """Forgets a worker that nobody waits for."""
+        with self._lock:
+            for one in self._noted:
+                if _same(one, worker):
+                    self._noted.remove(one)
+                    break
+            self._write()
+
+    def hangs(self, does: bool) -> None:
+        """Says by a file whether a runner hangs."""
+        mark = self._folder / RUNNER_HANGS
+        if does:
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
+
+    def _read(self) -> list[_Noted]:
+        try:
+            text = (self._folder / WORKERS).read_text(encoding="utf-8")
+            return [_Noted(**one) for one in json.loads(text)]
+        except FileNotFoundError:
+            return []
+        except (ValueError, TypeError) as error:
+            _LOGGER.warning(
+                "'%s' was not written by a pool, and is not read: %s", self._folder / WORKERS, error
+            )
+            return []
+
+    def _write(self) -> None:
+        """Replaces the file, so that one who dies meanwhile leaves a whole one."""
+        text = json.dumps([dataclasses.asdict(one) for one in self._noted])
+        new = self._folder / f"{WORKERS}.new"
+        new.write_text(text, encoding="utf-8")
+        os.replace(new, self._folder / WORKERS)
+
+
+def _same(noted: _Noted, worker: RunningWorker) -> bool:
+    return (noted.worker_id, noted.control) == (worker.worker_id, worker.control)
+
+
+def _runner(control: str) -> str | None:
+    pid = process_on(control)
+    return None if pid is None else identity(pid)
