@@ -4,6 +4,8 @@
 #   docker build --target service -t beam-ensembles-service .
 #   docker build --target worker -t beam-ensembles-worker .
 
+# That of beam-ensembles, for the images' labels.
+ARG VERSION=0.1.0
 ARG PYTHON_VERSION=3.12
 ARG BEAM_VERSION=2.77.0
 ARG PYTHON_BASE=python:${PYTHON_VERSION}-slim
@@ -32,15 +34,26 @@ RUN /opt/uv/bin/uv build --no-cache --python /opt/uv/bin/python --no-build-isola
 
 # No machine-learning framework is part of this one.
 FROM ${PYTHON_BASE} AS service
+# None are needed, but where ensemble files and models are in a bucket: gcp, aws.
+ARG SERVICE_EXTRAS=""
 ENV VIRTUAL_ENV=/opt/beam-ensembles PATH=/opt/beam-ensembles/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /opt/beam-ensembles/src
 COPY --from=builder /opt/uv/bin/uv /usr/local/bin/
 RUN python3 -m venv "$VIRTUAL_ENV"
 COPY --from=builder /dependencies ./
 COPY requirements/dev.txt scripts/install_extras.sh ./
-RUN ./install_extras.sh dev.txt ""
+RUN ./install_extras.sh dev.txt "$SERVICE_EXTRAS"
 COPY --from=builder /wheels /wheels
 RUN pip install --no-cache-dir --no-index --no-deps /wheels/*.whl
+ARG VERSION
+ARG BEAM_VERSION
+ARG PYTHON_VERSION
+LABEL org.opencontainers.image.title="beam-ensembles-service" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.source="https://github.com/beam-ensembles/beam-ensembles" \
+    io.github.beamensembles.beam="$BEAM_VERSION" \
+    io.github.beamensembles.python="$PYTHON_VERSION"
 USER 65532
 EXPOSE 8097
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s CMD ["beam-ensembles", "health"]
@@ -70,13 +83,22 @@ RUN pip install --no-cache-dir --no-index --no-deps /wheels/*.whl \
  && python -m beam_ensembles.runtime.prepare_workers
 # Boot writes the pipeline's options to where it is started.
 WORKDIR /tmp
+ARG VERSION
+ARG BEAM_VERSION
+ARG PYTHON_VERSION
+LABEL org.opencontainers.image.title="beam-ensembles-worker" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.source="https://github.com/beam-ensembles/beam-ensembles" \
+    io.github.beamensembles.beam="$BEAM_VERSION" \
+    io.github.beamensembles.python="$PYTHON_VERSION"
 USER ${WORKER_USER}
 ENTRYPOINT ["/opt/apache/beam/boot"]
 
 
 FROM ${CUDA_BASE} AS worker-gpu
 ARG PYTHON_VERSION
-ARG GPU_EXTRAS="sklearn onnx xgboost pytorch tensorrt huggingface open_inference vertex_ai image audio keywords lookup gcp"
+ARG GPU_EXTRAS="sklearn onnx xgboost pytorch tensorrt huggingface open_inference vertex_ai image audio keywords lookup gcp aws"
 # TensorRT's libraries are on NVIDIA's own index. Empty: without them.
 ARG NVIDIA_INDEX=https://pypi.nvidia.com
 ARG WORKER_USER=65532
@@ -103,5 +125,13 @@ RUN pip install --no-cache-dir --no-index --no-deps /wheels/*.whl \
  && python -m beam_ensembles.runtime.prepare_workers
 # Boot writes the pipeline's options to where it is started.
 WORKDIR /tmp
+ARG VERSION
+ARG BEAM_VERSION
+LABEL org.opencontainers.image.title="beam-ensembles-worker-gpu" \
+    org.opencontainers.image.version="$VERSION" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.source="https://github.com/beam-ensembles/beam-ensembles" \
+    io.github.beamensembles.beam="$BEAM_VERSION" \
+    io.github.beamensembles.python="$PYTHON_VERSION"
 USER ${WORKER_USER}
 ENTRYPOINT ["/opt/apache/beam/boot"]

@@ -42,7 +42,7 @@ lint: ## Format, lint, types and import contracts of the Python code
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
-	.venv/bin/hadolint Dockerfile
+	.venv/bin/hadolint Dockerfile scripts/containers/flink/Dockerfile
 
 .PHONY: test-python
 test-python: ## Python's unit tests

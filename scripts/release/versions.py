@@ -42,6 +42,8 @@ PLACES: Final = (
     Place("java_examples/digits/pom.xml", _PARENT),
     Place("java_examples/README.md", r"<artifactId>beam-ensembles</artifactId>\s*<version>({})</version>"),
     Place("README.md", r"`io\.github\.beamensembles:beam-ensembles:({})`"),
+    Place("Dockerfile", r"^ARG VERSION=({})$"),
+    Place("compose.yaml", r":-beam-ensembles-(?:service|worker):({})\}"),
     Place("deploy/kubernetes/kustomization.yaml", r"newTag: ({})\}"),
     Place("deploy/kubernetes-gpu/kustomization.yaml", r"newTag: ({})\}"),
 )
