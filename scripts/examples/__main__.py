@@ -29,7 +29,7 @@ LANGUAGES = (*PROGRAMS, YAML)
 
 def builds(chosen: Sequence[Example]) -> list[Step]:
     """Gives the steps that make the models and build the programs."""
-    folders = {example.folder.name: example for example in chosen}
+    folders = {example.folder.name: example for example in reversed(chosen)}  # the first of a folder counts
     models = [Step(f"{name} models", "making the models", one.make_models) for name, one in folders.items()]
     # One after the other: each uses all cores.
     in_turn = [
@@ -72,12 +72,13 @@ def score_all(chosen: Sequence[Example], streams: Sequence[Stream]) -> list[str]
     everything = [*chosen, *(stream.example for stream in streams)]
     folders = list(dict.fromkeys(example.folder for example in everything))
     code = dict.fromkeys(name for example in everything for name in example.allow_code)
+    beside_rows = list(dict.fromkeys(example.results for example in everything))  # rows may name files there
     flags = [word for name in code for word in ("--allow-code", name)]
     # The models' own code, for the workers of the service; a pipeline in Python finds it beside itself.
     variables = {"PYTHONPATH": os.pathsep.join(map(str, folders))}
     failed = []
     with (
-        servers.service(*folders, flags=flags, variables=variables) as service,
+        servers.service(*folders, *beside_rows, flags=flags, variables=variables) as service,
         servers.prism() as prism,
     ):
         at = Servers(service, prism)
