@@ -6,17 +6,16 @@ XGBoost's default in Beam makes one matrix a row; scikit-learn's calls ``predict
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from beam_ensembles.handlers.beam_compat import import_base, import_handlers
-from tests.benchmarks.workload import BATCH, Array
+from tests.benchmarks.bare import Array
+from tests.benchmarks.digits.bare import session_options
+from tests.benchmarks.workload import ARROW_BATCH, BATCH
 
 base = import_base()
-
-GO_BATCH: Final = 4_096
-"""Rows a batch from Go: those of this project's Arrow batches, for both ways."""
 
 
 def _batches(rows: int) -> dict[str, int]:
@@ -49,16 +48,6 @@ def onnx(uri: str, batch: int = BATCH) -> Any:
     return Quiet(uri, providers=["CPUExecutionProvider"], **_batches(batch))
 
 
-def session_options() -> Any:
-    """Gives onnxruntime's options with which its threads leave the cores to the other members after a call."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    for threads in ("intra_op", "inter_op"):
-        options.add_session_config_entry(f"session.{threads}.allow_spinning", "0")
-    return options
-
-
 def keyed(framework: str, uri: str) -> Any:
     """Gives the handler of pairs of a key and a list of features, as pairs come from Go.
 
@@ -67,7 +56,7 @@ def keyed(framework: str, uri: str) -> Any:
         uri: The model's file.
     """
     make: Callable[[str, int], Any] = {"sklearn": sklearn, "xgboost": xgboost, "onnx": onnx}[framework]
-    return base.KeyedModelHandler(make(uri, GO_BATCH)).with_preprocess_fn(_with_array)
+    return base.KeyedModelHandler(make(uri, ARROW_BATCH)).with_preprocess_fn(_with_array)
 
 
 def _with_array(pair: tuple[Any, Sequence[float]]) -> tuple[Any, Array]:

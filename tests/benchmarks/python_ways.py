@@ -12,6 +12,7 @@ from typing import Final
 from tests.benchmarks import pipelines
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
 from tests.benchmarks.sampling import Run, Way
+from tests.benchmarks.workload import different
 
 ROWS: Final = {
     "light": {
@@ -28,6 +29,8 @@ ROWS: Final = {
         ONE_NODE: 262_144,
         RUN_INFERENCE: 131_072,
     },
+    "text": {ENSEMBLE: 2_048, HAND_WIRED: 2_048, LOOP: 2_048},
+    "image": {ENSEMBLE: 4_096, HAND_WIRED: 4_096, LOOP: 4_096},
 }
 """Rows of a long run: two to four seconds of work."""
 
@@ -41,6 +44,7 @@ def python_ways(workload: str) -> Iterator[dict[str, Way]]:
                 isolated(processes, functools.partial(pipelines.run, workload, name)),
                 rows,
                 scores="one node" if name in (ONE_NODE, RUN_INFERENCE) else "all",
+                step=different(workload),
             )
             for name, rows in ROWS[workload].items()
         }

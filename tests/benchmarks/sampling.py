@@ -40,11 +40,31 @@ class Way:
         run: Scores that many rows.
         rows: Rows of a long run.
         scores: What it scores the rows with: ways that score with the same give the same answers.
+        step: Rows of a run are a multiple of this, in runs of any length: each of the different rows comes equally
+            often.
+        started: Seconds that were needed once, before the first run, where it goes on running between runs.
     """
 
     run: Callable[[int], Run]
     rows: int
     scores: str
+    step: int = BATCH
+    started: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    """How fast a way is.
+
+    Attributes:
+        rows_per_second: Without what a run costs to start.
+        start_seconds: What it costs to start.
+        started: Seconds that were needed once, before the first run.
+    """
+
+    rows_per_second: float
+    start_seconds: float
+    started: float
 
 
 def rows_per_second(
@@ -63,23 +83,34 @@ def rows_per_second(
     Raises:
         ValueError: The ways give different answers, or runs are too short to tell their rate.
     """
+    rates = measure(ways, rounds, progress)
+    return {name: rate.rows_per_second for name, rate in rates.items()}
+
+
+def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
+    """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too."""
     rates: dict[str, list[float]] = {name: [] for name in ways}
+    starts: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in ways.items():
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
-            short = way.run(_whole(way.rows // SHORT))
+            short = way.run(_whole(way, way.rows // SHORT))
             answers.setdefault(way.scores, {})[name] = short.answer
             if turn:
-                rates[name].append(_rate(name, short, way.run(_whole(way.rows))))
+                long = way.run(_whole(way, way.rows))
+                rates[name].append(_rate(name, short, long))
+                starts[name].append(long.seconds - long.rows / rates[name][-1])
         for of_the_same in answers.values():
             _check_same(of_the_same)
-    return {name: statistics.median(measured) for name, measured in rates.items()}
+    return {
+        name: Rate(statistics.median(rates[name]), max(statistics.median(starts[name]), 0.0), way.started)
+        for name, way in ways.items()
+    }
 
 
-def _whole(rows: int) -> int:
-    """Gives as many rows in whole batches: each of the different rows comes equally often, in runs of any length."""
-    return max(rows // BATCH, 1) * BATCH
+def _whole(way: Way, rows: int) -> int:
+    return max(rows // way.step, 1) * way.step
 
 
 def _rate(name: str, short: Run, long: Run) -> float:

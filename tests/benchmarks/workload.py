@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from scripts.layout import BUILD
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from tests.benchmarks import bare
+from tests.benchmarks.bare import Array
 
 BATCH: Final = 1_024
-"""Rows a batch, in whatever way the models are called. There are as many different rows: row ``i`` has the values of
-row ``i % BATCH``."""
+"""Rows a batch, in whatever way the models are called. There are as many different rows of numbers: row ``i`` has the
+values of row ``i % BATCH``."""
+
+FEW: Final = 512
+"""Different rows of texts and pictures, which take a model so long that runs cannot have many."""
+
+ARROW_BATCH: Final = 4_096
+"""Rows of the record batches in which Go's and Java's clients send rows."""
 
 BENCH: Final = BUILD / "bench"
 """Folder of what the benchmarks make."""
 
-_MODULES: Final = ("light", "digits")
+NAMES: Final = ("light", "digits", "text", "image")
 
 
 class Rows(Protocol):
@@ -35,10 +42,14 @@ class Rows(Protocol):
     fields: Sequence[tuple[str, Any]]
 
     def prepare(self) -> Array:
-        """Trains the models where that has not been done; gives the values, ``[BATCH, width]`` of double."""
+        """Trains the models where that has not been done.
 
-    def as_fields(self, values: list[float]) -> dict[str, Any]:
-        """Gives a row's fields by name, without its id."""
+        Returns:
+            The values: ``[rows, width]`` of double, or ``[rows]`` of the objects of the only field.
+        """
+
+    def as_fields(self, values: Any) -> dict[str, Any]:
+        """Gives a row's fields by name, without its id, of its numbers or of its only value."""
 
     def answer(self, row: Any) -> float:
         """Gives one number of a scored row, by which the ways are compared."""
@@ -50,19 +61,12 @@ class Workload(Rows, Protocol):
     Attributes:
         ensemble: Its file.
         models: The folder of its models.
-        one_node: A file with only one of its models.
-        one_node_member: That model's name among the handlers.
     """
 
     ensemble: Path
     models: Path
-    one_node: Path
-    one_node_member: str
 
-    def features(self, row: Any) -> Array:
-        """Gives a row's features as Beam's handlers take them."""
-
-    def keyed(self, row: Any) -> tuple[int, Array]:
+    def keyed(self, row: Any) -> tuple[int, Any]:
         """Gives a row's id and features."""
 
     def handlers(self) -> Mapping[str, Any]:
@@ -71,11 +75,23 @@ class Workload(Rows, Protocol):
     def joined(self, grouped: tuple[int, Mapping[str, Sequence[Any]]]) -> Any:
         """Combines the members' predictions for one id to the row that the ensemble gives, by hand."""
 
+
+class WithOneNode(Workload, Protocol):
+    """A workload of which one member is also measured alone.
+
+    Attributes:
+        one_node: A file with only that model.
+        one_node_member: Its name among the handlers.
+    """
+
+    one_node: Path
+    one_node_member: str
+
+    def features(self, row: Any) -> Array:
+        """Gives a row's features as Beam's handlers take them."""
+
     def answered(self, prediction: Any) -> Any:
         """Makes a row of the prediction of the only member."""
-
-    def loop(self) -> Callable[[Array], tuple[Array, ...]]:
-        """Loads the members; gives what scores a batch ``[N, width]``: ``answer`` of each row, then the rest."""
 
 
 def values_path(name: str) -> Path:
@@ -83,15 +99,50 @@ def values_path(name: str) -> Path:
     return BENCH / f"{name}.f64"
 
 
+def table_path(name: str) -> Path:
+    """Gives the file of a workload's values as the columns of its fields: Arrow's file format, one record batch."""
+    return BENCH / f"{name}.arrow"
+
+
 def read_values(workload: Rows) -> Array:
-    """Gives a workload's values, ``[BATCH, width]``."""
-    return np.fromfile(values_path(workload.name), "<f8").reshape(BATCH, -1)
+    """Gives a workload's values, as ``prepare`` does."""
+    if _holds_numbers(workload):
+        return np.fromfile(values_path(workload.name), "<f8").reshape(BATCH, -1)
+    return read_columns(workload.name)[workload.fields[0][0]]
+
+
+def read_columns(name: str) -> dict[str, Array]:
+    """Gives the values of a workload's rows, a column a field."""
+    return bare.columns_of(bare.read_table(table_path(name)))
 
 
 def write_values(workload: Rows) -> None:
     """Prepares a workload and writes its values."""
     BENCH.mkdir(parents=True, exist_ok=True)
-    workload.prepare().astype("<f8").tofile(values_path(workload.name))
+    values = workload.prepare()
+    if _holds_numbers(workload):
+        values.astype("<f8").tofile(values_path(workload.name))
+    names = [name for name, _ in workload.fields]
+    batch = pa.record_batch(_columns(values, len(names)), names)
+    with pa.ipc.new_file(str(table_path(workload.name)), batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _holds_numbers(workload: Rows) -> bool:
+    return all(type_ not in (str, bytes) for _, type_ in workload.fields)
+
+
+def _columns(values: Array, fields: int) -> list[pa.Array]:
+    if values.ndim == 1:
+        return [pa.array(values)]
+    if fields > 1:
+        return [pa.array(column) for column in values.T]
+    return [pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])]
+
+
+def different(name: str) -> int:
+    """Gives how many different rows there are; runs have a multiple of that, so that answers are the same."""
+    return FEW if name in ("text", "image") else BATCH
 
 
 def load(name: str) -> Workload:
@@ -102,4 +153,4 @@ def load(name: str) -> Workload:
 
 def load_all() -> list[Workload]:
     """Gives all workloads."""
-    return [load(name) for name in _MODULES]
+    return [load(name) for name in NAMES]

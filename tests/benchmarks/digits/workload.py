@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import apache_beam as beam
-import joblib
 import numpy as np
-import onnxruntime
-import xgboost
 
 from scripts.members import DIGITS, HELDOUT, MODELS, train
 from tests.benchmarks import members
-from tests.benchmarks.workload import BATCH, Array, Workload
+from tests.benchmarks.bare import Array
+from tests.benchmarks.digits.bare import LABELS, WEIGHTS
+from tests.benchmarks.workload import BATCH, WithOneNode
 
 PIXELS: Final = 64
-WEIGHTS: Final = np.array((1, 1, 2)) / 4
-LABELS: Final = np.array([str(digit) for digit in range(10)])
 
 
 class Digits:
@@ -80,25 +77,9 @@ class Digits:
         """Puts the probabilities to the pixels."""
         return beam.Row(pixels=prediction.example.tolist(), proba=prediction.inference.tolist())
 
-    def loop(self) -> Callable[[Array], tuple[Array, ...]]:
-        """Calls the three models, votes, and names each member's own answer."""
-        forest = joblib.load(MODELS / "forest.joblib")
-        boost = xgboost.Booster(model_file=MODELS / "boost.json")
-        network = onnxruntime.InferenceSession(
-            MODELS / "network.onnx", members.session_options(), providers=["CPUExecutionProvider"]
-        )
-
-        def score(batch: Array) -> tuple[Array, ...]:
-            (answer,) = network.run(None, {"X": batch.astype(np.float32)})
-            proba = np.stack((forest.predict_proba(batch), boost.inplace_predict(batch), answer))
-            average = np.tensordot(WEIGHTS, proba, 1)
-            return average.max(axis=1), LABELS[average.argmax(axis=1)], LABELS[proba.argmax(axis=2)]
-
-        return score
-
     def answer(self, row: Any) -> float:
         """Gives the confidence of the vote, or the greatest probability of the only member."""
         return float(row.confidence if hasattr(row, "confidence") else max(row.proba))
 
 
-WORKLOAD: Final[Workload] = Digits()
+WORKLOAD: Final[WithOneNode] = Digits()

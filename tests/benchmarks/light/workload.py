@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import apache_beam as beam
-import joblib
 import numpy as np
 
 from scripts.made import Made
 from tests.benchmarks import members
+from tests.benchmarks.bare import Array
 from tests.benchmarks.light import train
-from tests.benchmarks.workload import BATCH, Array, Workload
+from tests.benchmarks.workload import BATCH, WithOneNode
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
@@ -68,19 +68,9 @@ class Light:
         a, b, c, d = prediction.example.tolist()
         return beam.Row(a=a, b=b, c=c, d=d, proba=prediction.inference.tolist())
 
-    def loop(self) -> Callable[[Array], tuple[Array, ...]]:
-        """Calls both models and averages."""
-        linear, forest = (joblib.load(MODELS / f"{name}.joblib") for name in ("linear", "forest"))
-
-        def score(batch: Array) -> tuple[Array, ...]:
-            proba = (linear.predict_proba(batch) + forest.predict_proba(batch)) / 2
-            return proba[:, 1], proba
-
-        return score
-
     def answer(self, row: Any) -> float:
         """Gives the probability of the second class."""
         return float(row.proba[1])
 
 
-WORKLOAD: Final[Workload] = Light()
+WORKLOAD: Final[WithOneNode] = Light()
