@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 TOLERANCE = 1e-5
 """How far apart two languages' numbers for one row may be; of large ones, this share of them."""
 
@@ -15,10 +17,18 @@ Answer = dict[str, Any]
 """One row's: its ``id``, and what the ensemble added."""
 
 
-def read(path: Path) -> list[Answer]:
-    """Reads JSON lines, ordered by id."""
-    with path.open(encoding="utf-8") as lines:
-        return sorted((json.loads(line) for line in lines), key=lambda answer: answer["id"])
+def read(path: Path, key: str = "id") -> list[Answer]:
+    """Reads JSON lines, or Parquet from a file with that suffix, ordered by id.
+
+    Args:
+        path: The file.
+        key: The field that is a row's id, where another one is.
+    """
+    if path.suffix == ".parquet":
+        rows = pq.read_table(path).to_pylist()
+    else:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return sorted(({"id": row[key], **row} for row in rows), key=lambda answer: answer["id"])
 
 
 def incomplete(name: str, answers: Sequence[Answer], rows: Sequence[Answer]) -> list[str]:

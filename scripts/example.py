@@ -30,6 +30,10 @@ class Example:
         allow_code: What the service must allow for its models and functions, as patterns of dotted names.
         flags: Other flags of the pipelines; the Beam YAML pipeline gets them as variables, as all others.
         summary: Whether summary.py prints what the scored rows say; a sample of them is shown where it does not.
+        key: The field that tells rows apart.
+        failed: How many rows come out as errors: JSON lines, in a file with the answers' name and .errors.
+        parquet: Whether the programs write their answers as Parquet, too, in a file with their name and .parquet.
+        beam_yaml: Whether there is a Beam YAML pipeline.
         made: The folder of the rows and of the answers; one below build/examples where it is not given.
         jar: The Java program, with what it needs in lib/ beside it.
         lock: The packages that the models are made with.
@@ -46,6 +50,10 @@ class Example:
     allow_code: tuple[str, ...] = ()
     flags: Mapping[str, str] = dataclasses.field(default_factory=dict)
     summary: bool = False
+    key: str = "id"
+    failed: int = 0
+    parquet: bool = False
+    beam_yaml: bool = True
     made: Path | None = None
     jar: Path = maven.EXAMPLES_JAR
     lock: Path = python.DEV_LOCK
@@ -89,6 +97,14 @@ class Example:
         """Gives the file that a language's pipeline writes."""
         return self.results / f"{self.name}-{language.lower()}.jsonl"
 
+    def errors(self, language: str) -> Path:
+        """Gives the file of the rows that failed, in a language's pipeline."""
+        return beside(self.answers(language), ".errors")
+
+    def as_parquet(self, language: str) -> Path:
+        """Gives the file in which a language's program writes its answers as Parquet."""
+        return beside(self.answers(language), ".parquet")
+
     def make_models(self) -> str:
         """Makes the models and the rows to score, unless they were made by the code that is there now."""
         sources = [*(self.folder / name for name in self.sources), self.lock]
@@ -100,3 +116,8 @@ class Example:
         run(command, log=log_path(f"train-{self.folder.name}"))
         trained.remember()
         return f"{relative(self.models)}, {relative(self.input)}"
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Gives the file that has a file's whole name and a suffix after it."""
+    return path.with_name(path.name + suffix)

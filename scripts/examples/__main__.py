@@ -24,7 +24,10 @@ from scripts.steps import Step, run_steps, show_failures
 from scripts.terminal import say, styled
 from scripts.toolchains import go, java, maven
 
-LANGUAGES = (*PROGRAMS, YAML)
+
+def languages_of(example: Example) -> tuple[Language, ...]:
+    """Gives the languages that an example has a pipeline in."""
+    return (*PROGRAMS, YAML) if example.beam_yaml else PROGRAMS
 
 
 def builds(chosen: Sequence[Example]) -> list[Step]:
@@ -48,9 +51,10 @@ def builds(chosen: Sequence[Example]) -> list[Step]:
 
 def scoring(example: Example, at: Servers, env: Mapping[str, str]) -> list[Step]:
     """Gives the steps that run an example's pipelines, two at a time: half of a start is waiting."""
+    languages = languages_of(example)
     return [
-        _scoring(example, language, at, env, after=LANGUAGES[at_ - 2 : at_ - 1] if at_ > 1 else ())
-        for at_, language in enumerate(LANGUAGES)
+        _scoring(example, language, at, env, after=languages[at_ - 2 : at_ - 1] if at_ > 1 else ())
+        for at_, language in enumerate(languages)
     ]
 
 
@@ -83,7 +87,7 @@ def score_all(chosen: Sequence[Example], streams: Sequence[Stream]) -> list[str]
     ):
         at = Servers(service, prism)
         for example in chosen:
-            if not (_ran(scoring(example, at, env)) and report(example, LANGUAGES)):
+            if not (_ran(scoring(example, at, env)) and report(example, languages_of(example))):
                 failed.append(example.name)
         for stream in streams:
             stream.prepare()

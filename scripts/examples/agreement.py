@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from scripts import answers
 from scripts.answers import Answer
 from scripts.example import Example
 from scripts.layout import PYTHON
-from scripts.pipelines import Language
+from scripts.pipelines import PROGRAMS, Language
 from scripts.shell import output
 from scripts.terminal import say, styled
 
@@ -18,8 +19,16 @@ _SAMPLE, _WIDTH, _MOST_PROBLEMS = 3, 200, 10
 
 def report(example: Example, languages: Sequence[Language]) -> bool:
     """Prints what the rows of an example say; gives whether each language has all of them, and the same."""
-    found = {language.name: answers.read(example.answers(language.name)) for language in languages}
+    found = _read(example, [(language.name, example.answers(language.name)) for language in languages])
     problems = disagreements(found, example.scored)
+    if example.failed:
+        errors = [(language.name, example.errors(language.name)) for language in languages]
+        problems += disagreements(_read(example, errors), example.failed)
+    if example.parquet:
+        files = [
+            (f"{one.name}'s Parquet", example.as_parquet(one.name)) for one in languages if one in PROGRAMS
+        ]
+        problems += disagreements({**found, **_read(example, files)}, example.scored)
     say(f"\n{styled(example.name, 'bold')}")
     said = summary(example, languages[0]) if example.summary else sample(found[languages[0].name])
     say(said or "")
@@ -29,6 +38,10 @@ def report(example: Example, languages: Sequence[Language]) -> bool:
     verdict = f"{len(problems)} disagreements" if problems else f"{', '.join(found)}: the same answers"
     say(f"{example.scored} rows. " + styled(verdict, "red" if problems else "green") + "\n")
     return not problems
+
+
+def _read(example: Example, files: Iterable[tuple[str, Path]]) -> dict[str, list[Answer]]:
+    return {name: answers.read(path, example.key) for name, path in files}
 
 
 def disagreements(found: dict[str, list[Answer]], scored: int) -> list[str]:

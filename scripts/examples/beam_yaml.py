@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scripts.environments import locked_environment
-from scripts.example import Example
+from scripts.example import Example, beside
 from scripts.pipelines import Language, Servers, flags, portable
 from scripts.shell import Command
 
 
 def _command(example: Example, servers: Servers) -> Command:
-    for part in _parts(example):
+    for part in [*_parts(_written(example)), *_parts(_errors(example))]:
         part.unlink()
     given = {**flags(example, YAML.name), "output": str(_written(example))}
     rows = {
@@ -37,15 +37,23 @@ def _written(example: Example) -> Path:
     return example.answers(YAML.name).with_suffix(".parquet")
 
 
-def _parts(example: Example) -> list[Path]:
-    path = _written(example)
+def _errors(example: Example) -> Path:
+    return beside(_written(example), ".errors")
+
+
+def _parts(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}-*-of-*"))
 
 
-def _as_json_lines(example: Example) -> None:
-    rows = [row for part in _parts(example) for row in pq.read_table(part).to_pylist()]
-    text = "".join(f"{json.dumps(row)}\n" for row in rows)
-    example.answers(YAML.name).write_text(text, encoding="utf-8")
+def _finish(example: Example) -> None:
+    _as_json_lines(_written(example), example.answers(YAML.name))
+    if example.failed:
+        _as_json_lines(_errors(example), example.errors(YAML.name))
 
 
-YAML = Language("YAML", ("python",), _command, _as_json_lines)
+def _as_json_lines(written: Path, file: Path) -> None:
+    rows = [row for part in _parts(written) for row in pq.read_table(part).to_pylist()]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+YAML = Language("YAML", ("python",), _command, _finish)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from scripts.examples.agreement import disagreements, sample
+from scripts.example import Example
+from scripts.examples.agreement import disagreements, report, sample
 from scripts.examples.streams import stream_problems
+from scripts.pipelines import PROGRAMS
 
 ROWS = [{"id": 1, "x": 0.5}, {"id": 2, "x": 1.5}]
 
@@ -31,6 +37,37 @@ def test_languages_that_do_not_are_told(other: list[dict[str, Any]], said: str) 
 def test_rows_that_all_languages_lose_or_repeat_are_told(rows: list[dict[str, Any]]) -> None:
     found = disagreements({"Python": rows, "Go": rows}, 2)
     assert found == [f"Python has {len(rows)} answers, not one for each of 2 rows"]
+
+
+def write(example: Example, language: str, rows: list[Any], errors: list[Any], parquet: list[Any]) -> None:
+    for path, lines in ((example.answers(language), rows), (example.errors(language), errors)):
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(parquet), example.as_parquet(language))
+
+
+@pytest.mark.parametrize(
+    ("errors", "parquet", "said"),
+    [
+        ([{"file": "b", "code": "wrong_value"}], [{"file": "a", "x": 1.5}], "the same answers"),
+        (
+            [{"file": "b", "code": "null_value"}],
+            [{"file": "a", "x": 1.5}],
+            "row b, code: Python says wrong_value",
+        ),
+        ([], [{"file": "a", "x": 1.5}], "Java has 0 answers for 1 rows"),
+        ([{"file": "b", "code": "wrong_value"}], [{"file": "a", "x": 1.4}], "Java's Parquet says 1.4"),
+    ],
+)
+def test_errors_and_parquet_are_compared_too(
+    errors: list[Any], parquet: list[Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = Example("x", java="x.X", scored=1, failed=1, parquet=True, key="file", made=tmp_path)
+    rows = [{"file": "a", "x": 1.5}]
+    for language in PROGRAMS[:-1]:
+        write(example, language.name, rows, [{"file": "b", "code": "wrong_value"}], rows)
+    write(example, PROGRAMS[-1].name, rows, errors, parquet)
+    assert report(example, PROGRAMS) == (said == "the same answers")
+    assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_sample_is_short() -> None:
