@@ -1,4 +1,4 @@
-"""Names handwritten digits with Beam's own RunInference: the ensemble is a ModelHandler, for pairs with keys, too.
+"""Names handwritten digits with Beam's own RunInference: the ensemble is a ModelHandler, with keys and without.
 
     python examples/digits/run_inference.py --input build/demo/heldout.jsonl --output build/demo/inferred.jsonl
 
@@ -37,6 +37,17 @@ def write_result(result: tuple[int, PredictionResult]) -> str:
     return json.dumps({"id": id_, "label": answer.label, "confidence": answer.confidence})
 
 
+def label(prediction: PredictionResult) -> str:
+    """Gives the digit that an image shows, or the code of the error."""
+    answer: Any = prediction.inference
+    return str(answer.code if isinstance(answer, InferenceError) else answer.label)
+
+
+def write_count(count: tuple[str, int]) -> str:
+    """Writes one line of the counts."""
+    return json.dumps({"label": count[0], "images": count[1]})
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the pipeline."""
     parser = argparse.ArgumentParser(
@@ -44,18 +55,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--input", required=True, help="JSON lines with id and pixels")
     parser.add_argument("--output", required=True, help="file to write, JSON lines too")
+    parser.add_argument("--counts", help="file for how many images show each digit; they go without keys then")
     parser.add_argument("--ensemble", default=str(ENSEMBLE), help="ensemble file (%(default)s)")
     flags, runner_flags = parser.parse_known_args(argv)
-    handler = EnsembleModelHandler(flags.ensemble)  # for examples without keys: RunInference(handler)
+    handler = EnsembleModelHandler(flags.ensemble)
     with beam.Pipeline(options=PipelineOptions(runner_flags)) as pipeline:
+        images = pipeline | "Read" >> beam.io.ReadFromText(flags.input) | "Image" >> beam.Map(read_image)
         _ = (
-            pipeline
-            | "Read" >> beam.io.ReadFromText(flags.input)
-            | "Image" >> beam.Map(read_image)
-            | RunInference(KeyedModelHandler(handler))
+            images
+            | "Keyed" >> RunInference(KeyedModelHandler(handler))
             | "Line" >> beam.Map(write_result)
             | "Write" >> beam.io.WriteToText(flags.output, num_shards=1, shard_name_template="")
         )
+        if flags.counts:
+            _ = (
+                images
+                | "Without key" >> beam.Values()
+                | "Plain" >> RunInference(handler)
+                | "Label" >> beam.Map(label)
+                | "Count" >> beam.combiners.Count.PerElement()
+                | "Count's line" >> beam.Map(write_count)
+                | "Write counts" >> beam.io.WriteToText(flags.counts, num_shards=1, shard_name_template="")
+            )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from typing import Any
 import joblib
 import numpy as np
 import onnx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import xgboost
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
@@ -90,11 +92,14 @@ def onnx_graph(weights: list[Array], biases: list[Array]) -> onnx.ModelProto:
 
 
 def write_heldout(path: Path, ids: Array, pixels: Array, digits: Array) -> None:
-    """Writes the held-out images as JSON lines: ``id``, ``pixels``, ``target``."""
+    """Writes the held-out images (``id``, ``pixels``, ``target``) as JSON lines and, for Beam YAML, as Parquet."""
+    rows = [
+        {"id": id_, "pixels": image, "target": str(digit)}
+        for id_, image, digit in zip(ids.tolist(), pixels.tolist(), digits.tolist(), strict=True)
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        for id_, image, digit in zip(ids.tolist(), pixels.tolist(), digits.tolist(), strict=True):
-            file.write(json.dumps({"id": id_, "pixels": image, "target": str(digit)}) + "\n")
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -43,9 +43,9 @@ class Habit(NamedTuple):
 HABITS = (
     Habit(0.77, False, (0.0, 0.5), night=0.04, online=0.30, abroad=0.02, categories=EVERYDAY),
     Habit(0.07, False, (0.6, 0.6), night=0.10, online=0.15, abroad=0.95, categories=("travel", "restaurant", "fuel")),
-    Habit(0.06, False, (1.7, 0.5), night=0.03, online=0.50, abroad=0.05, categories=("furniture", "electronics", "travel")),
+    Habit(0.06, False, (1.7, 0.5), night=0.03, online=0.50, abroad=0.05, categories=("furniture", "electronics")),
     Habit(0.04, False, (-0.8, 0.7), night=0.60, online=0.95, abroad=0.10, categories=("games", "gift_cards")),
-    Habit(0.025, True, (1.3, 0.6), night=0.35, online=0.25, abroad=0.85, categories=("electronics", "gift_cards", "fuel")),
+    Habit(0.025, True, (1.3, 0.6), night=0.35, online=0.25, abroad=0.85, categories=("electronics", "fuel")),
     Habit(0.02, True, (1.6, 0.5), night=0.50, online=0.95, abroad=0.10, categories=("electronics", "gift_cards")),
     Habit(0.015, True, (-2.5, 0.5), night=0.40, online=0.98, abroad=0.70, categories=("games", "gift_cards")),
 )  # fmt: skip

@@ -5,8 +5,12 @@ from __future__ import annotations
 from scripts.example import Example
 from scripts.examples.streams import Stream
 from scripts.layout import BUILD, ROOT
+from scripts.members import DIGITS
+
+_PICTURES = str(BUILD / "examples" / "detection" / "images" / "*")
 
 EXAMPLES = (
+    DIGITS,
     Example("ab_test", java="abtest.AbTest", scored=1200, summary=True),
     Example(
         "times_five",
@@ -26,6 +30,30 @@ EXAMPLES = (
             "typed": str(BUILD / "examples" / "own_handler" / "typed.jsonl"),
             "review": str(ROOT / "examples" / "own_handler" / "review.yaml"),
         },
+    ),
+    Example("fraud", java="fraud.Fraud", scored=20_000, sources=("train.py", "payments.py"), summary=True),
+    Example(
+        "detection",
+        java="detection.Detection",
+        scored=3,
+        failed=1,
+        parquet=True,
+        key="file",
+        rows="images",
+        flags={"input": _PICTURES},
+    ),
+    Example(
+        "detection_keyed",
+        java="detection.DetectionKeyed",
+        scored=3,
+        failed=1,
+        of="detection",
+        script="keyed.py",
+        ensemble="detection.yaml",
+        key="file",
+        rows="images",
+        flags={"input": _PICTURES},
+        beam_yaml=False,
     ),
 )
 STREAMS = (
