@@ -55,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--input", required=True, help="JSON lines with id and pixels")
     parser.add_argument("--output", required=True, help="file to write, JSON lines too")
-    parser.add_argument("--counts", help="file for how many images show each digit; they go without keys then")
+    parser.add_argument(
+        "--counts", help="file for how many images show each digit; they go without keys then"
+    )
     parser.add_argument("--ensemble", default=str(ENSEMBLE), help="ensemble file (%(default)s)")
     flags, runner_flags = parser.parse_known_args(argv)
     handler = EnsembleModelHandler(flags.ensemble)
