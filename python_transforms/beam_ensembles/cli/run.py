@@ -8,12 +8,18 @@ import json
 import logging
 import os
 import sys
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.metrics import show_metrics
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+
+if TYPE_CHECKING:
+    from beam_ensembles.cli.run_summary import Summary
+    from beam_ensembles.metrics.values import EnsembleMetrics
 
 DESCRIPTION: Final = """\
 Score a file of rows with an ensemble on this machine. The rows go through the same code as on Beam's workers; no
@@ -23,6 +29,7 @@ examples:
   beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl
   beam-ensembles run digits.yaml --input rows.csv --output scored.parquet --parameter version=3
   beam-ensembles run digits.yaml --input rows.parquet --output scored.csv --json
+  beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl --metrics
 
 formats, by suffix (input and output may differ):
   .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
@@ -62,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", metavar="N", type=_count, default=1_024, help="rows at once, at most (default: 1024)"
     )
     parser.add_argument("--json", action="store_true", help="print the summary as a JSON object")
+    parser.add_argument("--metrics", action="store_true", help="print too what the nodes have counted")
 
 
 def _count(text: str) -> int:
@@ -141,7 +149,9 @@ def _score(args: argparse.Namespace) -> int:
         try:
             # Imports Beam: two seconds that --help and a wrong call need not wait for.
             from beam_ensembles.cli.run_scoring import Call, InvalidRows, score_file
+            from beam_ensembles.metrics.local import counting
 
+            counted = stack.enter_context(counting())
             call = Call(
                 file=args.file,
                 input=args.input,
@@ -156,8 +166,19 @@ def _score(args: argparse.Namespace) -> int:
         except InvalidEnsemble as error:
             stack.close()
             return _invalid(args, args.input if isinstance(error, InvalidRows) else args.file, error)
-    print(json.dumps(summary.as_data(), indent=2, ensure_ascii=False) if args.json else summary.as_text())
+    _print(summary, counted() if args.metrics else None, args.json)
     return _FAILED if summary.failed else _DONE
+
+
+def _print(summary: Summary, metrics: Sequence[EnsembleMetrics] | None, is_json: bool) -> None:
+    if is_json:
+        counted = {} if metrics is None else {"metrics": [one.as_data() for one in metrics]}
+        print(json.dumps({**summary.as_data(), **counted}, indent=2, ensure_ascii=False))
+        return
+    print(summary.as_text())
+    if metrics is not None:
+        print()
+        show_metrics(metrics, is_json=False)
 
 
 def _invalid(args: argparse.Namespace, path: str, error: InvalidEnsemble) -> int:
