@@ -20,6 +20,7 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.checks import check_task, class_names, task_of
+from beam_ensembles.handlers.huggingface.drawing import SEED, check_seed
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
 from beam_ensembles.handlers.huggingface.task_node import load_task
 from beam_ensembles.handlers.huggingface.tasks import TASKS
@@ -68,6 +69,7 @@ class HuggingFaceKind:
             "A class of transformers, such as transformers.CLIPModel, for a node that reads and gives tensors.",
         ),
         Option("method", "string", "What is called on a model_class.", choices=METHODS, default="forward"),
+        SEED,
         LABELS,
         DEVICE,
         *CALLS,
@@ -83,6 +85,7 @@ class HuggingFaceKind:
         honoured = {name: value for name, value in {**HONOURED, **_BY_LOADING}.items() if name != unused}
         check_config(node, honoured, CONFIG_REFUSED)
         if by_class:
+            check_seed(node, writes=node.option("method") == "generate")
             if node.option("task") is not None:
                 node.problem("bad_value", "model_class", "a node has a 'task' or a 'model_class', not both")
             return check_class(node)
@@ -95,6 +98,7 @@ class HuggingFaceKind:
                 )
                 node.problem("missing_key", "task", text)
             return {output.column: output.type for output in node.spec.outputs}
+        check_seed(node, writes="do_sample" in task.arguments)
         return check_task(node, task, model)
 
     def load(self, node: CheckedNode) -> Member:

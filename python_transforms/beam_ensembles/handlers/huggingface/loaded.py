@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers.huggingface.drawing import drawing
 
 MOST_TOKENS: Final = 256
 """How long a text a model writes that says nothing about it: as long as transformers' own pipelines let it be."""
@@ -22,11 +24,17 @@ class Loaded:
         model: The model.
         tokenizer: Its tokenizer.
         processor: Its processor or image processor, None where it reads texts only.
+        seeds: Those of the rows that it is still to write about, in order; None where rows have none.
     """
 
     model: Any
     tokenizer: Any
     processor: Any = None
+    seeds: Iterator[int] | None = None
+
+    def with_seeds(self, seeds: Sequence[int] | None) -> Loaded:
+        """Gives the same for the rows of a batch, with their seeds."""
+        return self if seeds is None else dataclasses.replace(self, seeds=iter(seeds))
 
     def encode(self, **parts: Any) -> dict[str, Any]:
         """Calls the processor, or the tokenizer where there is none, and puts the tensors where the model is."""
@@ -39,10 +47,11 @@ class Loaded:
         own = self.model.generation_config
         is_limited = not _LIMITS.isdisjoint(args) or any(getattr(own, name, None) for name in _LIMITS)
         limit = {} if is_limited else {"max_new_tokens": MOST_TOKENS}
+        rows = len(next(iter(encoded.values())))
+        with drawing(None if self.seeds is None else list(itertools.islice(self.seeds, rows))):
+            ids = self.model.generate(**encoded, **limit, **args)
         texts: list[str] = self.tokenizer.batch_decode(
-            self.model.generate(**encoded, **limit, **args),
-            skip_special_tokens=True,
-            clean_up_tokenization_spaces=False,
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         return [text.strip() for text in texts]
 

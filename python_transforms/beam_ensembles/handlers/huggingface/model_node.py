@@ -14,6 +14,7 @@ from beam_ensembles.handlers.arguments import Values, join, list_argument
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
+from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.padding import padded
 from beam_ensembles.handlers.importing import check_import, import_name
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -165,9 +166,10 @@ class _Call:
     def __call__(self, batch: list[Any], model: Any, _: Any, args: dict[str, Any], uri: str) -> list[Any]:
         import torch
 
-        given = {name: _tensor(torch, values, model) for name, values in batch[0].items()}
+        inputs, seeds = parted_seeds(batch[0])
+        given = {name: _tensor(torch, values, model) for name, values in inputs.items()}
         function = model if self.method == "forward" else getattr(model, self.method)
-        with torch.inference_mode():
+        with torch.inference_mode(), drawing(seeds):
             first = [given.pop(_ONE)] if _ONE in given else []
             answer = function(*first, **given, **args)
         return [self.result(batch[0], _named(answer, self.method))]
@@ -186,20 +188,20 @@ def _named(answer: Any, method: str) -> dict[str, Any]:
     return {"sequences" if method == "generate" else "output": answer}
 
 
-def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], Mapping[str, Values]]:
+def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], Mapping[str, Any]]:
     inputs = node.spec.inputs
     ports = dict(zip(inputs.ports, inputs.columns, strict=True)) if inputs and inputs.ports else None
     config = model.config.get_text_config()
     pad = getattr(config, "pad_token_id", None) or 0
     writes_on = method == "generate" and not model.config.is_encoder_decoder
 
-    def read(columns: Columns) -> Mapping[str, Values]:
+    def read(columns: Columns) -> Mapping[str, Any]:
         if ports is not None:
             given = {port: columns[column] for port, column in ports.items()}
         else:
             names = node.spec.columns
             given = {_ONE: columns[names[0]] if len(names) == 1 else join(columns, names)}
-        return padded(given, pad, left=writes_on)
+        return {**padded(given, pad, left=writes_on), **seeds_of(node, columns)}
 
     return read
 

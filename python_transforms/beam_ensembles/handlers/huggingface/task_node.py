@@ -15,6 +15,7 @@ from beam_ensembles.handlers import member
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
+from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.pipelines import check_lengths
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
@@ -22,6 +23,7 @@ from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.results import to_columns
 
 Given = Mapping[str, list[Any]]
+"""One list a port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -41,17 +43,30 @@ class _Call:
     parts: Any = None
 
     def of_pipeline(self, batch: list[Given], _: Any, args: dict[str, Any]) -> list[Any]:
+        inputs, seeds = parted_seeds(batch[0])
         try:
-            return [self.task.run(self.parts, batch[0], args, self.rows)]
+            if seeds is None:
+                return [self.task.run(self.parts, inputs, args, self.rows)]
+            return [self._row_by_row(inputs, seeds, args)]
         except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
-            check_lengths(self.parts, batch[0].get("text"))
+            check_lengths(self.parts, inputs.get("text"))
             raise
+
+    def _row_by_row(self, inputs: Given, seeds: list[int], args: dict[str, Any]) -> Mapping[str, list[Any]]:
+        """Runs a pipeline on a row after the other: which rows it puts together when it draws is its own affair."""
+        parts = []
+        for at, seed in enumerate(seeds):
+            row = {port: values[at : at + 1] for port, values in inputs.items()}
+            with drawing([seed]):
+                parts.append(self.task.run(self.parts, row, args, 1))
+        return {port: [item for part in parts for item in part[port]] for port in parts[0]}
 
     def of_model(self, batch: list[Given], _: Any, device: str, args: dict[str, Any], uri: str) -> list[Any]:
         import torch
 
+        inputs, seeds = parted_seeds(batch[0])
         with torch.inference_mode():
-            answer = self.task.run(self.parts, batch[0], args, self.rows)
+            answer = self.task.run(self.parts.with_seeds(seeds), inputs, args, self.rows)
         return [self.result(batch[0], answer)]
 
 
@@ -159,7 +174,10 @@ def _reader(node: CheckedNode, task: Task) -> Callable[[Columns], Given]:
     ports = input_ports(node.spec, task)
 
     def read(columns: Columns) -> Given:
-        return {port: task.inputs[port].media.read(columns[column], column) for port, column in ports.items()}
+        given = {
+            port: task.inputs[port].media.read(columns[column], column) for port, column in ports.items()
+        }
+        return {**given, **seeds_of(node, columns)}
 
     return read
 

@@ -16,7 +16,8 @@ def answer(
     options = dict(args)
     most = options.pop("top_k", None) if not loaded.model.can_generate() else None
     found: list[list[tuple[str, float | None]]] = []
-    for part in batches(len(images), size):
+    one_by_one = loaded.model.can_generate()  # BLIP looks at the padding of a shorter question, too
+    for part in batches(len(images), 1 if one_by_one else size):
         encoded = loaded.encode(
             images=list(images[part]), text=list(questions[part]), padding=True, truncation=True
         )

@@ -59,6 +59,7 @@ def run(
         ("entailment", "zero-shot-classification", "text"),
         ("vit", "image-classification", "image"),
         ("vilt", "visual-question-answering", "image"),
+        ("blip_questions", "visual-question-answering", "image"),
         ("t5", "summarization", "text"),
         ("marian", "translation", "text"),
         ("blip", "image-to-text", "image"),
@@ -75,8 +76,9 @@ def test_rows_that_go_through_the_model_together_change_no_answer(
         {port: "bytes" if port == "image" else "string"},
         {port: IMAGES if port == "image" else TEXTS},
     )
-    if model == "vilt":
-        types["question"], columns["question"], outputs = "string", TEXTS, ["answer", "score"]
+    if port == "image" and task == "visual-question-answering":
+        outputs = ["answer", "score"] if model == "vilt" else ["answer"]
+        types["question"], columns["question"] = "string", TEXTS
     together, alone = (
         run(models, model, task, types, columns, outputs, inference_args={**args, "batch_size": size})
         for size in (3, 1)

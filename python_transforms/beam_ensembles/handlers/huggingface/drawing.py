@@ -1,0 +1,131 @@
+"""Random draws that are a row's own: with a ``seed``, what ``do_sample`` draws follows from it and the row's inputs.
+
+``generate`` draws with PyTorch's one generator, so that a row's words depend on all that was drawn before. With a
+``seed`` each row has a generator of its own: it draws the same words in every batch, bundle, run and language.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, Option
+
+SEED: Final = Option(
+    "seed",
+    "integer",
+    "What do_sample draws for a row follows from it and the row's inputs: the same in every batch, run and language.",
+)
+SEEDS: Final = ""
+"""The name under which a batch carries its rows' seeds beside their inputs; no port is called so."""
+
+
+def check_seed(node: NodeView, *, writes: bool) -> None:
+    """Reports a ``seed`` that is none, or that nothing is drawn with.
+
+    Args:
+        node: The node.
+        writes: Whether the model writes texts, which is when it can draw.
+    """
+    seed = node.option("seed")
+    if seed is None:
+        return
+    if not writes:
+        text = "nothing is drawn here; 'seed' is for 'method: generate' and for tasks that write texts"
+        node.problem("unsupported_option", "seed", text)
+    elif seed < 0:
+        node.problem("bad_value", "seed", f"'seed' is {seed}; it is a whole number of at least 0")
+
+
+def seeds_of(node: CheckedNode, columns: Columns) -> dict[str, list[int]]:
+    """Gives the seeds of a batch's rows, by ``SEEDS``, to put beside their inputs; nothing where the node has no seed.
+
+    A row that is a batch of its own (``per_row``) has one.
+    """
+    seed = node.spec.options.get("seed")
+    if seed is None:
+        return {}
+    values = [columns[name] for name in node.spec.columns]
+    rows: Iterable[Sequence[Any]] = (
+        [values] if node.spec.options.get("per_row") else zip(*values, strict=True)
+    )
+    return {SEEDS: [row_seed(seed, row) for row in rows]}
+
+
+def row_seed(seed: int, row: Iterable[Any]) -> int:
+    """Gives a row's seed: 8 bytes of the BLAKE2b digest of the node's seed and of the row's values.
+
+    Args:
+        seed: The node's.
+        row: The values that the node reads, in the order of its inputs.
+    """
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=8)
+    for value in row:
+        content = _content(value)
+        digest.update(len(content).to_bytes(8, "big") + content)
+    return int.from_bytes(digest.digest(), "big")
+
+
+def _content(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        return value.tobytes()
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist()).encode()
+    return repr(value).encode()
+
+
+def parted_seeds(batch: Mapping[str, Any]) -> tuple[dict[str, Any], list[int] | None]:
+    """Gives a batch's inputs, and its rows' seeds where it has any."""
+    inputs = dict(batch)
+    seeds = inputs.pop(SEEDS, None)
+    return inputs, seeds
+
+
+def drawing(seeds: Sequence[int] | None) -> contextlib.AbstractContextManager[Any]:
+    """Gives a context, of this thread alone, in which each row of a batch draws with a generator of its own.
+
+    Args:
+        seeds: One a row; None leaves everything as it is.
+    """
+    return contextlib.nullcontext() if seeds is None else _draws()(seeds)
+
+
+@functools.cache
+def _draws() -> Any:
+    """Makes the context's class, once PyTorch is there."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class Draws(TorchFunctionMode):  # type: ignore[misc]
+        """Stands between whoever draws and PyTorch. What is drawn from is row after row: its texts, or its beams."""
+
+        def __init__(self, seeds: Sequence[int]) -> None:
+            super().__init__()
+            self._seeds = seeds
+            self._generators: list[Any] = []
+
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function not in (torch.multinomial, torch.Tensor.multinomial):
+                return function(*args, **(kwargs or {}))
+            weights, *rest = args
+            parts = weights.chunk(len(self._seeds))
+            drawn = [
+                torch.multinomial(part, *rest, **{**(kwargs or {}), "generator": generator})
+                for part, generator in zip(parts, self._on(weights.device), strict=True)
+            ]
+            return torch.cat(drawn)
+
+        def _on(self, device: Any) -> list[Any]:
+            """Gives the rows' generators: one goes on where it was, draw after draw."""
+            if not self._generators:
+                self._generators = [torch.Generator(device).manual_seed(seed) for seed in self._seeds]
+            return self._generators
+
+    return Draws
