@@ -103,7 +103,7 @@ def _draws() -> Any:
     import torch
     from torch.overrides import TorchFunctionMode
 
-    class Draws(TorchFunctionMode):  # type: ignore[misc]
+    class Draws(TorchFunctionMode):
         """Stands between whoever draws and PyTorch. What is drawn from is row after row: its texts, or its beams."""
 
         def __init__(self, seeds: Sequence[int]) -> None:
