@@ -7,7 +7,10 @@ import time
 from pathlib import Path
 from typing import Final
 
+import grpc
 from apache_beam.portability.api import beam_fn_api_pb2
+
+from beam_ensembles_service.provisioning import provision_info
 
 _HARNESS: Final = b"sdk_worker"
 """In the command line of the Python that ``boot`` starts, and not in that of its installers."""
@@ -24,6 +27,20 @@ def command(program: str, request: beam_fn_api_pb2.StartWorkerRequest) -> list[s
         f"--provision_endpoint={request.provision_endpoint.url}",
         f"--control_endpoint={request.control_endpoint.url}",
     ]
+
+
+def is_needed(request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
+    """Says whether there is anything to fetch for a worker, which is what ``boot`` is for.
+
+    Where there is nothing, ``boot`` of Beam 2.77 may fail: where the pipeline has files of another environment, such as
+    a Go program, it asks for them in a way that the Flink runner of Beam 2.62 does not know any more.
+    """
+    if not request.provision_endpoint.url:
+        return True
+    try:
+        return bool(provision_info(request.provision_endpoint.url, request.worker_id).dependencies)
+    except grpc.RpcError:
+        return True
 
 
 def lost_python(boot: subprocess.Popen[bytes]) -> bool:

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--boot",
         metavar="PROGRAM",
-        help="start each worker by Beam's boot, which its images have: it installs what a pipeline brings",
+        help="start workers of pipelines that bring files by Beam's boot, which its images have: it installs them",
     )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: %(default)s")
     parser.add_argument(

@@ -11,14 +11,13 @@ from apache_beam.portability import common_urns
 from apache_beam.portability.api import (
     beam_artifact_api_pb2,
     beam_artifact_api_pb2_grpc,
-    beam_provision_api_pb2,
-    beam_provision_api_pb2_grpc,
     beam_runner_api_pb2,
 )
 
 from beam_ensembles.bundles.manifest import BadBundle, is_bundle
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles_service.provisioning import provision_info
 
 _LOGGER: Final = logging.getLogger(__name__)
 _ANSWER_SECONDS: Final = 60.0
@@ -37,7 +36,7 @@ def fetch_bundles(provision: str, worker_id: str) -> None:
         worker_id: The runner's name for the worker.
     """
     try:
-        info = _provision(provision, worker_id)
+        info = provision_info(provision, worker_id)
         bundles = [artifact for artifact in info.dependencies if is_bundle(_name_of(artifact))]
         if bundles:
             _fetch(bundles, info.artifact_endpoint.url or provision, worker_id)
@@ -45,15 +44,6 @@ def fetch_bundles(provision: str, worker_id: str) -> None:
         _LOGGER.warning("the runner at %s gave no bundles: %s", provision, _said(error))
     except (BadBundle, EnsembleError, OSError) as error:
         _LOGGER.error("a bundle of the runner at %s cannot be used: %s", provision, error)
-
-
-def _provision(address: str, worker_id: str) -> Any:
-    with grpc.insecure_channel(address) as channel:
-        stub = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
-        request = beam_provision_api_pb2.GetProvisionInfoRequest()
-        return stub.GetProvisionInfo(
-            request, metadata=[("worker_id", worker_id)], timeout=_ANSWER_SECONDS
-        ).info
 
 
 def _fetch(artifacts: list[beam_runner_api_pb2.ArtifactInformation], address: str, worker_id: str) -> None:

@@ -74,8 +74,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     Args:
         log_level: The workers' log level, as ``logging`` counts it.
-        boot_program: What is run for each worker in place of this project's own: Beam's ``boot`` of its containers,
-            which installs what a pipeline brings and then starts Python.
+        boot_program: What is run for each worker of a pipeline that brings files, in place of this project's own:
+            Beam's ``boot`` of its containers, which installs them and then starts Python.
         on_lost: Called for each worker that is lost, in that worker's own thread.
         notes: Where workers are noted while there is one who waits for them.
     """
@@ -137,7 +137,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
-        if self._boot_program is None:
+        if self._boot_program is None or not boot.is_needed(request):
             command = _command(request, self._log_level)
         else:
             command = boot.command(self._boot_program, request)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import grpc
 import pytest
-from apache_beam.portability.api import beam_fn_api_pb2
+from apache_beam.portability.api import (
+    beam_fn_api_pb2,
+    beam_provision_api_pb2,
+    beam_provision_api_pb2_grpc,
+)
 
 from beam_ensembles_service import worker_pool
 from beam_ensembles_service.worker_pool import WorkerPool
@@ -26,6 +33,9 @@ class Process:
 
     pid = 7
     stdin = None
+
+    def poll(self) -> int:
+        return 0
 
     def wait(self, timeout: float | None = None) -> int:
         return 0
@@ -69,6 +79,33 @@ def test_others_get_none(peer: str, spawned: list[list[str]]) -> None:
     call: Any = Call(peer)
     assert WorkerPool().StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="w"), call).error
     assert not spawned
+
+
+class Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
+    """A runner's, which has some files for a worker of a pipeline with files."""
+
+    def __init__(self, files: int) -> None:
+        self._files = files
+
+    def GetProvisionInfo(self, request: Any, context: Any) -> Any:
+        info = beam_provision_api_pb2.ProvisionInfo(retrieval_token="of the whole job")
+        for _ in range(self._files):
+            info.dependencies.add()
+        return beam_provision_api_pb2.GetProvisionInfoResponse(info=info)
+
+
+@pytest.mark.parametrize(("files", "program"), [(0, sys.executable), (1, "/opt/boot")])
+def test_boot_is_for_workers_that_get_files(files: int, program: str, spawned: list[list[str]]) -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    beam_provision_api_pb2_grpc.add_ProvisionServiceServicer_to_server(Provision(files), server)
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+    request.control_endpoint.url = "runner:1"
+    request.provision_endpoint.url = f"localhost:{server.add_insecure_port('localhost:0')}"
+    server.start()
+    call: Any = Call("unix:/s")
+    assert not WorkerPool(boot_program="/opt/boot").StartWorker(request, call).error
+    server.stop(None).wait()
+    assert [command[0] for command in spawned] == [program]
 
 
 def test_none_is_started_once_the_service_stops(spawned: list[list[str]]) -> None:
