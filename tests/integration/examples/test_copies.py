@@ -1,7 +1,8 @@
-"""Who copies the files that an example's README names has a project that builds, in an empty folder."""
+"""Who copies the files that an example's README names has a project that builds, in an empty folder, and that runs."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,16 +10,27 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from scripts import answers
+from scripts.answers import Answer
+from scripts.environments import locked_environment
 from scripts.example import Example
 from scripts.examples.table import EXAMPLES
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.servers import SERVICE_VARIABLE
+from tests.support.service import running_service
 
 _ROW = re.compile(r"^\| (Python|Go|Java|Beam YAML) \| (.*) \|$", re.MULTILINE)
 _FILE = re.compile(r"`([\w./-]+)`")
 _GROUP = ("io", "github", "beamensembles")
 _MODULE = "github.com/beam-ensembles/beam-ensembles/go_examples"
+_BLOCK = re.compile(r"^  ```sh\n(.*?)^  ```$", re.MULTILINE | re.DOTALL)
+_PRISM, _SERVICE = "localhost:8073", "localhost:8097"
+"""Where the READMEs have them."""
+_RELATIVE = re.compile(r"""": "(?!'"\$PWD"')([^"]*\.yaml)""")
+"""An ensemble in the variables of a Beam YAML pipeline, without the folder in which the shell is."""
 
 
 def named(example: Example, language: str) -> list[Path]:
@@ -35,9 +47,20 @@ def copied(files: Sequence[Path], folder: Path) -> Path:
     return folder
 
 
-def run(*command: object, folder: Path) -> str:
-    """Runs a command; gives what it says, and shows it where it fails."""
-    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
+def said(language: str) -> str:
+    """Gives the commands that the examples' page says for a language, for a project of one's own."""
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    found = _BLOCK.search(page.partition(f"- **{language}**")[2])
+    assert found
+    return found[1]
+
+
+def run(*command: object, folder: Path, **variables: str) -> str:
+    """Runs a command as who copied would; gives what it says, and shows it where it fails."""
+    own = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE}
+    env = own | {"BEAM_ENSEMBLES_PYTHON": sys.executable} | variables
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -61,6 +84,7 @@ def needed(program: str) -> str:
 
 
 FOLDERS = list({example.folder: example for example in EXAMPLES}.values())
+(AB_TEST,) = (example for example in EXAMPLES if example.name == "ab_test")
 each_example = pytest.mark.parametrize("example", FOLDERS, ids=lambda example: example.folder.name)
 
 
@@ -79,35 +103,124 @@ def test_beam_yaml(example: Example, tmp_path: Path) -> None:
     assert {"pipeline.yaml", "provider.yaml", "train.py"} <= {file.name for file in folder.iterdir()}
 
 
-def test_go(tmp_path: Path) -> None:
-    """All at once, each in a package of its own: most of the time is Go's own."""
-    go = needed("go")
+@pytest.fixture(scope="module")
+def go_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Go module with the copies of all examples, each in a package of its own: most of the time is Go's own."""
+    module = tmp_path_factory.mktemp("go")
     for example in FOLDERS:
-        files = [file for file in named(example, "Go") if file.suffix == ".go"]
-        for file in files:
-            copied([file], tmp_path / file.parent.name)
+        for file in named(example, "Go"):
+            if file.suffix == ".go":
+                copied([file], module / file.parent.name)
     text = (GO_MODULE / "go.mod").read_text(encoding="utf-8")
     text = re.sub(r"^module \S+$", "module example.com/mine", text, flags=re.MULTILINE)
     text = re.sub(r"^tool \((.|\n)*?^\)$|^tool .*$", "", text, flags=re.MULTILINE)
     text += f"\nrequire {_MODULE} v0.0.0\n\nreplace {_MODULE} => {GO_MODULE}\n"
-    (tmp_path / "go.mod").write_text(text, encoding="utf-8")
-    shutil.copy(GO_MODULE / "go.sum", tmp_path)
-    run(go, "vet", "-mod=mod", "./...", folder=tmp_path)
+    (module / "go.mod").write_text(text, encoding="utf-8")
+    shutil.copy(GO_MODULE / "go.sum", module)
+    return module
 
 
-def test_java(tmp_path: Path) -> None:
-    """All at once: a Maven project of its own, whose only own library is the client."""
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Maven's own folder of libraries, but with a client in it that was installed from this checkout."""
     maven = needed("mvn")
+    folder = tmp_path_factory.mktemp("maven") / "repository"
+    link_but(_GROUP, Path.home() / ".m2" / "repository", folder)
+    flags = ("-q", "--projects=client", "--also-make", "-DskipTests", "-Dfmt.skip")
+    run(maven, *flags, f"-Dmaven.repo.local={folder}", "install", folder=MAVEN_PROJECT)
+    return folder
+
+
+def test_go(go_project: Path) -> None:
+    run(needed("go"), "vet", "-mod=mod", "./...", folder=go_project)
+
+
+def test_java(repository: Path, tmp_path: Path) -> None:
+    """All at once: a Maven project of its own, whose only own library is the client."""
     sources = tmp_path / "project" / "src" / "main" / "java"
     for example in FOLDERS:
         files = named(example, "Java")
         copied([file for file in files if file.suffix == ".java"], sources / example.folder.name)
         (pom,) = [file for file in files if file.name == "pom.xml"]
         shutil.copy(pom, tmp_path / "project")
-    repository = tmp_path / "repository"
-    link_but(_GROUP, Path.home() / ".m2" / "repository", repository)
-    flags = ("--batch-mode", "--no-transfer-progress", "--quiet", f"-Dmaven.repo.local={repository}")
-    install = ("--projects=client", "--also-make", "-DskipTests", "-Dfmt.skip", "install")
-    run(maven, *flags, *install, folder=MAVEN_PROJECT)
-    run(maven, *flags, "package", folder=tmp_path / "project")
-    assert (tmp_path / "project" / "target" / "program.jar").exists()
+    flags = ("-q", "-Pio", f"-Dmaven.repo.local={repository}")
+    run(needed("mvn"), *flags, "compile", folder=tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The copy of one example for Python, with its models and rows, and what its pipeline says of them."""
+    folder = copied(named(AB_TEST, "Python"), tmp_path_factory.mktemp("trained") / "copy")
+    run(sys.executable, "train.py", "--models", "models", "--rows", "rows.jsonl", folder=folder)
+    run(sys.executable, "pipeline.py", "--input", "rows.jsonl", "--output", "scored.jsonl", folder=folder)
+    return folder
+
+
+def place(trained: Path, files: Sequence[Path], folder: Path) -> Path:
+    """Copies files into a folder, with the models and rows that their ``train.py`` makes there too."""
+    folder.mkdir(exist_ok=True)
+    for file in (*files, trained / "rows.jsonl", trained / "rows.parquet"):
+        shutil.copy(file, folder)
+    shutil.copytree(trained / "models", folder / "models")
+    return folder
+
+
+def assert_same(found: Sequence[Answer], trained: Path, language: str) -> None:
+    """Asserts that a language answered what Python did."""
+    expected = answers.read(trained / "scored.jsonl")
+    assert answers.incomplete(language, found, expected) == []
+    assert answers.differences("Python", expected, language, found) == []
+
+
+def test_the_python_copy_runs(trained: Path) -> None:
+    assert len(answers.read(trained / "scored.jsonl")) == AB_TEST.scored
+    assert "challenger - champion" in run(sys.executable, "summary.py", "scored.jsonl", folder=trained)
+
+
+def test_the_go_copy_runs(go_project: Path, trained: Path) -> None:
+    """With its own service, on the Prism in Beam's Go SDK."""
+    needed("go")
+    files = [file for file in named(AB_TEST, "Go") if file.suffix != ".go"]
+    folder = place(trained, files, go_project / "ab_test")
+    *_, command = said("Go").splitlines()
+    run("bash", "-c", command, folder=folder, GOFLAGS="-mod=mod")
+    assert_same(answers.read(folder / "scored.jsonl"), trained, "Go")
+
+
+def test_the_java_copy_runs(repository: Path, trained: Path, tmp_path: Path, prism: str) -> None:
+    """With its own service."""
+    folder = place(trained, named(AB_TEST, "Java"), tmp_path / "copy")
+    commands = said("Java").replace(_PRISM, prism)
+    run("bash", "-ec", commands, folder=folder, MAVEN_OPTS=f"-Dmaven.repo.local={repository}")
+    assert_same(answers.read(folder / "scored.jsonl"), trained, "Java")
+
+
+def test_the_beam_yaml_copy_runs(trained: Path, tmp_path: Path, prism: str) -> None:
+    folder = place(trained, named(AB_TEST, "Beam YAML"), tmp_path / "copy")
+    beam = locked_environment("beam_yaml") / "bin"
+    serve, _, commands = said("Beam YAML").partition("\n")
+    flags = serve.partition("serve ")[2].removesuffix(" &").replace(" .", f" {folder}").split()
+    with running_service(*flags) as service:
+        edit(folder / "pipeline.yaml", "'examples/provider.yaml'", "'provider.yaml'")
+        edit(folder / "provider.yaml", _SERVICE, service.address)
+        path = f"{beam}{os.pathsep}{os.environ['PATH']}"
+        run("bash", "-ec", commands.replace(_PRISM, prism), folder=folder, PATH=path)
+    rows = [row for part in folder.glob("scored.parquet-*") for row in pq.read_table(part).to_pylist()]
+    assert_same(sorted(rows, key=lambda row: row["id"]), trained, "Beam YAML")
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    """Puts a text in the place of another one, which must be there."""
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@each_example
+def test_beam_yaml_gets_whole_paths_of_ensembles(example: Example) -> None:
+    """A service knows no folder that they could be relative to."""
+    text = (example.folder / "README.md").read_text(encoding="utf-8")
+    variables = re.findall(r"--jinja_variables='.*?}'", text, re.DOTALL)
+    assert variables
+    relative = [path for found in variables for path in _RELATIVE.findall(found)]
+    assert relative == []
