@@ -75,6 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(default: ${logs.LOG_FORMAT_VARIABLE}, otherwise text)",
     )
     parser.add_argument(
+        "--log-rows",
+        action="store_true",
+        help="let values of rows into the workers' logs, which they keep out otherwise",
+    )
+    parser.add_argument(
         "--stop-with-stdin",
         action="store_true",
         help="end when standard input does: with the program that starts it",
@@ -96,6 +101,8 @@ def run(args: argparse.Namespace) -> int:
     level = logging.getLevelNamesMapping()[args.log_level.upper()]
     if args.log_format:
         os.environ[logs.LOG_FORMAT_VARIABLE] = args.log_format  # the workers that it starts inherit it
+    if args.log_rows:
+        os.environ[logs.LOG_ROWS_VARIABLE] = "1"
     logs.to_stderr(max(level, logging.WARNING), args.log_format)
     logging.getLogger("beam_ensembles_service").setLevel(level)
     drop_import_noise()

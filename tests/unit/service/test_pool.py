@@ -20,6 +20,7 @@ import pytest
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from beam_ensembles import logs
 from beam_ensembles_service import pool
 
 RUNNER = """
@@ -69,6 +70,18 @@ def test_a_port_in_use_is_one_sentence(
     assert capsys.readouterr().err == (
         f"beam-ensembles workers: cannot listen on 127.0.0.1:{port}: address already in use\n"
     )
+
+
+@pytest.mark.parametrize(("flags", "told"), [([], None), (["--log-rows"], "1")])
+def test_its_workers_log_rows_on_request(
+    flags: list[str], told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the pool's environment has its workers inherit."""
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert run(f"--port={taken.getsockname()[1]}", *flags) == 1
+    assert os.environ.get(logs.LOG_ROWS_VARIABLE) == told
 
 
 @contextlib.contextmanager
