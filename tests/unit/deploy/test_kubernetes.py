@@ -149,6 +149,11 @@ def test_a_task_manager_that_hangs_on_a_lost_worker_is_started_again() -> None:
     workers, manager = (container("flink-taskmanager", name) for name in ("python-workers", "taskmanager"))
     flags = parsed(pool.add_arguments, workers["args"])
     assert flags.when_a_worker_dies == pool.STOP_RUNNER
+    (outlives,) = (
+        mount for mount in workers["volumeMounts"] if flags.state.startswith(f"{mount['mountPath']}/")
+    )
+    volumes = {volume["name"]: volume for volume in pod(named("Deployment", "flink-taskmanager"))["volumes"]}
+    assert volumes[outlives["name"]] == {"name": outlives["name"], "emptyDir": {}}
     assert manager["livenessProbe"]["grpc"] == {"port": flags.port, "service": "runner"}
     flink = yaml.safe_load(named("ConfigMap", "flink-configuration")["data"]["config.yaml"])
     assert flink["restart-strategy"]["type"] == "fixed-delay"
