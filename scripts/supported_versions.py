@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from scripts.containers import stand_ins
 from scripts.layout import REQUIREMENTS, ROOT
 
 PAGE: Final = ROOT / "docs" / "deploying.md"
@@ -44,7 +45,12 @@ def _languages() -> list[tuple[str, ...]]:
     go_beam = _found("go_examples/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
     java_beam = _found("java_examples/pom.xml", r"<beam.version>(\S+)<")
     return [
-        ("Python", f"`{project['requires-python']}`", "3.11", "all tests"),
+        (
+            "Python",
+            f"`{project['requires-python']}`",
+            f"3.11; {stand_ins.PYTHON} in images",
+            "all tests; `make test-image` on an engine of its own",
+        ),
         ("Beam for Python", f"`{_range('apache-beam')}`", beam, "all tests"),
         ("Go", f"{go} or newer", go, "Go's tests"),
         ("Beam for Go", f"{go_beam}", go_beam, "Go's tests"),

@@ -8,7 +8,7 @@ import sys
 from typing import Final
 
 from scripts import toolchains
-from scripts.containers import stand_ins
+from scripts.containers import flink_stand_ins, stand_ins
 from scripts.containers.engine import Engine, NoEngine, engine
 from scripts.containers.images import TARGETS, build
 from scripts.layout import PYTHON, ROOT
@@ -37,7 +37,8 @@ def arguments(where: Engine) -> dict[str, str]:
     if where.folder is None:
         return {}
     indexes = {"TORCH_INDEX": "", "NVIDIA_INDEX": ""}
-    return {**stand_ins.ARGUMENTS, **indexes, "GPU_EXTRAS": "onnx pytorch tensorrt"}
+    extras = {"SERVICE_EXTRAS": "aws gcp", "GPU_EXTRAS": "onnx pytorch tensorrt"}
+    return {**stand_ins.ARGUMENTS, **indexes, **extras}
 
 
 def test(where: Engine) -> bool:
@@ -47,8 +48,9 @@ def test(where: Engine) -> bool:
         return False
     if where.folder is not None:
         beam = importlib.metadata.version("apache-beam")
-        outcome = run_steps([Step("bases", "making stand-ins", lambda: stand_ins.make(where, beam))])
-        if show_failures(outcome):
+        bases = Step("bases", "making stand-ins", lambda: stand_ins.make(where, beam))
+        flink = Step("flink", "making those of Flink", lambda: flink_stand_ins.make(where), ("bases",))
+        if show_failures(run_steps([bases, flink])):
             return False
     for target in TARGETS:
         build(where, target, arguments(where))

@@ -38,14 +38,13 @@ _OPENED = (
     "java.lang", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.text", "java.time", "java.util",
     "java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks", "sun.nio.ch",
 )  # fmt: skip
-_JAVA: Command = [
-    "java",
-    "-Xmx512m",
+JAVA_OPTIONS = (
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
     "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-]
+)
 """Java 17 and newer let Flink look into these packages only when told so; Flink's own scripts do the same."""
+_JAVA: Command = ["java", "-Xmx512m", *JAVA_OPTIONS]
 _MEMORY = {
     "taskmanager.cpu.cores": "1.0",
     "taskmanager.memory.framework.heap.size": "128m",
@@ -60,7 +59,7 @@ _MEMORY = {
     "taskmanager.memory.jvm-overhead.max": "192m",
 }
 """What Flink's scripts compute and hand over on the command line: without it a task manager does not start."""
-_LOGGING = """\
+LOGGING = """\
 rootLogger.level = INFO
 rootLogger.appenderRef.console.ref = Console
 appender.console.name = Console
@@ -68,6 +67,7 @@ appender.console.type = CONSOLE
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss,SSS} %-5p %-60c %x - %m%n
 """
+"""Flink's log, to standard output."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,11 +78,13 @@ class Options:
         task_managers: How many there are at the start.
         slots: How many tasks one of them runs at once.
         settings: Flink's own, beside ours.
+        logs: What the names of its logs begin with, so that two clusters of a checkout have logs of their own.
     """
 
     task_managers: int = 2
     slots: int = 2
     settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    logs: str = "flink"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Cluster:
     ) -> None:
         self._jars = jars
         self._folder = folder
+        self._logs = options.logs
         self._running = running_until
         rpc, rest = free_ports(2)
         self.rest = Rest(f"http://{HOST}:{rest}")
@@ -153,7 +156,7 @@ class Cluster:
     def _java(self, name: str, class_path: str, *words: str | Path) -> Program:
         logging = f"-Dlog4j.configurationFile=file:{self._folder / 'log4j.properties'}"
         command: Command = [*_JAVA, logging, "-cp", class_path, *words]
-        log = log_path(f"flink-{name}")
+        log = log_path(f"{self._logs}-{name}")
         process = self._running.enter_context(running(command, log=log, env=java.environment()))
         return Program(process, log)
 
@@ -164,7 +167,7 @@ def _registered(program: Program) -> bool:
 
 @contextlib.contextmanager
 def cluster(jars: Jars, folder: Path, options: Options | None = None) -> Iterator[Cluster]:
-    """Runs a cluster until the block ends; logs are in build/logs, as flink-….log.
+    """Runs a cluster until the block ends; logs are in build/logs.
 
     Args:
         jars: What ``install`` gives.
@@ -198,4 +201,4 @@ def _configure(folder: Path, settings: Mapping[str, str]) -> None:
     (folder / "tmp").mkdir()
     lines = [f"{name}: {value}\n" for name, value in settings.items()]
     (folder / "config.yaml").write_text("".join(lines), encoding="utf-8")
-    (folder / "log4j.properties").write_text(_LOGGING, encoding="utf-8")
+    (folder / "log4j.properties").write_text(LOGGING, encoding="utf-8")

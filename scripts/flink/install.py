@@ -28,10 +28,12 @@ class Jars:
     Attributes:
         flink: Of job and task managers.
         job_server: Of Beam's job server, which sends it along with each job.
+        utilities: The jar of what Flink's scripts ask it; not among those of ``flink``.
     """
 
     flink: str
     job_server: str
+    utilities: Path
 
 
 def install() -> Jars:
@@ -66,7 +68,8 @@ def installed() -> str:
 def _jars() -> Jars:
     lib = _PACKAGE / "pyflink" / "lib"
     flink = [next(lib.glob("flink-dist-*.jar")), *sorted(lib.glob("log4j-*.jar"))]
-    return Jars(os.pathsep.join(map(str, flink)), os.pathsep.join(map(str, _sorted(_JOB_SERVER))))
+    utilities = _PACKAGE / "pyflink" / "bin" / "bash-java-utils.jar"
+    return Jars(os.pathsep.join(map(str, flink)), os.pathsep.join(map(str, _sorted(_JOB_SERVER))), utilities)
 
 
 def _sorted(folder: Path) -> list[Path]:

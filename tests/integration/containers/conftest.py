@@ -64,16 +64,16 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Answers:
 
 @pytest.fixture(scope="session")
 def go(engine: Engine, prism: str, tmp_path_factory: pytest.TempPathFactory) -> Score:
-    """Runs the Go digits pipeline with an ensemble file and a service, to a file."""
+    """Runs the Go digits pipeline with an ensemble file and a service, to a file; on Prism or another runner."""
     program = tmp_path_factory.mktemp("go") / "digits"
     build = ["go", "build", "-o", str(program), "./cmd/digits"]
     subprocess.run(build, cwd=GO_MODULE, env=toolchains.environment(), check=True)
-    runner = ["--runner=universal", f"--endpoint={prism}", "--environment_type=LOOPBACK"]
 
     def score(
-        service: str, output: Path, ensemble: Path = DIGITS.ensemble_file
+        service: str, output: Path, ensemble: Path = DIGITS.ensemble_file, runner: str = prism
     ) -> subprocess.CompletedProcess[str]:
-        return _run([program, f"--expansion_addr={service}", *_files(output, ensemble), *runner])
+        where = ["--runner=universal", f"--endpoint={runner}", "--environment_type=LOOPBACK"]
+        return _run([program, f"--expansion_addr={service}", *_files(output, ensemble), *where])
 
     return score
 

@@ -1,23 +1,32 @@
-"""compose.yaml: what Compose says of it, and the half of it whose images there are: workers and service."""
+"""compose.yaml: what Compose says of it, and all of it run, with stand-ins of public images on an engine of our own."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import json
 import subprocess
-from collections.abc import Iterator
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from beam_ensembles_service.pool_state import RUNNER_HANGS
 from scripts.containers.engine import Engine
+from scripts.containers.flink_stand_ins import IMAGES
 from scripts.layout import ROOT
 from scripts.members import DIGITS
+from scripts.shell import log_path
 from tests.support.containers import wait_for_address
 from tests.support.digits import answers
 from tests.support.ports import free_ports
 
 FILE = ROOT / "compose.yaml"
+SECONDS = 180
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -29,24 +38,67 @@ def compose(engine: Engine) -> list[str]:
     return ["docker-compose"]
 
 
+@dataclasses.dataclass(frozen=True)
+class Running:
+    """What the file starts.
+
+    Attributes:
+        engine: Where.
+        command: The program, with the file.
+        ports: Those on which it listens, by the file's variables.
+    """
+
+    engine: Engine
+    command: tuple[str, ...]
+    ports: Mapping[str, int]
+
+    def address(self, variable: str) -> str:
+        """Gives the address of a port."""
+        return f"localhost:{self.ports[variable]}"
+
+    def inside(self, service: str, *words: str) -> None:
+        """Runs a program in a service's container."""
+        assert self.engine.ask("exec", self.container(service), *words) is not None
+
+    def restarts(self, service: str) -> int:
+        """Gives how often a service's container was started again."""
+        return int(self.engine.ask("inspect", "--format", "{{.RestartCount}}", self.container(service)) or 0)
+
+    def container(self, service: str) -> str:
+        """Gives the id of a service's container."""
+        env = {**self.engine.env, "ENSEMBLES": str(DIGITS.folder)}
+        return run(*self.command, "ps", "--quiet", service, env=env).strip()
+
+    def wait_until_flink_has(self, task_managers: int) -> None:
+        """Waits until so many task managers have registered."""
+        deadline = time.monotonic() + SECONDS
+        url = f"http://{self.address('FLINK_PORT')}/taskmanagers"
+        while True:
+            with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
+                if len(json.load(answer)["taskmanagers"]) == task_managers:
+                    return
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+
+
 @pytest.fixture(scope="module")
-def ports() -> dict[str, str]:
-    """Free ports for both, and the folder that they see."""
-    service, workers = free_ports(2)
-    return {"SERVICE_PORT": str(service), "WORKERS_PORT": str(workers), "ENSEMBLES": str(DIGITS.folder)}
-
-
-@pytest.fixture
-def half(engine: Engine, compose: list[str], ports: dict[str, str]) -> Iterator[str]:
-    """The workers and the service of the file: the service's address."""
-    env = {**engine.env, **ports}
-    command = [*compose, "--file", str(FILE), "--project-name", "beam-ensembles-test"]
-    run(*command, "up", "--detach", "--no-build", "workers", "service", env=env)
+def whole(engine: Engine, compose: list[str]) -> Iterator[Running]:
+    """All of the file on free ports."""
+    names = ("SERVICE_PORT", "WORKERS_PORT", "FLINK_PORT", "FLINK_RPC_PORT", "JOB_PORT", "ARTIFACT_PORT")
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
+    stand_ins = IMAGES if engine.network else {}
+    given = {name: str(port) for name, port in ports.items()} | stand_ins | {"ENSEMBLES": str(DIGITS.folder)}
+    env = {**engine.env, **given}
+    command = (*compose, "--file", str(FILE), "--project-name", "beam-ensembles-test")
+    run(*command, "up", "--detach", "--no-build", env=env)
+    running = Running(engine, command, ports)
     try:
-        for port in ("WORKERS_PORT", "SERVICE_PORT"):
-            wait_for_address(f"localhost:{ports[port]}")
-        yield f"localhost:{ports['SERVICE_PORT']}"
+        for port in ("WORKERS_PORT", "SERVICE_PORT", "JOB_PORT"):
+            wait_for_address(running.address(port))
+        running.wait_until_flink_has(1)
+        yield running
     finally:
+        log_path("compose").write_text(run(*command, "logs", "--no-color", env=env), encoding="utf-8")
         run(*command, "down", "--volumes", env=env)
 
 
@@ -72,7 +124,18 @@ def test_it_says_what_it_needs_to_be_told(engine: Engine, compose: list[str]) ->
     assert "names the folder of the ensemble files and their models" in done.stderr
 
 
-def test_go_with_workers_and_service_of_the_file(half: str, go: Any, expected: Any, tmp_path: Path) -> None:
-    done = go(half, tmp_path / "scored.jsonl")
+def test_go_on_all_of_the_file(whole: Running, go: Any, expected: Any, tmp_path: Path) -> None:
+    done = go(whole.address("SERVICE_PORT"), tmp_path / "scored.jsonl", runner=whole.address("JOB_PORT"))
     assert done.returncode == 0, done.stderr
     assert answers(tmp_path / "scored.jsonl") == expected
+
+
+def test_a_task_manager_that_hangs_is_started_again(whole: Running) -> None:
+    """The pool's part, which says so by this file, is tested on a cluster without containers."""
+    whole.inside("workers", "touch", f"/workers/{RUNNER_HANGS}")
+    deadline = time.monotonic() + SECONDS
+    while not whole.restarts("taskmanager"):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    whole.inside("workers", "rm", f"/workers/{RUNNER_HANGS}")
+    whole.wait_until_flink_has(1)

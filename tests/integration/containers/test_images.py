@@ -44,6 +44,29 @@ def test_the_service_has_no_framework(engine: Engine, service_image: str) -> Non
     assert inside(engine, service_image, "python", "-c", code) == "[]"
 
 
+def test_the_service_reads_buckets_where_it_was_built_for_it(engine: Engine, service_image: str) -> None:
+    """Which a machine with an engine of its own may not have done."""
+    if not engine.network:
+        pytest.skip("the images here were built as they are by default")
+    code = (
+        "from apache_beam.io.filesystems import FileSystems as f;"
+        "print([f.get_filesystem(u).scheme() for u in ('gs://a/b', 's3://a/b')])"
+    )
+    assert inside(engine, service_image, "python", "-c", code) == "['gs', 's3']"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_labels_say_the_versions(engine: Engine, target: str) -> None:
+    said = json.loads(
+        engine.ask("image", "inspect", "--format", "{{json .Config.Labels}}", image(target)) or ""
+    )
+    versions = json.loads(inside(engine, image(target), "python", "-c", _VERSIONS))
+    assert said["org.opencontainers.image.title"] == f"beam-ensembles-{target}"
+    assert said["org.opencontainers.image.version"] == versions["beam-ensembles"]
+    assert said["io.github.beamensembles.beam"] == versions["Beam"]
+    assert said["io.github.beamensembles.python"] == versions["Python"]
+
+
 def test_the_worker_has_every_framework(engine: Engine, worker_image: str) -> None:
     listed = json.loads(inside(engine, worker_image, "sh", "-c", "beam-ensembles list --json | tr -d '\\n'"))
     assert {"sklearn", "pytorch", "tensorflow", "huggingface"} <= {kind["name"] for kind in listed}

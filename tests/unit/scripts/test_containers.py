@@ -16,9 +16,11 @@ from beam_ensembles import __version__
 from beam_ensembles_service.environment import WORKER_IMAGE
 from scripts.containers import engine, images, stand_ins
 from scripts.containers.engine import ENGINE_VARIABLE, Engine, NoEngine
+from scripts.containers.flink_stand_ins import IMAGES
 from scripts.containers.tests import arguments
 from scripts.layout import REQUIREMENTS, ROOT
 
+POM = ROOT / "scripts" / "flink" / "pom.xml"
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 PIN = re.compile(r"^([\w.-]+)==(\S+)(.*?) \\?$", re.MULTILINE)
 NOBODY = "unix:///no/such/docker.sock"
@@ -96,7 +98,10 @@ def test_every_default_names_one_image() -> None:
     assert images.image("worker") == WORKER_IMAGE
     assert f":-{WORKER_IMAGE}}}" in compose
     assert f":-{images.image('service')}}}" in compose
-    assert f"job_server:{importlib.metadata.version('apache-beam')}}}" in compose
+    runner = re.search(r"runners-flink-1.19</artifactId>\s*<version>(\S+)<", POM.read_text(encoding="utf-8"))
+    assert runner is not None
+    assert f":-apache/beam_flink1.19_job_server:{runner[1]}}}" in compose
+    assert IMAGES["JOB_SERVER_IMAGE"].endswith(f":{runner[1]}")
 
 
 def test_the_versions_for_gpus_are_those_that_are_tested() -> None:
