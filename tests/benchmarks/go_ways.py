@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 from scripts import servers
 from scripts.layout import TOOLS
-from scripts.shell import CommandFailed, log_path, tail
+from scripts.shell import Command
 from scripts.toolchains import go
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED
+from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.stock_service import running_stock_service
-from tests.benchmarks.workload import Workload
+from tests.benchmarks.workload import Workload, different
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 2_097_152, HAND_WIRED: 131_072},
     "digits": {ENSEMBLE: 524_288, HAND_WIRED: 32_768},
+    "text": {ENSEMBLE: 2_048},
+    "image": {ENSEMBLE: 4_096},
 }
 """Rows of a long run: several seconds of work."""
 
-_SECONDS: Final = 300
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
 
 
@@ -46,29 +45,35 @@ def go_ways(workload: Workload) -> Iterator[dict[str, Way]]:
     with servers.service(workload.models) as ours, running_stock_service() as stock, servers.prism() as prism:
         address = {ENSEMBLE: ours, HAND_WIRED: stock}
         yield {
-            name: Way(_way(workload, name, address[name], prism), rows, scores="all")
+            name: Way(
+                scoring(workload, name, address[name], prism),
+                rows,
+                scores="all",
+                step=different(workload.name),
+            )
             for name, rows in ROWS[workload.name].items()
         }
 
 
-def _way(workload: Workload, name: str, service: str, prism: str) -> Callable[[int], Run]:
-    command: list[str | Path] = [
+def scoring(workload: Workload, way: str, service: str, runner: str, *flags: str) -> Callable[[int], Run]:
+    """Gives what scores rows from Go.
+
+    Args:
+        workload: The rows.
+        way: ``ENSEMBLE`` or ``HAND_WIRED``.
+        service: Address of the expansion service.
+        runner: Address of the runner's job service.
+        flags: Others of the program.
+    """
+    command: Command = [
         PROGRAM,
         f"--workload={workload.name}",
-        f"--mode={_MODES[name]}",
-        f"--values={workloads.values_path(workload.name)}",
+        f"--mode={_MODES[way]}",
+        f"--values={workloads.file_for_clients(workload)}",
         f"--ensemble={workload.ensemble}",
         f"--models={workload.models}",
         f"--expansion_addr={service}",
-        f"--endpoint={prism}",
+        f"--endpoint={runner}",
+        *flags,
     ]
-    return lambda rows: _run([*command, f"--rows={rows}"])
-
-
-def _run(command: list[str | Path]) -> Run:
-    log = log_path("bench-go")
-    with log.open("w", encoding="utf-8") as errors:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, timeout=_SECONDS, check=False)
-    if done.returncode != 0:
-        raise CommandFailed(f"{PROGRAM.name} ended with {done.returncode}:\n{tail(log)}")
-    return Run(**json.loads(done.stdout))
+    return lambda rows: run_program("go", [*command, f"--rows={rows}"])

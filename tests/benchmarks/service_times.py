@@ -75,14 +75,10 @@ def _seconds_until_line(command: list[str]) -> float:
 def expand(rounds: int, progress: Callable[[str], None]) -> Times:
     """Times Expand over gRPC: a file of twenty nodes here, a single RunInference in Beam's own service."""
     times: dict[str, list[float]] = {"ours": [], "beam": []}
-    _TWENTY.mkdir(parents=True, exist_ok=True)  # a service trusts only folders that are there
-    with servers.service(_TWENTY) as ours, running_stock_service() as beam:
-        calls = {
-            "ours": (ours, like_java({"spec": _twenty_nodes(), "base_uri": str(_TWENTY)}, _images())),
-            "beam": (beam, _run_inference()),
-        }
+    with serving_twenty_nodes() as ours, running_stock_service() as beam:
+        calls = {"ours": (ours, of_twenty_nodes()), "beam": (beam, _run_inference())}
         with contextlib.ExitStack() as channels:
-            stubs = {name: channels.enter_context(_stub(address)) for name, (address, _) in calls.items()}
+            stubs = {name: channels.enter_context(stub(address)) for name, (address, _) in calls.items()}
             for turn in range(_WARM_UP + rounds):
                 progress(f"{turn} of {_WARM_UP + rounds}")
                 for name, (_, request) in calls.items():
@@ -95,7 +91,21 @@ def expand(rounds: int, progress: Callable[[str], None]) -> Times:
 
 
 @contextlib.contextmanager
-def _stub(address: str) -> Iterator[Any]:
+def serving_twenty_nodes() -> Iterator[str]:
+    """Gives the address of a service that may load what the file of twenty nodes names."""
+    _TWENTY.mkdir(parents=True, exist_ok=True)  # a service trusts only folders that are there
+    with servers.service(_TWENTY) as address:
+        yield address
+
+
+def of_twenty_nodes() -> Any:
+    """Gives the request to expand a file of twenty nodes."""
+    return like_java({"spec": _twenty_nodes(), "base_uri": str(_TWENTY)}, _images())
+
+
+@contextlib.contextmanager
+def stub(address: str) -> Iterator[Any]:
+    """Connects to an expansion service."""
     with grpc.insecure_channel(address) as channel:
         yield beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
 

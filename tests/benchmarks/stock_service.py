@@ -25,12 +25,18 @@ _READY = re.compile(r"(Listening for expansion requests at \d+)")
 
 
 @contextlib.contextmanager
-def running_stock_service() -> Iterator[str]:
-    """Gives the address of a service of Beam's own, with a worker in its process."""
+def running_stock_service(workers: str | None = None) -> Iterator[str]:
+    """Gives the address of a service of Beam's own.
+
+    Args:
+        workers: Address of a pool of workers to use; None: a worker in the service's own process.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    flags = ["-p", str(port), "--fully_qualified_name_glob=*", "--serve_loopback_worker"]
+    external = ["--environment_type=EXTERNAL", f"--environment_config={workers}"]
+    where = external if workers else ["--serve_loopback_worker"]
+    flags = ["-p", str(port), "--fully_qualified_name_glob=*", *where]
     with serving([PYTHON, "-m", __name__, *flags], _READY, log=log_path("stock-service")):
         yield f"localhost:{port}"
 

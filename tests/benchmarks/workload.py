@@ -104,6 +104,11 @@ def table_path(name: str) -> Path:
     return BENCH / f"{name}.arrow"
 
 
+def file_for_clients(workload: Rows) -> Path:
+    """Gives the file that the programs in Go and Java read: the doubles, or the table of another type."""
+    return values_path(workload.name) if _holds_numbers(workload) else table_path(workload.name)
+
+
 def read_values(workload: Rows) -> Array:
     """Gives a workload's values, as ``prepare`` does."""
     if _holds_numbers(workload):

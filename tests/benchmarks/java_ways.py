@@ -1,0 +1,63 @@
+"""Rows a second from Java: the ensemble by this project's service."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from scripts import servers
+from scripts.shell import Command
+from scripts.toolchains import go, java, maven
+from tests.benchmarks import workload as workloads
+from tests.benchmarks.pipelines import ENSEMBLE
+from tests.benchmarks.programs import run_program
+from tests.benchmarks.sampling import Run, Way
+from tests.benchmarks.workload import Workload, different
+
+ROWS: Final = {"light": 2_097_152, "digits": 524_288, "text": 2_048, "image": 4_096}
+"""Rows of a long run: several seconds of work."""
+
+
+def build() -> None:
+    """Builds the pipeline.
+
+    Raises:
+        Missing: there is no JDK, no Maven, or no Go for Prism.
+    """
+    java.require()
+    maven.package()
+    go.build_prism()
+
+
+@contextlib.contextmanager
+def java_ways(workload: Workload) -> Iterator[dict[str, Way]]:
+    """Gives the way to score a workload's rows from Java, on Prism."""
+    with servers.service(workload.models) as service, servers.prism() as prism:
+        run, rows = scoring(workload, service, prism), ROWS[workload.name]
+        yield {ENSEMBLE: Way(run, rows, scores="all", step=different(workload.name))}
+
+
+def scoring(workload: Workload, service: str, runner: str, *flags: str) -> Callable[[int], Run]:
+    """Gives what scores rows from Java.
+
+    Args:
+        workload: The rows.
+        service: Address of the expansion service.
+        runner: Address of the runner's job service.
+        flags: Others of the program.
+    """
+    command: Command = [
+        "java",
+        "-jar",
+        maven.BENCH_JAR,
+        f"--workload={workload.name}",
+        f"--values={workloads.file_for_clients(workload)}",
+        f"--ensemble={workload.ensemble}",
+        f"--expansionService={service}",
+        "--runner=PortableRunner",
+        f"--jobEndpoint={runner}",
+        *flags,
+    ]
+    env = java.environment()
+    return lambda rows: run_program("java", [*command, f"--rows={rows}"], env)
