@@ -11,11 +11,13 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.typehints.row_type import RowTypeConstraint
 
+from beam_ensembles.metrics import EnsembleMetrics
+from beam_ensembles.metrics.job_server import JobServer
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.prism import running_prism
 from tests.support.streams import save_line, times
@@ -79,8 +81,10 @@ def wait_for(slopes: tuple[int, int], notes: Path) -> None:
         time.sleep(0.1)
 
 
-def change_all(folder: Path, file: Path, notes: Path) -> None:
-    """Replaces a model, then puts a file there that is wrong, then one with other models."""
+def change_all(
+    folder: Path, file: Path, notes: Path, options: PipelineOptions
+) -> tuple[str, EnsembleMetrics]:
+    """Replaces a model, then puts a file there that is wrong, then one with other models; gives the metrics then."""
     wait_for((1, 1), notes)
     save_model(folder / "first.joblib", 2)
     wait_for((2, 1), notes)
@@ -91,6 +95,15 @@ def change_all(folder: Path, file: Path, notes: Path) -> None:
         save_model(folder / f"{name}.joblib", 3)
     save_file(file, "third", "fourth")
     wait_for((3, 3), notes)
+    return metrics_meanwhile(options)
+
+
+def metrics_meanwhile(options: PipelineOptions) -> tuple[str, EnsembleMetrics]:
+    """Gives the state of the one job, and what Prism has of its ensemble, as ``beam-ensembles metrics`` asks for it."""
+    with JobServer(options.view_as(PortableOptions).job_endpoint) as server:
+        (found,) = server.metrics(server.jobs()[0].id)
+        (job,) = server.jobs()
+        return job.state, found
 
 
 def counter(result: PipelineResult, name: str) -> int:
@@ -112,10 +125,10 @@ def test_a_stream_goes_on_with_new_models_and_loses_nothing(tmp_path: Path, opti
     scored = rows | RunEnsemble(file, provenance=True, refresh_interval_secs=INTERVAL)
     scored | beam.ParDo(Note(str(notes)))
     with concurrent.futures.ThreadPoolExecutor(1) as changer:
-        changes = changer.submit(change_all, tmp_path, file, notes)
+        changes = changer.submit(change_all, tmp_path, file, notes, options)
         result = pipeline.run()
         result.wait_until_finish()
-        changes.result()
+        state, meanwhile = changes.result()
     found = noted(notes)
     count = len(found)
     assert sorted(x for x, *_ in found) == [at + 1.0 for at in range(count)], "each number came once"
@@ -123,5 +136,8 @@ def test_a_stream_goes_on_with_new_models_and_loses_nothing(tmp_path: Path, opti
     versions = {row[1:] for row in found}
     assert sorted(slopes for _, *slopes in versions) == [[1, 1], [2, 1], [3, 3]], "no mixture"
     assert len({digest for digest, *_ in versions}) == 3, "the digest goes with the models"
+    assert state == "RUNNING", "the metrics could be read meanwhile"
+    assert meanwhile.refreshes >= 2
+    assert 0 < meanwhile.node("first").num_inferences <= count
     assert counter(result, "refreshes") >= 2
     assert counter(result, "refused_refreshes") >= 1
