@@ -40,7 +40,8 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
 
 def zero_shot(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Texts and the classes that each row, or the node, names for them."""
-    found = _with_candidates(pipe, list(inputs["text"]), inputs.get("candidate_labels"), args, size)
+    texts = [text or " " for text in inputs["text"]]  # the pipeline takes an empty one for none at all
+    found = _with_candidates(pipe, texts, inputs.get("candidate_labels"), args, size)
     ranked = [
         [{"label": label, "score": score} for label, score in zip(one["labels"], one["scores"], strict=True)]
         for one in found

@@ -103,6 +103,17 @@ def test_probabilities_are_in_the_order_of_the_models_classes(models: Models) ->
     assert found["scores"][0][0] == found["score"][0]
 
 
+@pytest.mark.parametrize("task", ["text-classification", "zero-shot-classification"])
+def test_an_empty_text_is_a_text(models: Models, task: str) -> None:
+    zero_shot = task.startswith("zero")
+    args = {"candidate_labels": ["sport", "cat"]} if zero_shot else {}
+    found = run(
+        models, "entailment" if zero_shot else "classifier", task, {"text": "string"},
+        {"text": objects("", "awful")}, ["label", "score"], inference_args=args,
+    )  # fmt: skip
+    assert all(0 < score <= 1 for score in found["score"])
+
+
 def test_each_row_may_name_its_own_classes(models: Models) -> None:
     types = {"text": "string", "candidate_labels": "array<string>"}
     labels = objects(["sport", "politics"], ["a", "cat"], ["dog"])
