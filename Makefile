@@ -84,7 +84,7 @@ test-image: setup ## Build the images and run pipelines with them; says so where
 	$(PYTHON) -m scripts.containers.tests
 
 .PHONY: bench
-bench: setup ## Measure throughput and start-up; writes build/bench.json
+bench: setup ## Measure throughput, start-up and memory, also of Spark and Ray; writes build/bench.json
 	$(PYTHON) -m tests.benchmarks
 
 .PHONY: fmt
@@ -115,6 +115,8 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+	$(UV_COMPILE) --upgrade requirements/bench_spark.in --constraints requirements/dev.txt -o requirements/bench_spark.txt
+	$(UV_COMPILE) --upgrade requirements/bench_ray.in --constraints requirements/dev.txt -o requirements/bench_ray.txt
 
 .PHONY: release-check
 release-check: setup ## Make and check the packages of all languages; publishes nothing

@@ -31,8 +31,8 @@ LOOP: Final = "bare loop 4096"
 ROWS: Final = {
     "light": {ARROW: 1_048_576, LOOP: 2_097_152},
     "digits": {ARROW: 262_144, LOOP: 262_144},
-    "text": {ARROW: 2_048},
-    "image": {ARROW: 4_096},
+    "text": {ARROW: 4_096},
+    "image": {ARROW: 8_192},
 }
 """Rows of a long run: several seconds of work."""
 

@@ -16,10 +16,11 @@ from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.transforms import RunEnsemble
 from tests.benchmarks import comparisons, pipelines
 from tests.benchmarks import workload as workloads
+from tests.benchmarks.bare import Array
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.python_ways import isolated
 from tests.benchmarks.sampling import Run, Way
-from tests.benchmarks.workload import BATCH, BENCH, Array
+from tests.benchmarks.workload import BATCH, BENCH
 
 HERE: Final = BENCH / "cascade"
 TREES: Final = 256

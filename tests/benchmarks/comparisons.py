@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
+from tests.benchmarks.pipelines import ONE_NODE, RUN_INFERENCE
 from tests.benchmarks.service_times import Times
 
 PYTHON: Final = "python"
-GO: Final = "go-prism"
 SERVICE: Final = "service"
 
 
@@ -58,32 +57,23 @@ class Comparison:
         return self.ratio >= (self.target or 0)
 
 
-HAND_WIRED_TARGET: Final = 8.0
-LOOP_TARGETS: Final = {"light": 0.3, "digits": 0.5}
 RUN_INFERENCE_TARGET: Final = 1.0
 READY_TARGET: Final = 1.5
 EXPAND_TARGET: Final = 2.5
 
 
-def of_rates(ensemble: str, caller: str, rates: Mapping[str, float]) -> Iterator[Comparison]:
-    """Compares the ways to score the rows of one workload."""
-    targets = {
-        (ENSEMBLE, HAND_WIRED): HAND_WIRED_TARGET,
-        (ENSEMBLE, LOOP): LOOP_TARGETS[ensemble],
-        (ONE_NODE, RUN_INFERENCE): RUN_INFERENCE_TARGET,
-    }
-    for (what, against), target in targets.items():
-        if what in rates and against in rates:
-            yield Comparison(
-                ensemble=ensemble,
-                caller=caller,
-                what=what,
-                against=against,
-                ratio=rates[what] / rates[against],
-                rows_per_second=rates[what],
-                against_rows_per_second=rates[against],
-                target=target,
-            )
+def of_one_node(ensemble: str, rates: Mapping[str, float]) -> Comparison:
+    """Compares an ensemble of one model with that model in RunInference."""
+    return Comparison(
+        ensemble=ensemble,
+        caller=PYTHON,
+        what=ONE_NODE,
+        against=RUN_INFERENCE,
+        ratio=rates[ONE_NODE] / rates[RUN_INFERENCE],
+        rows_per_second=rates[ONE_NODE],
+        against_rows_per_second=rates[RUN_INFERENCE],
+        target=RUN_INFERENCE_TARGET,
+    )
 
 
 def of_ready(times: Times) -> Comparison:

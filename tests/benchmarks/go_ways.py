@@ -21,8 +21,8 @@ PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 2_097_152, HAND_WIRED: 131_072},
     "digits": {ENSEMBLE: 524_288, HAND_WIRED: 32_768},
-    "text": {ENSEMBLE: 2_048},
-    "image": {ENSEMBLE: 4_096},
+    "text": {ENSEMBLE: 4_096},
+    "image": {ENSEMBLE: 8_192},
 }
 """Rows of a long run: several seconds of work."""
 

@@ -15,7 +15,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
-ROWS: Final = {"light": 2_097_152, "digits": 524_288, "text": 2_048, "image": 4_096}
+ROWS: Final = {"light": 2_097_152, "digits": 524_288, "text": 4_096, "image": 8_192}
 """Rows of a long run: several seconds of work."""
 
 

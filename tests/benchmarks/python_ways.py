@@ -12,7 +12,7 @@ from typing import Final
 from tests.benchmarks import pipelines
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
 from tests.benchmarks.sampling import Run, Way
-from tests.benchmarks.workload import different
+from tests.benchmarks.workload import Workload, different
 
 ROWS: Final = {
     "light": {
@@ -29,25 +29,33 @@ ROWS: Final = {
         ONE_NODE: 262_144,
         RUN_INFERENCE: 131_072,
     },
-    "text": {ENSEMBLE: 2_048, HAND_WIRED: 2_048, LOOP: 2_048},
-    "image": {ENSEMBLE: 4_096, HAND_WIRED: 4_096, LOOP: 4_096},
+    "text": {ENSEMBLE: 4_096, HAND_WIRED: 4_096, LOOP: 4_096},
+    "image": {ENSEMBLE: 8_192, HAND_WIRED: 8_192, LOOP: 8_192},
 }
 """Rows of a long run: two to four seconds of work."""
 
 
+CALLERS: Final = {LOOP: "bare loop", ENSEMBLE: "python", HAND_WIRED: "python hand-wired"}
+
+
 @contextlib.contextmanager
-def python_ways(workload: str) -> Iterator[dict[str, Way]]:
-    """Gives the ways to score a workload's rows in Python."""
+def python_ways(workload: Workload) -> Iterator[dict[str, Way]]:
+    """Gives the ways to score a workload's rows in Python, by caller."""
     with contextlib.ExitStack() as processes:
-        yield {
-            name: Way(
-                isolated(processes, functools.partial(pipelines.run, workload, name)),
-                rows,
-                scores="one node" if name in (ONE_NODE, RUN_INFERENCE) else "all",
-                step=different(workload),
-            )
-            for name, rows in ROWS[workload].items()
-        }
+        yield {caller: _way(processes, workload.name, way) for way, caller in CALLERS.items()}
+
+
+@contextlib.contextmanager
+def one_node_ways(workload: str) -> Iterator[dict[str, Way]]:
+    """Gives the ways to score a workload's rows with one model; none where that is not measured."""
+    with contextlib.ExitStack() as processes:
+        ways = (way for way in (ONE_NODE, RUN_INFERENCE) if way in ROWS[workload])
+        yield {way: _way(processes, workload, way) for way in ways}
+
+
+def _way(processes: contextlib.ExitStack, workload: str, way: str) -> Way:
+    run = isolated(processes, functools.partial(pipelines.run, workload, way))
+    return Way(run, ROWS[workload][way], scores="all", step=different(workload))
 
 
 def isolated(processes: contextlib.ExitStack, run: Callable[[int], Run]) -> Callable[[int], Run]:

@@ -11,7 +11,9 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from tests.benchmarks import memory, peak_memory, peers_table
 from tests.benchmarks.comparisons import Comparison
+from tests.benchmarks.measuring import Found
 
 HEADINGS: Final = ("ensemble", "caller", "what", "measured", "against", "measured", "ratio", "target", "")
 
@@ -48,8 +50,19 @@ def _target(comparison: Comparison) -> str:
     return f"{'at least' if comparison.seconds is None else 'at most'} {comparison.target}"
 
 
-def show(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Prints the table."""
+def show(found: Found, console: Console) -> None:
+    """Prints the tables."""
+    if found.comparisons:
+        _show_comparisons(found.comparisons, console)
+    if found.rates:
+        peers_table.show(found.rates, console)
+    if found.held:
+        memory.show(found.held, console)
+    if found.peaks:
+        peak_memory.show(found.peaks, console)
+
+
+def _show_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
     table = Table(title="Benchmarks: medians, ratios in one run on one machine")
     for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="right" if number in (3, 5, 6) else "left")
@@ -60,21 +73,34 @@ def show(comparisons: Sequence[Comparison], console: Console) -> None:
     console.print(table)
 
 
-def write_json(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Writes a list of objects, one a comparison."""
-    found = [dataclasses.asdict(comparison) | {"reached": comparison.reached} for comparison in comparisons]
-    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+def write_json(found: Found, path: Path) -> None:
+    """Writes an object: lists of comparisons and of rates, and what was found of memory."""
+    written = {
+        "comparisons": [dataclasses.asdict(one) | {"reached": one.reached} for one in found.comparisons],
+        "rates": [
+            {"ensemble": ensemble, "caller": caller, **dataclasses.asdict(rate)}
+            for (ensemble, caller), rate in found.rates.items()
+        ],
+        "held": [dataclasses.asdict(one) for one in found.held],
+        "peaks": [dataclasses.asdict(one) | {"reached": one.reached} for one in found.peaks],
+    }
+    path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 
-def write_page(
-    comparisons: Sequence[Comparison], machine: Mapping[str, str], command: str, notes: str, path: Path
-) -> None:
-    """Writes the page: the machine, the command, the table, how it was measured."""
+def write_page(found: Found, machine: Mapping[str, str], command: str, notes: str, path: Path) -> None:
+    """Writes the page: the machine, the command, the tables, how it was measured."""
     lines = ["# Results", "", f"Made by `{command}`. Do not edit.", ""]
     lines += [f"- {name}: {text}" for name, text in machine.items()]
     lines += ["", _line(HEADINGS), _line(["---"] * len(HEADINGS))]
-    lines += [_line(cells(comparison)) for comparison in comparisons]
-    path.write_text("\n".join([*lines, "", notes.strip(), ""]), encoding="utf-8")
+    lines += [_line(cells(comparison)) for comparison in found.comparisons]
+    parts = [
+        "\n".join([*lines, "", "![Rows a second](results.svg)", ""]),
+        peers_table.page(found.rates),
+        memory.page(found.held),
+        peak_memory.page(found.peaks),
+        notes.strip() + "\n",
+    ]
+    path.write_text("\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")
 
 
 def _line(texts: Sequence[str]) -> str:

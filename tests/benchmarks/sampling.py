@@ -42,6 +42,7 @@ class Way:
         scores: What it scores the rows with: ways that score with the same give the same answers.
         step: Rows of a run are a multiple of this, in runs of any length: each of the different rows comes equally
             often.
+        turns: In how many turns it takes part at most, where its runs take long to start.
         started: Seconds that were needed once, before the first run, where it goes on running between runs.
     """
 
@@ -49,6 +50,7 @@ class Way:
     rows: int
     scores: str
     step: int = BATCH
+    turns: int = 99
     started: float = 0.0
 
 
@@ -88,25 +90,34 @@ def rows_per_second(
 
 
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
-    """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too."""
-    rates: dict[str, list[float]] = {name: [] for name in ways}
-    starts: dict[str, list[float]] = {name: [] for name in ways}
+    """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
+
+    A long run a turn; a short one in every other turn, whose median goes with all long ones.
+    """
+    shorts: dict[str, list[Run]] = {name: [] for name in ways}
+    longs: dict[str, list[Run]] = {name: [] for name in ways}
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in ways.items():
+            if turn > way.turns:
+                continue
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
-            short = way.run(_whole(way, way.rows // SHORT))
-            answers.setdefault(way.scores, {})[name] = short.answer
             if turn:
-                long = way.run(_whole(way, way.rows))
-                rates[name].append(_rate(name, short, long))
-                starts[name].append(long.seconds - long.rows / rates[name][-1])
+                longs[name].append(way.run(_whole(way, way.rows)))
+            if turn % 2 or not turn:
+                shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
+            latest = longs[name][-1] if turn else shorts[name][-1]
+            answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
             _check_same(of_the_same)
-    return {
-        name: Rate(statistics.median(rates[name]), max(statistics.median(starts[name]), 0.0), way.started)
-        for name, way in ways.items()
-    }
+    return {name: _of_runs(name, way, shorts[name][1:], longs[name]) for name, way in ways.items()}
+
+
+def _of_runs(name: str, way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
+    short = sorted(shorts, key=lambda run: run.seconds)[(len(shorts) - 1) // 2]
+    rates = [_rate(name, short, long) for long in longs]
+    starts = [long.seconds - long.rows / rate for long, rate in zip(longs, rates, strict=True)]
+    return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started)
 
 
 def _whole(way: Way, rows: int) -> int:

@@ -1,0 +1,144 @@
+"""What is measured, part after part, and what was found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from rich.console import Console
+
+from tests.benchmarks import (
+    cascade,
+    comparisons,
+    language,
+    memory,
+    peak_memory,
+    peers_table,
+    providers,
+    sampling,
+    service_times,
+)
+from tests.benchmarks import workload as workloads
+from tests.benchmarks.comparisons import Comparison
+from tests.benchmarks.memory import Held
+from tests.benchmarks.peak_memory import Peak
+from tests.benchmarks.python_ways import one_node_ways
+from tests.benchmarks.sampling import Rate, Way
+
+PARTS: Final = (*workloads.NAMES, "cascade", "language", "service", "memory")
+"""What can be measured alone."""
+
+
+@dataclasses.dataclass
+class Found:
+    """What was found so far.
+
+    Attributes:
+        rates: Rates by ensemble and caller.
+        comparisons: What was compared, of these rates and of all else.
+        held: How often workers hold a model.
+        peaks: How much memory workers need at most.
+    """
+
+    rates: dict[tuple[str, str], Rate] = dataclasses.field(default_factory=dict)
+    comparisons: list[Comparison] = dataclasses.field(default_factory=list)
+    held: list[Held] = dataclasses.field(default_factory=list)
+    peaks: list[Peak] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        rounds: How often each way is measured.
+        callers_rounds: How often each caller of an ensemble is.
+        part: Rows of a run are divided by this.
+        callers_part: Those of the callers of an ensemble are by this.
+        starts: How often the service is started.
+        expansions: How often something is expanded.
+    """
+
+    rounds: int
+    callers_rounds: int
+    part: int
+    callers_part: int
+    starts: int
+    expansions: int
+
+
+WHOLE: Final = Effort(rounds=3, callers_rounds=5, part=1, callers_part=2, starts=5, expansions=50)
+QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, callers_part=4, starts=1, expansions=5)
+
+Say = Callable[[str], None]
+
+
+def measure(
+    found: Found, parts: Collection[str], ways: Collection[str], effort: Effort, console: Console
+) -> Iterator[None]:
+    """Measures what can be measured here; adds it to ``found``, and stops after each piece of it.
+
+    Args:
+        found: What was found.
+        parts: Which of ``PARTS``.
+        ways: Which providers' ways score the ensembles' rows.
+        effort: How much.
+        console: Where it says what it does.
+    """
+    names = [name for name in workloads.NAMES if name in parts]
+    built = providers.build(ways if names else (), _telling(console, "callers"))
+    for name in names:
+        _of_ensemble(found, name, built, effort, console)
+        yield
+    found.comparisons += peers_table.of_rates(found.rates)
+    for compared in _besides(names, parts, effort, console):
+        found.comparisons.append(compared)
+        yield
+    if "memory" in parts:
+        found.held, found.peaks = memory.measure(), peak_memory.measure()
+        yield
+
+
+def _of_ensemble(
+    found: Found, name: str, built: Mapping[str, providers.Provider], effort: Effort, console: Console
+) -> None:
+    workload = workloads.load(name)
+    workloads.write_values(workload)
+    say = _telling(console, name)
+    with providers.all_ways(workload, built, say) as ways:
+        rates = sampling.measure(_shortened(ways, effort.callers_part), effort.callers_rounds, say)
+    found.rates |= {(name, caller): rate for caller, rate in rates.items()}
+
+
+def _besides(
+    names: Collection[str], parts: Collection[str], effort: Effort, console: Console
+) -> Iterator[Comparison]:
+    """Measures what has no other callers than Python, and the service."""
+    for name in names:
+        with one_node_ways(name) as ways:
+            if ways:
+                yield comparisons.of_one_node(name, _rates(ways, effort, _telling(console, name)))
+    if "cascade" in parts:
+        with cascade.ways() as ways:
+            rates = _rates(ways, effort, _telling(console, "cascade"))
+        yield from cascade.compared(rates)
+    if "language" in parts:
+        yield language.of_cheap_nodes(effort.rounds)
+        yield language.of_members(effort.rounds)
+    if "service" in parts:
+        say = _telling(console, "service")
+        yield comparisons.of_ready(service_times.ready(effort.starts, say))
+        yield comparisons.of_expand(service_times.expand(effort.expansions, say))
+
+
+def _rates(ways: Mapping[str, Way], effort: Effort, say: Say) -> Mapping[str, float]:
+    return sampling.rows_per_second(_shortened(ways, effort.part), effort.rounds, say)
+
+
+def _shortened(ways: Mapping[str, Way], part: int) -> dict[str, Way]:
+    return {name: dataclasses.replace(way, rows=way.rows // part) for name, way in ways.items()}
+
+
+def _telling(console: Console, what: str) -> Say:
+    return lambda text: console.print(f"  {what}: {text}", style="dim", highlight=False)
