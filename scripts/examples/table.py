@@ -31,6 +31,7 @@ EXAMPLES = (
             "review": str(ROOT / "examples" / "own_handler" / "review.yaml"),
         },
     ),
+    Example("calls", java="calls.Calls", scored=96, failed=1, summary=True),
     Example("fraud", java="fraud.Fraud", scored=20_000, sources=("train.py", "payments.py"), summary=True),
     Example(
         "detection",
