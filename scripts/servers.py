@@ -28,6 +28,7 @@ def service(
     *trusted: Path,
     flags: Sequence[str] = (),
     workers: str | None = None,
+    shared_files: bool = True,
     variables: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Runs the service, with a worker of its own, on a free port.
@@ -36,12 +37,14 @@ def service(
         trusted: Folders whose scikit-learn models may be loaded.
         flags: Other flags of the service.
         workers: Address of a pool of workers on this machine, to use in place of the service's own.
+        shared_files: Whether that pool is told to see the service's files.
         variables: What its environment, and so that of its workers, has beside ours.
 
     Yields:
         Its address, ``host:port``.
     """
-    external = ["--environment-type=EXTERNAL", f"--environment-config={workers}", "--shared-files"]
+    shared = ["--shared-files"] if shared_files else []
+    external = ["--environment-type=EXTERNAL", f"--environment-config={workers}", *shared]
     where = external if workers else ["--serve-loopback-worker"]
     serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", *where]
     trust = [word for folder in trusted for word in ("--trust", folder)]

@@ -12,6 +12,7 @@ from scripts.flink.install import install
 from scripts.flink.workers import worker_pool
 from scripts.layout import LOGS, relative
 from scripts.program import exit_code
+from scripts.shell import log_path
 from scripts.steps import Missing
 from scripts.terminal import say
 
@@ -20,13 +21,16 @@ _LOOK_SECONDS = 1.0
 
 def serve(options: Options) -> bool:
     """Runs it all until it is interrupted; gives whether it could."""
-    say(f"Starting Flink (logs in {relative(LOGS)}/flink-….log)")
+    say(f"Starting Flink (logs in {relative(LOGS)}/{options.logs}-….log)")
     try:
         jars = install()
     except Missing as exc:
         say(str(exc))
         return False
-    with worker_pool() as workers, cluster(jars, Path(tempfile.mkdtemp()), options) as running:
+    with (
+        worker_pool(log_path(f"{options.logs}-workers")) as workers,
+        cluster(jars, Path(tempfile.mkdtemp()), options) as running,
+    ):
         say(f"Flink's own pages        {running.rest.url}")
         say(f"Beam's job server        {running.job_server}")
         say(f"Python workers           {workers}")

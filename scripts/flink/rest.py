@@ -36,9 +36,16 @@ class Rest:
         history = (self._get(f"/jobs/{job}/exceptions") or {}).get("exceptionHistory", {})
         return [str(entry["stacktrace"]) for entry in history.get("entries", [])]
 
+    def cancel(self, job: str) -> None:
+        """Ends a job, as one that would go on for ever."""
+        self._ask(urllib.request.Request(f"{self.url}/jobs/{job}", method="PATCH"))  # noqa: S310 - our own server
+
     def _get(self, path: str) -> Any:
+        return self._ask(urllib.request.Request(self.url + path))  # noqa: S310 - our own server
+
+    def _ask(self, request: urllib.request.Request) -> Any:
         try:
-            with urllib.request.urlopen(self.url + path, timeout=_SECONDS) as answer:  # noqa: S310 - our own server
+            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - our own server
                 return json.load(answer)
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None

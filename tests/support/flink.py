@@ -16,8 +16,10 @@ class Flink:
         cluster: The cluster.
         workers: Where the pool of Python workers is.
         workers_log: What the pool says.
+        workers_cache: Where its workers unpack bundles; nobody else does there.
     """
 
     cluster: Cluster
     workers: str
     workers_log: Path
+    workers_cache: Path

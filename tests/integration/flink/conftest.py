@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scripts import servers
-from scripts.flink.cluster import cluster
+from scripts.flink.cluster import Options, cluster
 from scripts.flink.install import install
 from scripts.flink.workers import worker_pool
 from scripts.members import MODELS
@@ -19,9 +19,11 @@ from tests.support.flink import Flink
 @pytest.fixture(scope="session")
 def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
     """A cluster with two task managers."""
-    jars = install()
-    with worker_pool() as workers, cluster(jars, tmp_path_factory.mktemp("flink")) as running:
-        yield Flink(running, workers, log_path("flink-workers"))
+    jars, options = install(), Options(logs="flink-tests")
+    log = log_path(f"{options.logs}-workers")
+    folder, cache = (tmp_path_factory.mktemp(name) for name in ("flink", "workers"))
+    with worker_pool(log, cache) as workers, cluster(jars, folder, options) as running:
+        yield Flink(running, workers, log, cache)
 
 
 @pytest.fixture(scope="session")
