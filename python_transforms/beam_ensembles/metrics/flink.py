@@ -1,4 +1,4 @@
-"""A Flink cluster's REST API, which has the metrics of a job while it runs, and after.
+"""A Flink cluster's REST API, which has the metrics of a job's steps when they have ended.
 
 Beam's runner keeps them in one accumulator, whose text is a ``GetJobMetricsResponse`` as JSON.
 Written for the runner of Beam 2.62 on Flink 1.19.
@@ -41,7 +41,7 @@ class FlinkCluster:
         return tuple(Job(job["jid"], job["name"], job["state"]) for job in found)
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
-        """Gives the metrics of the ensembles of a job, of a running one as of a few seconds ago.
+        """Gives the metrics of the ensembles of a job, of a running one those of the steps that have ended.
 
         Args:
             job: The job's id.
