@@ -99,7 +99,7 @@ def whole(engine: Engine, compose: list[str]) -> Iterator[Running]:
         yield running
     finally:
         log_path("compose").write_text(run(*command, "logs", "--no-color", env=env), encoding="utf-8")
-        run(*command, "down", "--volumes", env=env)
+        run(*command, "down", "--timeout=2", "--volumes", env=env)
 
 
 def run(*command: str, env: Any) -> str:
