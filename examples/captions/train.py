@@ -218,7 +218,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=Path, default=ROWS, help="file of the images to caption (%(default)s)")
     flags = parser.parse_args()
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.manual_seed(7)
     torch.set_num_threads(1)  # the same weights on any number of cores
     flags.models.mkdir(parents=True, exist_ok=True)
