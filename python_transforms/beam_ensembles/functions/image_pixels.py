@@ -69,24 +69,28 @@ class Pixels:
         """
         found, faults = of_each(self._of_row, columns[self.column].tolist())
         empty = np.empty((0, *row_shape(self.given)), dtype_of(self.given))
-        pixels = np.stack(found) if found else empty
+        pixels = self._arranged(np.stack(found)) if found else empty
         return finished(dict.fromkeys(self.outputs, (pixels, self.given)), self.outputs, faults)
 
     def _of_row(self, data: bytes) -> Values:
         image = self.resized(decode_image(data, self.column, self.mode, self.most_pixels))
-        values = np.asarray(image).reshape(image.height, image.width, -1)
-        dtype = dtype_of(self.given)
-        if dtype != np.uint8:
-            values = self._scaled(values).astype(dtype)
-        return values.transpose(2, 0, 1) if self.is_chw else values
+        return np.asarray(image).reshape(image.height, image.width, -1)
 
-    def _scaled(self, values: Values) -> Values:
-        """Gives colours of 0 to 1, less ``mean``, over ``std``: each of the 256 steps is computed once, in double."""
+    def _arranged(self, pixels: Values) -> Values:
+        """Gives what was asked for of a batch, ``[N, height, width, channels]`` of uint8: a colour at a time."""
+        dtype = dtype_of(self.given)
+        values = np.empty((len(pixels), *row_shape(self.given)), dtype)
+        colors = np.moveaxis(values, 1 if self.is_chw else -1, 0)
+        table = None if dtype == np.uint8 else self._table(pixels.shape[-1]).astype(dtype)
+        for at, color in enumerate(colors):
+            color[...] = pixels[..., at] if table is None else table[at][pixels[..., at]]
+        return values
+
+    def _table(self, channels: int) -> Values:
+        """Gives what becomes of 0 to 255, ``[channels, 256]``: 0 to 1, less ``mean``, over ``std``, in double."""
         steps = np.arange(256)[:, None] / _FULL - (0.0 if self.mean is None else self.mean)
         table = steps / (1.0 if self.std is None else self.std)
-        if table.shape[1] == 1:
-            return table[:, 0][values]
-        return table[values, np.arange(table.shape[1])]
+        return np.broadcast_to(table, (256, channels)).T
 
 
 def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
