@@ -10,6 +10,7 @@ import functools
 import json
 import os
 import secrets
+import select
 import subprocess
 import tempfile
 import time
@@ -23,6 +24,7 @@ from scripts.processes import stop
 from scripts.shell import CommandFailed, log_path, tail
 from scripts.toolchains import java
 from tests.benchmarks import workload as workloads
+from tests.benchmarks.programs import SECONDS
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
@@ -127,6 +129,8 @@ def _run(process: subprocess.Popen[bytes], log: Path, rows: int) -> Run:
 
 def _next(process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
     assert process.stdout is not None
+    if not select.select([process.stdout], [], [], SECONDS)[0]:
+        raise CommandFailed(f"{process.args!r} said nothing for {SECONDS} s:\n{tail(log)}")
     line = process.stdout.readline()
     if not line:
         raise CommandFailed(f"{process.args!r} ended:\n{tail(log)}")
