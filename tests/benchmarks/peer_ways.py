@@ -68,7 +68,6 @@ def ray_ways(workload: Workload) -> Iterator[dict[str, Way]]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": secrets.token_hex(),  # or Ray keeps one in the home folder
         "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_raylet_start_wait_time_s": "120",
     }
     with _ways(workload, RAY, {**os.environ, **env}) as ways:
         yield ways
