@@ -9,6 +9,9 @@ from scripts.members import DIGITS
 
 _PICTURES = str(BUILD / "examples" / "detection" / "images" / "*")
 
+_OF_CAPTIONS = ("train.py", "pictures.py")
+_PICTURES_BELOW = {"pictures": str(BUILD / "examples" / "captions")}
+
 EXAMPLES = (
     DIGITS,
     Example("ab_test", java="abtest.AbTest", scored=1200, summary=True),
@@ -55,6 +58,39 @@ EXAMPLES = (
         rows="images",
         flags={"input": _PICTURES},
         beam_yaml=False,
+    ),
+    Example(
+        "captions",
+        java="captions.Captions",
+        scored=120,
+        failed=2,
+        sources=_OF_CAPTIONS,
+        flags=_PICTURES_BELOW,
+        summary=True,
+    ),
+    Example(
+        "captions_questions",
+        java="captions.Questions",
+        scored=120,
+        of="captions",
+        ensemble="questions.yaml",
+        script="questions.py",
+        rows="questions.jsonl",
+        sources=_OF_CAPTIONS,
+        flags=_PICTURES_BELOW,
+        summary=True,
+    ),
+    Example(
+        "captions_retrieval",
+        java="captions.Retrieval",
+        scored=48,
+        of="captions",
+        ensemble="retrieval.yaml",
+        script="retrieval.py",
+        rows="retrieval.jsonl",
+        sources=_OF_CAPTIONS,
+        flags=_PICTURES_BELOW,
+        summary=True,
     ),
 )
 STREAMS = (
