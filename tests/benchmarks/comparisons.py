@@ -59,7 +59,7 @@ class Comparison:
 
 RUN_INFERENCE_TARGET: Final = 1.0
 READY_TARGET: Final = 1.5
-EXPAND_TARGET: Final = 2.5
+EXPAND_TARGET: Final = 1.5
 
 
 def of_one_node(ensemble: str, rates: Mapping[str, float]) -> Comparison:

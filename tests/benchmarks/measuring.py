@@ -17,6 +17,7 @@ from tests.benchmarks import (
     peers_table,
     providers,
     sampling,
+    service_load,
     service_times,
 )
 from tests.benchmarks import workload as workloads
@@ -25,8 +26,9 @@ from tests.benchmarks.memory import Held
 from tests.benchmarks.peak_memory import Peak
 from tests.benchmarks.python_ways import one_node_ways
 from tests.benchmarks.sampling import Rate, Way
+from tests.benchmarks.service_load import Load
 
-PARTS: Final = (*workloads.NAMES, "cascade", "language", "service", "memory")
+PARTS: Final = (*workloads.NAMES, "cascade", "language", "service", "memory", "load")
 """What can be measured alone."""
 
 
@@ -39,12 +41,14 @@ class Found:
         comparisons: What was compared, of these rates and of all else.
         held: How often workers hold a model.
         peaks: How much memory workers need at most.
+        loads: What the service did under load, if that was measured.
     """
 
     rates: dict[tuple[str, str], Rate] = dataclasses.field(default_factory=dict)
     comparisons: list[Comparison] = dataclasses.field(default_factory=list)
     held: list[Held] = dataclasses.field(default_factory=list)
     peaks: list[Peak] = dataclasses.field(default_factory=list)
+    loads: list[Load] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +62,7 @@ class Effort:
         callers_part: Those of the callers of an ensemble are by this.
         starts: How often the service is started.
         expansions: How often something is expanded.
+        load: How often it is to see that the service's memory stays as it is.
     """
 
     rounds: int
@@ -66,10 +71,13 @@ class Effort:
     callers_part: int
     starts: int
     expansions: int
+    load: int
 
 
-WHOLE: Final = Effort(rounds=3, callers_rounds=5, part=1, callers_part=2, starts=5, expansions=50)
-QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, callers_part=4, starts=1, expansions=5)
+WHOLE: Final = Effort(
+    rounds=3, callers_rounds=5, part=1, callers_part=2, starts=5, expansions=50, load=10_000
+)
+QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, callers_part=4, starts=1, expansions=5, load=400)
 
 Say = Callable[[str], None]
 
@@ -92,11 +100,14 @@ def measure(
         _of_ensemble(found, name, built, effort, console)
         yield
     found.comparisons += peers_table.of_rates(found.rates)
-    for compared in _besides(names, parts, effort, console):
+    for compared in _besides(names if "python" in ways else (), parts, effort, console):
         found.comparisons.append(compared)
         yield
     if "memory" in parts:
         found.held, found.peaks = memory.measure(), peak_memory.measure()
+        yield
+    if "load" in parts:
+        found.loads.append(service_load.measure(effort.load, _telling(console, "load")))
         yield
 
 

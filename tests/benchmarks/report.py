@@ -11,7 +11,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import memory, peak_memory, peers_table
+from tests.benchmarks import memory, peak_memory, peers_table, service_load
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.measuring import Found
 
@@ -60,6 +60,8 @@ def show(found: Found, console: Console) -> None:
         memory.show(found.held, console)
     if found.peaks:
         peak_memory.show(found.peaks, console)
+    for load in found.loads:
+        service_load.show(load, console)
 
 
 def _show_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
@@ -83,6 +85,7 @@ def write_json(found: Found, path: Path) -> None:
         ],
         "held": [dataclasses.asdict(one) for one in found.held],
         "peaks": [dataclasses.asdict(one) | {"reached": one.reached} for one in found.peaks],
+        "loads": [dataclasses.asdict(one) for one in found.loads],
     }
     path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
@@ -98,6 +101,7 @@ def write_page(found: Found, machine: Mapping[str, str], command: str, notes: st
         peers_table.page(found.rates),
         memory.page(found.held),
         peak_memory.page(found.peaks),
+        *map(service_load.page, found.loads),
         notes.strip() + "\n",
     ]
     path.write_text("\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")

@@ -57,7 +57,8 @@ def measure(expansions: int, progress: Callable[[str], None]) -> Load:
             progress(f"{part * expansions // 10} of {expansions} Expands")
             more = part * expansions // 10 - done
             if more > 0:
-                done += _call(service, request, more, TOGETHER)
+                _call(service, request, more, TOGETHER)
+                done += more
             memory[done] = _resident(process)
     return Load(answered, seconds, memory)
 

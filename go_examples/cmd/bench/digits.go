@@ -14,7 +14,7 @@ func init() {
 	register.Emitter1[digitsRow]()
 	register.Function1x2(digitsFeatures)
 	register.Function4x1(digitsCombined)
-	register.Function1x1(digitsAnswer)
+	register.DoFn1x0[digitsScored](&digitsSink{})
 }
 
 // digitsRow is an image.
@@ -103,4 +103,7 @@ func best(proba []float64) int {
 	return winner
 }
 
-func digitsAnswer(scored digitsScored) float64 { return scored.Confidence }
+// digitsSink takes what was scored.
+type digitsSink struct{ total }
+
+func (fn *digitsSink) ProcessElement(scored digitsScored) { fn.add(scored.Confidence) }

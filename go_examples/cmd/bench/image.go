@@ -11,7 +11,7 @@ import (
 func init() {
 	register.DoFn2x1[int64, func(imageRow), error](&imageRows{})
 	register.Emitter1[imageRow]()
-	register.Function1x1(imageAnswer)
+	register.DoFn1x0[imageScored](&imageSink{})
 }
 
 // imageRow is a picture, as the bytes of its file.
@@ -49,4 +49,7 @@ func imageEnsemble(s beam.Scope, source beam.PCollection) (beam.PCollection, err
 		s, rows, ensemble.FromFile(*ensembleFile), ensemble.WithExpansionAddr(*expansionAddr))
 }
 
-func imageAnswer(scored imageScored) float64 { return scored.Confidence }
+// imageSink takes what was scored.
+type imageSink struct{ total }
+
+func (fn *imageSink) ProcessElement(scored imageScored) { fn.add(scored.Confidence) }

@@ -12,7 +12,7 @@ func init() {
 	register.Emitter1[lightRow]()
 	register.Function1x2(lightFeatures)
 	register.Function3x1(lightCombined)
-	register.Function1x1(lightAnswer)
+	register.DoFn1x0[lightScored](&lightSink{})
 }
 
 // lightRow is four numbers.
@@ -82,4 +82,7 @@ func lightCombined(id int64, linear, forest func(*prediction) bool) lightScored 
 	return lightScored{ID: id, Proba: proba}
 }
 
-func lightAnswer(scored lightScored) float64 { return scored.Proba[1] }
+// lightSink takes what was scored.
+type lightSink struct{ total }
+
+func (fn *lightSink) ProcessElement(scored lightScored) { fn.add(scored.Proba[1]) }

@@ -58,7 +58,7 @@ func build(s beam.Scope) error {
 	if err != nil {
 		return err
 	}
-	beam.ParDo0(s, &sink{}, beam.ParDo(s, workload.answer, scored))
+	beam.ParDo0(s, workload.sink, scored)
 	return nil
 }
 

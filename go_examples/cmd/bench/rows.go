@@ -10,12 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
-
-func init() {
-	register.DoFn1x0[float64](&sink{})
-}
 
 // readValues reads rows of width numbers.
 func readValues(path string, width int) ([][]float64, error) {
@@ -59,9 +54,9 @@ func readColumn[C arrow.Array](path string) (C, error) {
 	return column, nil
 }
 
-// total is what the sinks of this process saw. The worker is this process:
+// seen is what the sinks of this process saw. The worker is this process:
 // the runner is given environment_type LOOPBACK.
-var total struct {
+var seen struct {
 	sync.Mutex
 	count int64
 	sum   float64
@@ -69,29 +64,29 @@ var total struct {
 
 // collected gives the number of scored rows and the mean of their answers.
 func collected() (count int64, mean float64) {
-	total.Lock()
-	defer total.Unlock()
-	return total.count, total.sum / float64(total.count)
+	seen.Lock()
+	defer seen.Unlock()
+	return seen.count, seen.sum / float64(seen.count)
 }
 
-// sink counts the answers and adds them up.
-type sink struct {
+// total counts answers and adds them up: what each workload's sink is made of.
+type total struct {
 	count int64
 	sum   float64
 }
 
-func (fn *sink) StartBundle() { fn.count, fn.sum = 0, 0 }
+func (t *total) StartBundle() { t.count, t.sum = 0, 0 }
 
-func (fn *sink) ProcessElement(answer float64) {
-	fn.count++
-	fn.sum += answer
+func (t *total) add(answer float64) {
+	t.count++
+	t.sum += answer
 }
 
-func (fn *sink) FinishBundle() {
-	total.Lock()
-	defer total.Unlock()
-	total.count += fn.count
-	total.sum += fn.sum
+func (t *total) FinishBundle() {
+	seen.Lock()
+	defer seen.Unlock()
+	seen.count += t.count
+	seen.sum += t.sum
 }
 
 // workload is one ensemble and, for some, the same work wired by hand, over a
@@ -99,12 +94,12 @@ func (fn *sink) FinishBundle() {
 type workload struct {
 	ensemble  func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
 	handWired func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
-	answer    any
+	sink      any
 }
 
 var workloads = map[string]workload{
-	"light":  {ensemble: lightEnsemble, handWired: lightHandWired, answer: lightAnswer},
-	"digits": {ensemble: digitsEnsemble, handWired: digitsHandWired, answer: digitsAnswer},
-	"text":   {ensemble: textEnsemble, answer: textAnswer},
-	"image":  {ensemble: imageEnsemble, answer: imageAnswer},
+	"light":  {ensemble: lightEnsemble, handWired: lightHandWired, sink: &lightSink{}},
+	"digits": {ensemble: digitsEnsemble, handWired: digitsHandWired, sink: &digitsSink{}},
+	"text":   {ensemble: textEnsemble, sink: &textSink{}},
+	"image":  {ensemble: imageEnsemble, sink: &imageSink{}},
 }

@@ -11,7 +11,7 @@ import (
 func init() {
 	register.DoFn2x1[int64, func(textRow), error](&textRows{})
 	register.Emitter1[textRow]()
-	register.Function1x1(textAnswer)
+	register.DoFn1x0[textScored](&textSink{})
 }
 
 // textRow is a sentence.
@@ -49,4 +49,7 @@ func textEnsemble(s beam.Scope, source beam.PCollection) (beam.PCollection, erro
 		s, rows, ensemble.FromFile(*ensembleFile), ensemble.WithExpansionAddr(*expansionAddr))
 }
 
-func textAnswer(scored textScored) float64 { return scored.Score }
+// textSink takes what was scored.
+type textSink struct{ total }
+
+func (fn *textSink) ProcessElement(scored textScored) { fn.add(scored.Score) }
