@@ -9,7 +9,7 @@ from typing import Final
 
 from scripts.shell import CommandFailed
 from scripts.steps import Missing
-from tests.benchmarks import arrow_ways, go_ways, java_ways, peer_ways, portable_ways, python_ways
+from tests.benchmarks import arrow_ways, flink_ways, go_ways, java_ways, peer_ways, portable_ways, python_ways
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED
 from tests.benchmarks.sampling import Way
 from tests.benchmarks.workload import NAMES, Workload
@@ -56,6 +56,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "prism": Provider(_PRISM, portable_ways.build, ("light", "digits")),
     "go": Provider(_GO, go_ways.build),
     "java": Provider(_JAVA, java_ways.build),
+    "flink": Provider(flink_ways.flink_ways, flink_ways.build, ("light",)),
     "spark": Provider(peer_ways.spark_ways, peer_ways.build_spark),
     "ray": Provider(peer_ways.ray_ways, peer_ways.build_ray),
 }

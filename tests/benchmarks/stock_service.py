@@ -1,7 +1,8 @@
-"""``python -m tests.benchmarks.stock_service``: Beam's own expansion service, made to work on Prism.
+"""``python -m tests.benchmarks.stock_service``: Beam's own expansion service, made to work on Prism and on Flink.
 
 Prism keeps one table of metric ids for all workers of a job and panics where those of Go and Python collide; so here
-they start elsewhere. All else is Beam's.
+they start elsewhere. Go calls every transform from outside "External", and Flink's job server refuses two steps of one
+name; so here they get names of their own. All else is Beam's.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import logging
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from apache_beam.runners.portability import expansion_service_main
+from apache_beam.runners.portability import expansion_service, expansion_service_main
 from apache_beam.runners.worker import sdk_worker
 
 from scripts.layout import PYTHON
@@ -41,10 +43,22 @@ def running_stock_service(workers: str | None = None) -> Iterator[str]:
         yield f"localhost:{port}"
 
 
+_SERVICER: Any = expansion_service.ExpansionServiceServicer
+
+
+def _with_names_of_its_own(expand: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+    def expanded(servicer: Any, request: Any, context: Any) -> Any:
+        request.transform.unique_name += f" {request.namespace}"
+        return expand(servicer, request, context)
+
+    return expanded
+
+
 def main() -> None:
     """Serves until it is told to stop."""
     logging.getLogger().setLevel(logging.INFO)
     sdk_worker.SHORT_ID_CACHE._last_short_id = _ELSEWHERE
+    _SERVICER.Expand = _with_names_of_its_own(_SERVICER.Expand)
     expansion_service_main.main(sys.argv[1:])
 
 
