@@ -8,6 +8,7 @@ the calls are the other quarter, by other speakers, recorded at a telephone's ra
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import string
@@ -22,7 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import soxr
 import torch
-import transformers
+
+# Its own annotations lack some of its classes.
+transformers: Any = importlib.import_module("transformers")
 
 HERE = Path(__file__).resolve().parent
 ROWS = Path("build", "examples", "calls", "rows.jsonl")
@@ -154,7 +157,7 @@ def save_calls(file: Path, calls: Sequence[tuple[str, str, str]], rng: np.random
     """Records the calls; writes the list of the recordings as JSON lines and, with the sounds, as Parquet."""
     folder = file.resolve().parent / "recordings"
     folder.mkdir(parents=True, exist_ok=True)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for id_, (text, intent, sentiment) in enumerate([*calls] * SPEAKERS):
         recording = folder / f"{id_:03}.wav"
         record(spoken(text, rng), recording)
