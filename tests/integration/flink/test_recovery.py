@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
+import re
 import signal
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles_service.listeners import process_on
+from scripts.flink.workers import pool_command, pool_environment
 from scripts.layout import PYTHON
 from scripts.members import DIGITS, HELDOUT
 from scripts.pipelines import Servers, portable
-from scripts.processes import running
+from scripts.ports import free_ports
+from scripts.processes import address, running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
 
@@ -57,7 +62,11 @@ class Job:
         """Runs it; waits at the end of the block until it has ended well."""
         with running(self._command, log=self._log) as self._process:
             yield
-            assert self._process.wait(SECONDS) == 0, tail(self._log)
+            self.wait()
+
+    def wait(self) -> None:
+        """Waits until it has ended well."""
+        assert self._process.wait(SECONDS) == 0, tail(self._log)
 
     def worker_that_saw(self, rows: int) -> int:
         """Waits until a worker has seen so many rows; gives its process."""
@@ -119,3 +128,34 @@ def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     job.assert_every_row_came_out_once()
     assert_it_was_run_again(flink)
     assert f"ending its process {manager}" in flink.workers_log.read_text()
+
+
+@contextlib.contextmanager
+def pool_with(state: Path, port: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Runs a pool of its own with a folder that the next one gets too; gives its process and its log."""
+    log = log_path("flink-tests-own-workers")
+    command = pool_command(port, f"--state={state}")
+    with running(command, log=log, env=pool_environment()) as process:
+        address(process, re.compile(r"workers on (\S+:\d+)"), log)
+        yield process, log
+
+
+def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
+    """Nobody is left who could have told Flink; the next pool finds what the first one noted."""
+    (port,) = free_ports(1)
+    at = dataclasses.replace(on_flink, workers=f"localhost:{port}")
+    state, folder = tmp_path / "state", tmp_path / "job"
+    folder.mkdir()
+    with pool_with(state, port) as (pool, _):
+        job = Job(at, folder, 3, "--parallelism=1", "--padding=100000", "--rows=50", "--seconds=0.5")
+        with job.until_done(), contextlib.ExitStack() as later:
+            manager = manager_of(job.worker_that_saw(100))
+            pool.kill()
+            pool.wait()
+            _, log = later.enter_context(pool_with(state, port))
+            job.wait()
+            said = log.read_text()
+    job.assert_every_row_came_out_once()
+    assert_it_was_run_again(flink)
+    assert "which is gone (with the pool that had started it): ending its process" in said
+    assert f"ending its process {manager}" in said
