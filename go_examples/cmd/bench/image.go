@@ -16,8 +16,8 @@ func init() {
 
 // imageRow is a picture, as the bytes of its file.
 type imageRow struct {
-	ID    int64  `beam:"id"`
-	Image []byte `beam:"image"`
+	ID      int64  `beam:"id"`
+	Picture []byte `beam:"picture"`
 }
 
 // imageScored is what the model says of a picture.
@@ -38,7 +38,7 @@ func (fn *imageRows) ProcessElement(count int64, emit func(imageRow)) error {
 		return err
 	}
 	for id := range count {
-		emit(imageRow{ID: id, Image: images.Value(int(id) % images.Len())})
+		emit(imageRow{ID: id, Picture: images.Value(int(id) % images.Len())})
 	}
 	return nil
 }

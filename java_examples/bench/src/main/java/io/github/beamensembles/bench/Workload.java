@@ -62,7 +62,7 @@ record Workload(Schema schema, Reader reader, ToDoubleFunction<Row> answerer) {
 
   private static final Workload IMAGE =
       new Workload(
-          Schema.builder().addInt64Field("id").addByteArrayField("image").build(),
+          Schema.builder().addInt64Field("id").addByteArrayField("picture").build(),
           Workload::column,
           scored -> scored.getDouble("confidence"));
 
