@@ -29,7 +29,7 @@ def load(models: Path) -> Score:
 
     def score(columns: Columns) -> dict[str, Array]:
         with torch.inference_mode():
-            proba = network(scaled(columns["image"])).softmax(-1).numpy()
+            proba = network(scaled(columns["picture"])).softmax(-1).numpy()
         return {"label": names[proba.argmax(axis=1)], "confidence": proba.max(axis=1).astype(np.float64)}
 
     return score

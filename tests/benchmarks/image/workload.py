@@ -29,7 +29,7 @@ class Image:
     name = "image"
     ensemble = HERE / "image.yaml"
     models = MODELS
-    fields: Sequence[tuple[str, Any]] = (("image", bytes),)
+    fields: Sequence[tuple[str, Any]] = (("picture", bytes),)
 
     def prepare(self) -> Array:
         """Makes the network where needed; the pictures are made up, the same on every run."""
@@ -41,11 +41,11 @@ class Image:
 
     def as_fields(self, values: bytes) -> dict[str, Any]:
         """Gives the file."""
-        return {"image": values}
+        return {"picture": values}
 
     def keyed(self, row: Any) -> tuple[int, Any]:
         """Gives the id and the picture, decoded and scaled: ``[3, 64, 64]``."""
-        return row.id, bare.scaled(np.array([row.image], object))[0]
+        return row.id, bare.scaled(np.array([row.picture], object))[0]
 
     def handlers(self) -> Mapping[str, Any]:
         """Gives the handler of the network."""
