@@ -21,36 +21,6 @@ _TOKEN: Final = re.compile(
     | (?P<sign>[-+*/%()\[\],.<>=!~|&:])""",
     re.VERBOSE,
 )
-_OPERATORS: Final = 250
-"""How many operators it may have: polars goes through them by recursion, and a thread's stack has an end."""
-
-_TOKEN: Final = re.compile(
-    r"""(?P<space>\s+)
-    | (?P<comment>--|/\*)
-    | (?P<text>'(?:[^']|'')*')
-    | (?P<quoted>"(?:[^"]|"")*")
-    | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
-    | (?P<word>[^\W\d]\w*)
-    | (?P<sign>[-+*/%()\[\],.<>=!~|&:])""",
-    re.VERBOSE,
-)
-_BEFORE_PARENTHESES: Final = frozenset(
-    (
-        "all", "and", "any", "between", "by", "case", "char", "dec", "decimal", "else", "from", "ilike", "in", "is",
-        "like", "not", "numeric", "or", "regexp", "rlike", "then", "varchar", "when", "xor",
-    )
-)  # fmt: skip
-"""Words that may stand before a parenthesis without being functions."""
-
-CAST_TYPES: Final = (
-    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "REAL", "DOUBLE", "VARCHAR", "TEXT", "STRING",
-    "BYTEA", "DATE", "TIMESTAMP",
-)  # fmt: skip
-"""The types of ``CAST``."""
-
-_CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
-_BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
-
 _OPERATORS: Final = frozenset(("and", "or", "not", "xor", "case", "is", "like", "ilike", "between", "in"))
 _PLAIN_NAMES: Final = frozenset(
     (
@@ -76,20 +46,35 @@ class ExpressionError(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Token:
+    """One word, sign or stretch of space.
+
+    Attributes:
+        kind: Which group of the pattern it is: ``space``, ``text``, ``quoted``, ``number``, ``word`` or ``sign``.
+        text: As it stands there.
+        at: Its first character's position in the expression, from 0.
+    """
+
     kind: str
     text: str
     at: int
 
     @property
     def word(self) -> str:
+        """The word in lower case; nothing where it is no word, or quoted."""
         return self.text.lower() if self.kind == "word" else ""
 
     @property
     def is_operator(self) -> bool:
+        """Whether polars makes a level of its tree of it."""
         return (self.kind == "sign" and self.text not in ",.()") or self.word in _OPERATORS
 
 
 def tokens_of(text: str) -> Iterator[Token]:
+    """Gives the tokens of an expression, spaces included.
+
+    Raises:
+        ExpressionError: It is too long, or has something that is part of no expression.
+    """
     if len(text) > LONGEST:
         message = f"the expression has {len(text)} characters, more than {LONGEST}; make it several columns"
         raise ExpressionError("bad_expression", message)
