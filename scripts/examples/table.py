@@ -92,6 +92,17 @@ EXAMPLES = (
         flags=_PICTURES_BELOW,
         summary=True,
     ),
+    Example("text", java="text.Text", scored=84, sources=("train.py", "texts.py"), summary=True),
+    Example(
+        "text_labels",
+        java="text.Text",
+        scored=84,
+        of="text",
+        ensemble="text.yaml",
+        sources=("train.py", "texts.py"),
+        flags={"off": "summary,translation,keywords"},
+        summary=True,
+    ),
 )
 STREAMS = (
     Stream(
