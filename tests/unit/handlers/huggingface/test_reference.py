@@ -24,11 +24,11 @@ def test_the_table_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("nodes", EXAMPLES)
 def test_the_examples_are_right(tmp_path: Path, nodes: str) -> None:
-    folder = tmp_path / "models" / "mood"
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text("{}")
+    for model in re.findall(r"uri: (models/\S+)", nodes):
+        (tmp_path / model).mkdir(parents=True)
+        (tmp_path / model / "config.json").write_text("{}")
     indented = "".join(f"  {line}\n" for line in nodes.splitlines())
-    text = f"ensemble: example\ninputs: {{text: string}}\nnodes:\n{indented}"
+    text = f"ensemble: example\ninputs: {{text: string, image: bytes}}\nnodes:\n{indented}"
     try:
         graph = check_text(text, KINDS, Files(str(tmp_path)))
     except InvalidEnsemble as error:

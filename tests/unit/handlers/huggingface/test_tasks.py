@@ -69,7 +69,7 @@ def test_rows_that_go_through_the_model_together_change_no_answer(
     models: Models, model: str, task: str, port: str
 ) -> None:
     args: dict[str, Any] = {"candidate_labels": ["sport", "a film"]} if model == "entailment" else {}
-    if model in ("marian", "blip"):
+    if model in ("marian", "blip", "blip_questions"):
         args = {"max_new_tokens": 5}
     outputs = ["text"] if model in ("t5", "marian", "blip") else ["label", "score"]
     types, columns = (
