@@ -1,8 +1,9 @@
 """``python -m tests.benchmarks [--quick] [--only light,text] [--ways python,spark]``: how fast ensembles are.
 
 Compares them with the same work without this project and with other engines. Prints tables, and writes them to
-``build/bench.json`` with a chart beside it. A whole run also writes ``tests/benchmarks/RESULTS.md`` and
-``results.svg``. Ends with 0 whether or not the targets are reached: this is a measurement, not a test.
+``build/bench.json`` with a chart beside it. A whole run, and a part of one with ``--record``, also writes
+``tests/benchmarks/RESULTS.md`` and ``results.svg``. Ends with 0 whether or not the targets are reached: this is a
+measurement, not a test.
 """
 
 from __future__ import annotations
@@ -53,13 +54,23 @@ def _options() -> argparse.Namespace:
         parser.add_argument(
             flag, type=_some_of(names), default=list(names), help=f"{what}: some of {', '.join(names)}"
         )
+    parser.add_argument("--record", action="store_true", help="write RESULTS.md of a part, too")
     return parser.parse_args()
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Gives the command that measures the same again."""
+    if set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS) and not options.quick:
+        return "make bench"
+    flags = ["--quick"] * options.quick + ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
+    return " ".join(["python -m tests.benchmarks", *flags])
 
 
 def main() -> int:
     """Measures; gives the exit code."""
     options = _options()
-    is_whole = not options.quick and set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS)
+    command = _command(options)
+    is_recorded = options.record or command == "make bench"
     end_with_cleanup_on_sigterm()
     console, start = Console(), time.monotonic()
     console.width = max(console.width, WIDTH)
@@ -70,12 +81,12 @@ def main() -> int:
     report.show(found, console)
     written = [JSON]
     if found.rates:
-        written.append(HERE / "results.svg" if is_whole else SVG)
+        written.append(HERE / "results.svg" if is_recorded else SVG)
         chart.draw(found.rates, written[-1])
-    if is_whole:
+    if is_recorded:
         notes = (HERE / "METHOD.md").read_text(encoding="utf-8")
         written.append(HERE / "RESULTS.md")
-        report.write_page(found, machine.description(), "make bench", notes, written[-1])
+        report.write_page(found, machine.description(), command, notes, written[-1])
     console.print(f"{', '.join(map(relative, written))}; {time.monotonic() - start:.0f} s")
     return 0
 
