@@ -23,6 +23,11 @@ _TRAINED: Final = Made(
 )
 
 
+def _of_list(batch: Sequence[str], pipeline: Any, inference_args: Mapping[str, Any]) -> Any:
+    """Calls the pipeline, which takes a tuple, as keyed handlers of Beam 2.77 hand it on, for a single text."""
+    return pipeline(list(batch), **inference_args)
+
+
 class Text:
     """The text ensemble."""
 
@@ -53,6 +58,7 @@ class Text:
         handler = inference.HuggingFacePipelineModelHandler(
             task="text-classification",
             model=str(MODELS / "classifier"),
+            inference_fn=_of_list,
             inference_args={"batch_size": bare.ROWS},
             min_batch_size=bare.ROWS,
             max_batch_size=bare.ROWS,
