@@ -13,6 +13,7 @@ from scripts.shell import CommandFailed
 
 VERSION: Final = re.compile(r"\d+\.\d+\.\d+(?:-?(?:a|b|rc)\d+)?")
 _PARENT = r"<artifactId>beam-ensembles-parent</artifactId>\s*<version>({})</version>"
+_CLIENT = r"<artifactId>beam-ensembles</artifactId>\s*<version>({})</version>"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,7 +41,10 @@ PLACES: Final = (
     Place("java_examples/pom.xml", _PARENT),
     Place("java_examples/client/pom.xml", _PARENT),
     Place("java_examples/digits/pom.xml", _PARENT),
-    Place("java_examples/README.md", r"<artifactId>beam-ensembles</artifactId>\s*<version>({})</version>"),
+    Place("java_examples/examples/pom.xml", _PARENT),
+    Place("java_examples/bench/pom.xml", _PARENT),
+    Place("java_examples/starter/pom.xml", _CLIENT),
+    Place("java_examples/README.md", _CLIENT),
     Place("README.md", r"`io\.github\.beamensembles:beam-ensembles:({})`"),
     Place("Dockerfile", r"^ARG VERSION=({})$"),
     Place("compose.yaml", r":-beam-ensembles-(?:service|worker):({})\}"),
