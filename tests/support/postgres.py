@@ -89,7 +89,9 @@ def running_postgres() -> Iterator[Postgres]:
     """Runs a server."""
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as name:
         folder = pathlib.Path(name)
-        folder.parent.chmod(folder.parent.stat().st_mode | 0o011)  # so that the server's user gets through
+        for above in folder.parents:  # so that the server's user gets through
+            if above.stat().st_mode & 0o011 != 0o011:
+                above.chmod(above.stat().st_mode | 0o011)
         server = Postgres(folder)
         server.start()
         try:

@@ -99,11 +99,12 @@ def change_all(
 
 
 def metrics_meanwhile(options: PipelineOptions) -> tuple[str, EnsembleMetrics]:
-    """Gives the state of the one job, and what Prism has of its ensemble, as ``beam-ensembles metrics`` asks for it."""
+    """Gives the state of the job that runs, and what Prism has of its ensemble, as ``beam-ensembles metrics`` asks."""
     with JobServer(options.view_as(PortableOptions).job_endpoint) as server:
-        (found,) = server.metrics(server.jobs()[0].id)
-        (job,) = server.jobs()
-        return job.state, found
+        (job,) = (one for one in server.jobs() if one.state == "RUNNING")
+        (found,) = server.metrics(job.id)
+        (after,) = (one for one in server.jobs() if one.id == job.id)
+        return after.state, found
 
 
 def counter(result: PipelineResult, name: str) -> int:
