@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 TOLERANCE = 1e-5
 """How far apart two languages' numbers for one row may be; of large ones, this share of them."""
 
@@ -25,6 +23,8 @@ def read(path: Path, key: str = "id") -> list[Answer]:
         key: The field that is a row's id, where another one is.
     """
     if path.suffix == ".parquet":
+        import pyarrow.parquet as pq  # make demo starts without a library
+
         rows = pq.read_table(path).to_pylist()
     else:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
