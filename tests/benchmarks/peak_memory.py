@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +36,7 @@ ALLOWED: Final = 500
 HEADINGS: Final = ("ensemble", "imports and models", "worker, at most", "besides", "target", "")
 _ROWS: Final = 2 * ARROW_BATCH
 _MB: Final = 1_000_000
+_PAUSE: Final = 0.1
 _PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
 
 
@@ -71,15 +75,25 @@ def _of(workload: Workload) -> Peak:
         [PYTHON, "-m", __name__, workload.name], cwd=ROOT, stdout=subprocess.PIPE, check=True
     )
     with servers.service(workload.models) as service, servers.prism() as prism:
-        go_ways.scoring(workload, ENSEMBLE, service, prism)(_ROWS)
         process = process_on(service)
         assert process is not None
-        return Peak(workload.name, int(alone.stdout), max(map(_peak, _with_children(process))))
+        score = go_ways.scoring(workload, ENSEMBLE, service, prism)
+        worker = _of_workers(process, lambda: score(_ROWS))
+        return Peak(workload.name, int(alone.stdout), worker)
 
 
-def _with_children(process: int) -> list[int]:
-    children = _PSUTIL.Process(process).children(recursive=True)
-    return [process, *(child.pid for child in children)]
+def _of_workers(service: int, work: Callable[[], object]) -> int:
+    """Gives the most bytes that a worker of a service has had resident; it looks often, for they end with the job."""
+    found: dict[int, int] = {}
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(work)
+        while not done.done():
+            for child in _PSUTIL.Process(service).children(recursive=True):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                    found[child.pid] = max(found.get(child.pid, 0), _peak(child.pid))
+            time.sleep(_PAUSE)
+        done.result()
+    return max(found.values())
 
 
 def _peak(process: int) -> int:
