@@ -100,6 +100,11 @@ class _Watched(LogisticRegression):  # type: ignore[misc] # scikit-learn says no
         return found
 
 
+def measure(rounds: int) -> list[Comparison]:
+    """Measures both, each some rounds."""
+    return [of_cheap_nodes(rounds), of_members(rounds)]
+
+
 def of_cheap_nodes(rounds: int) -> Comparison:
     """Measures twenty nodes that cost next to nothing themselves."""
     HERE.mkdir(parents=True, exist_ok=True)

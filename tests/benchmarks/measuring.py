@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import multiprocessing
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
 from rich.console import Console
@@ -135,12 +137,17 @@ def _besides(
             rates = _rates(ways, effort, _telling(console, "cascade"))
         yield from cascade.compared(rates)
     if "language" in parts:
-        yield language.of_cheap_nodes(effort.rounds)
-        yield language.of_members(effort.rounds)
+        yield from _in_a_process(language.measure, effort.rounds)
     if "service" in parts:
         say = _telling(console, "service")
         yield comparisons.of_ready(service_times.ready(effort.starts, say))
         yield comparisons.of_expand(service_times.expand(effort.expansions, say))
+
+
+def _in_a_process(measured: Callable[[int], list[Comparison]], rounds: int) -> list[Comparison]:
+    """Measures in a process that has done nothing else: processor time is that of all its threads."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+        return process.submit(measured, rounds).result()
 
 
 def _rates(ways: Mapping[str, Way], effort: Effort, say: Say) -> Mapping[str, float]:
