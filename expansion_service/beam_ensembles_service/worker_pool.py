@@ -137,24 +137,24 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
-        if self._boot_program is None or not boot.is_needed(request):
-            command = _command(request, self._log_level)
-        else:
-            command = boot.command(self._boot_program, request)
+        program = self._boot_program if self._boot_program and boot.is_needed(request) else None
+        command = boot.command(program, request) if program else _command(request, self._log_level)
         with self._lock:
             if self._stopped:
                 raise _NotStartedError("the service is stopping")
             worker = _spawn(command, request.worker_id)
             self._workers.setdefault(request.worker_id, []).append(worker)
         _LOGGER.info("started worker '%s' (process %d)", request.worker_id, worker.pid)
-        threading.Thread(target=self._watch, args=(request, worker), daemon=True).start()
+        threading.Thread(target=self._watch, args=(request, worker, program is not None), daemon=True).start()
 
-    def _watch(self, request: beam_fn_api_pb2.StartWorkerRequest, worker: subprocess.Popen[bytes]) -> None:
+    def _watch(
+        self, request: beam_fn_api_pb2.StartWorkerRequest, worker: subprocess.Popen[bytes], by_boot: bool
+    ) -> None:
         """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
         worker_id = request.worker_id
         known = RunningWorker(worker_id, request.control_endpoint.url)
         self._notes.started(known, worker.pid)
-        if self._boot_program is not None and boot.lost_python(worker):
+        if by_boot and boot.lost_python(worker):
             worker.kill()  # it starts another Python, which the runner has no use for
         code = worker.wait()
         with self._lock:
