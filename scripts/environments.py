@@ -19,11 +19,12 @@ def locked_environment(name: str) -> Path:
     folder, lock = BUILD / "servers" / name, REQUIREMENTS / f"{name}.txt"
     python = folder / "bin" / "python"
     made = Made(folder / ".made", (python,), lambda: [lock])
-    if not made.current():
+
+    def work() -> None:
         log = log_path(f"{name}-environment")
-        made.forget()
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
         uv = {**os.environ, "UV_SYSTEM_CERTS": "true"}
         run([UV, "pip", "install", "--python", python, "--require-hashes", "-r", lock], log=log, env=uv)
-        made.remember()
+
+    made.make(work)
     return folder

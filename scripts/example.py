@@ -109,13 +109,10 @@ class Example:
         """Makes the models and the rows to score, unless they were made by the code that is there now."""
         sources = [*(self.folder / name for name in self.sources), self.lock]
         trained = Made(self.models / ".made", (self.input,), lambda: sources)
-        if trained.current():
-            return f"{relative(self.models)}, up to date"
-        trained.forget()
         command: Command = [PYTHON, self.folder / "train.py", "--models", self.models, "--rows", self.input]
-        run(command, log=log_path(f"train-{self.folder.name}"))
-        trained.remember()
-        return f"{relative(self.models)}, {relative(self.input)}"
+        if trained.make(lambda: run(command, log=log_path(f"train-{self.folder.name}"))):
+            return f"{relative(self.models)}, {relative(self.input)}"
+        return f"{relative(self.models)}, up to date"
 
 
 def beside(path: Path, suffix: str) -> Path:

@@ -24,6 +24,15 @@ class Made:
     products: tuple[Path, ...]
     sources: Callable[[], Sequence[Path]]
 
+    def make(self, work: Callable[[], object]) -> bool:
+        """Has it made by ``work`` unless it is current; says whether it was. What fails midway is made again."""
+        if self.current():
+            return False
+        self.forget()
+        work()
+        self.remember()
+        return True
+
     def current(self) -> bool:
         """Whether it is there and was made from what the sources hold now."""
         if not all(path.exists() for path in (self.stamp, *self.products)):

@@ -43,20 +43,22 @@ def install() -> Jars:
         Missing: There is no JDK or no Maven.
     """
     java.require()
-    if not _FLINK_MADE.current():
-        _FLINK_MADE.forget()
-        shutil.rmtree(_PACKAGE, ignore_errors=True)
-        flags: Command = ["--require-hashes", "--no-deps", "--target", _PACKAGE, "-r", _LOCK]
-        env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-        run([UV, "pip", "install", "--python", PYTHON, *flags], log=log_path("flink-package"), env=env)
-        _FLINK_MADE.remember()
-    if not _JOB_SERVER_MADE.current():
-        _JOB_SERVER_MADE.forget()
-        shutil.rmtree(_JOB_SERVER, ignore_errors=True)
-        command: Command = ["mvn", *maven.QUIET, "-f", _POM, f"-Djars={_JOB_SERVER}", "package"]
-        run(command, log=log_path("flink-job-server"), env=java.environment())
-        _JOB_SERVER_MADE.remember()
+    _FLINK_MADE.make(_fetch_flink)
+    _JOB_SERVER_MADE.make(_fetch_job_server)
     return _jars()
+
+
+def _fetch_flink() -> None:
+    shutil.rmtree(_PACKAGE, ignore_errors=True)
+    flags: Command = ["--require-hashes", "--no-deps", "--target", _PACKAGE, "-r", _LOCK]
+    env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
+    run([UV, "pip", "install", "--python", PYTHON, *flags], log=log_path("flink-package"), env=env)
+
+
+def _fetch_job_server() -> None:
+    shutil.rmtree(_JOB_SERVER, ignore_errors=True)
+    command: Command = ["mvn", *maven.QUIET, "-f", _POM, f"-Djars={_JOB_SERVER}", "package"]
+    run(command, log=log_path("flink-job-server"), env=java.environment())
 
 
 def installed() -> str:

@@ -30,13 +30,11 @@ def package_digits() -> str:
 
 
 def _package(made: Made, jar: Path, *flags: str) -> str:
-    if made.current():
-        return f"{relative(jar)}, up to date"
-    made.forget()
-    command = ["mvn", *QUIET, *flags, "-DskipTests", "-Dfmt.skip", "package"]
-    run(command, log=log_path("maven"), env=java.environment(), cwd=MAVEN_PROJECT)
-    made.remember()
-    return relative(jar)
+    def work() -> None:
+        command = ["mvn", *QUIET, *flags, "-DskipTests", "-Dfmt.skip", "package"]
+        run(command, log=log_path("maven"), env=java.environment(), cwd=MAVEN_PROJECT)
+
+    return relative(jar) if made.make(work) else f"{relative(jar)}, up to date"
 
 
 def _sources() -> list[Path]:

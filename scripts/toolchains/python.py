@@ -26,16 +26,17 @@ _DEMO = Made(VENV / ".made-demo", (), lambda: [DEMO_LOCK, ROOT / "pyproject.toml
 
 def make_venv() -> str:
     """Makes ``.venv`` with uv in it."""
-    log = log_path("uv")
-    if not _UV.current():
-        _UV.forget()
-        try:
-            run([_interpreter(), "-m", "venv", "--clear", VENV], log=log)
-        except CommandFailed as exc:
-            raise CommandFailed(f"{exc}\nOn Debian and Ubuntu: apt-get install python3-venv") from exc
-        run([PYTHON, "-m", "pip", "install", "--require-hashes", "-r", UV_LOCK], log=log)
-        _UV.remember()
+    _UV.make(_install_uv)
     return f"{output([UV, '--version'])}, {output([PYTHON, '--version'])}"
+
+
+def _install_uv() -> None:
+    log = log_path("uv")
+    try:
+        run([_interpreter(), "-m", "venv", "--clear", VENV], log=log)
+    except CommandFailed as exc:
+        raise CommandFailed(f"{exc}\nOn Debian and Ubuntu: apt-get install python3-venv") from exc
+    run([PYTHON, "-m", "pip", "install", "--require-hashes", "-r", UV_LOCK], log=log)
 
 
 def install_all() -> str:

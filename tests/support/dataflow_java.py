@@ -19,16 +19,17 @@ _CLASSES = BUILD / "dataflow" / "classes"
 
 def class_path() -> list[Path]:
     """Gives the jar, whose manifest names all that it needs, and a folder with the test's own class."""
-    if not _MADE.current():
-        _MADE.forget()
-        log, env = log_path("dataflow-java"), java.environment()
-        shutil.rmtree(PROJECT, ignore_errors=True)
-        shutil.copytree(MAVEN_PROJECT, PROJECT, ignore=shutil.ignore_patterns("target"))
-        command = ["mvn", *QUIET, "-Pdataflow", "-DskipTests", "-Dfmt.skip", "package"]
-        run(command, log=log, env=env, cwd=PROJECT)
-        run(["javac", "-cp", _TARGET / "lib" / "*", "-d", _CLASSES, STAGER], log=log, env=env)
-        _MADE.remember()
+    _MADE.make(_build)
     return [_CLASSES, _TARGET / "digits.jar"]
+
+
+def _build() -> None:
+    log, env = log_path("dataflow-java"), java.environment()
+    shutil.rmtree(PROJECT, ignore_errors=True)
+    shutil.copytree(MAVEN_PROJECT, PROJECT, ignore=shutil.ignore_patterns("target"))
+    command = ["mvn", *QUIET, "-Pdataflow", "-DskipTests", "-Dfmt.skip", "package"]
+    run(command, log=log, env=env, cwd=PROJECT)
+    run(["javac", "-cp", _TARGET / "lib" / "*", "-d", _CLASSES, STAGER], log=log, env=env)
 
 
 def _sources() -> list[Path]:

@@ -20,12 +20,13 @@ def extra_environment(extra: str) -> Path:
     folder = BUILD / "extras" / extra
     python = folder / "bin" / "python"
     made = Made(folder / ".made", (python,), lambda: [DEV_LOCK, ROOT / "pyproject.toml"])
-    if not made.current():
+
+    def work() -> None:
         log = log_path(f"extra-{extra}")
-        made.forget()
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
         install: Command = [UV, "pip", "install", "--python", python]
         project: Command = ["--constraint", DEV_LOCK, "--editable", f"{ROOT}[{extra}]"]
         run([*install, *project], log=log, env={**os.environ, "UV_SYSTEM_CERTS": "true"})
-        made.remember()
+
+    made.make(work)
     return python

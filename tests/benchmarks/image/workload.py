@@ -33,10 +33,7 @@ class Image:
 
     def prepare(self) -> Array:
         """Makes the network where needed; the pictures are made up, the same on every run."""
-        if not _TRAINED.current():
-            _TRAINED.forget()
-            train.train(MODELS)
-            _TRAINED.remember()
+        _TRAINED.make(lambda: train.train(MODELS))
         return np.array(train.pictures(FEW), object)
 
     def as_fields(self, values: bytes) -> dict[str, Any]:

@@ -34,10 +34,7 @@ class Light:
 
     def prepare(self) -> Array:
         """Trains where needed; the values are made up, the same on every run."""
-        if not _TRAINED.current():
-            _TRAINED.forget()
-            train.train(MODELS)
-            _TRAINED.remember()
+        _TRAINED.make(lambda: train.train(MODELS))
         return np.random.default_rng(SEED).normal(size=(BATCH, len(self.fields)))
 
     def as_fields(self, values: list[float]) -> dict[str, Any]:

@@ -38,10 +38,7 @@ class Text:
 
     def prepare(self) -> Array:
         """Makes the model where needed; the texts are made up, the same on every run."""
-        if not _TRAINED.current():
-            _TRAINED.forget()
-            train.train(MODELS)
-            _TRAINED.remember()
+        _TRAINED.make(lambda: train.train(MODELS))
         return np.array(train.texts(FEW), object)
 
     def as_fields(self, values: str) -> dict[str, Any]:

@@ -41,3 +41,20 @@ def test_a_missing_product_counts(made: Made) -> None:
 def test_what_is_forgotten_is_not_current(made: Made) -> None:
     made.forget()
     assert not made.current()
+
+
+def test_what_is_current_is_not_made_again(made: Made) -> None:
+    assert not made.make(lambda: pytest.fail("it is current"))
+
+
+def test_what_is_made_is_current(made: Made, source: Path) -> None:
+    source.write_text("two", encoding="utf-8")
+    assert made.make(lambda: None)
+    assert made.current()
+
+
+def test_what_fails_is_made_again(made: Made) -> None:
+    made.forget()
+    with pytest.raises(ZeroDivisionError):
+        made.make(lambda: 1 // 0)
+    assert not made.current()
