@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import apache_beam as beam
 import joblib
 import numpy as np
-from apache_beam.metrics.execution import MetricsContainer
-from apache_beam.runners.worker import statesampler
-from apache_beam.utils.counters import CounterFactory
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import ObjectRows
+from beam_ensembles.metrics.local import counting
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
@@ -169,19 +166,6 @@ def _vote(members: int) -> str:
 
 
 def _median(measure: Callable[[], float], rounds: int) -> float:
-    with _metrics():
+    with counting():  # as in a worker: without a place for metrics, Beam looks for one each time
         measure()
         return statistics.median(measure() for _ in range(rounds * BATCHES))
-
-
-@contextlib.contextmanager
-def _metrics() -> Iterator[None]:
-    """Has metrics written as in a worker while it processes a bundle; without, Beam looks for a place each time."""
-    sampler = statesampler.StateSampler("benchmark", CounterFactory())
-    before = statesampler.get_current_tracker()
-    statesampler.set_current_tracker(sampler)
-    try:
-        with sampler.scoped_state("stage", "process", metrics_container=MetricsContainer("stage")):
-            yield
-    finally:
-        statesampler.set_current_tracker(before)

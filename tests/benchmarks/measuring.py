@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import multiprocessing
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from typing import Final
 
 from rich.console import Console
@@ -26,7 +25,7 @@ from tests.benchmarks import workload as workloads
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.memory import Held
 from tests.benchmarks.peak_memory import Peak
-from tests.benchmarks.python_ways import one_node_ways
+from tests.benchmarks.python_ways import isolated, one_node_ways
 from tests.benchmarks.sampling import Rate, Way
 from tests.benchmarks.service_load import Load
 
@@ -137,17 +136,12 @@ def _besides(
             rates = _rates(ways, effort, _telling(console, "cascade"))
         yield from cascade.compared(rates)
     if "language" in parts:
-        yield from _in_a_process(language.measure, effort.rounds)
+        with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
+            yield from isolated(processes, language.measure)(effort.rounds)
     if "service" in parts:
         say = _telling(console, "service")
         yield comparisons.of_ready(service_times.ready(effort.starts, say))
         yield comparisons.of_expand(service_times.expand(effort.expansions, say))
-
-
-def _in_a_process(measured: Callable[[int], list[Comparison]], rounds: int) -> list[Comparison]:
-    """Measures in a process that has done nothing else: processor time is that of all its threads."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(measured, rounds).result()
 
 
 def _rates(ways: Mapping[str, Way], effort: Effort, say: Say) -> Mapping[str, float]:

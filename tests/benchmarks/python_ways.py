@@ -7,12 +7,14 @@ import functools
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from tests.benchmarks import pipelines
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
-from tests.benchmarks.sampling import Run, Way
+from tests.benchmarks.sampling import Way
 from tests.benchmarks.workload import Workload, different
+
+Result = TypeVar("Result")
 
 ROWS: Final = {
     "light": {
@@ -58,8 +60,8 @@ def _way(processes: contextlib.ExitStack, workload: str, way: str) -> Way:
     return Way(run, ROWS[workload][way], scores="all", step=different(workload))
 
 
-def isolated(processes: contextlib.ExitStack, run: Callable[[int], Run]) -> Callable[[int], Run]:
-    """Gives a way that runs in a process of its own."""
+def isolated(processes: contextlib.ExitStack, run: Callable[[int], Result]) -> Callable[[int], Result]:
+    """Gives what runs in a process of its own, which ends with the stack."""
     spawn = multiprocessing.get_context("spawn")
     process = processes.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
-    return lambda rows: process.submit(run, rows).result()
+    return lambda count: process.submit(run, count).result()

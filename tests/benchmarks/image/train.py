@@ -5,9 +5,7 @@ Nobody taught the network anything: it takes as long as one that was taught.
 
 from __future__ import annotations
 
-import argparse
 import io
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +14,6 @@ from PIL import Image, ImageDraw
 
 from tests.benchmarks.image import bare
 
-HERE = Path(__file__).resolve().parent
 SEED: Final = 29
 SIDE: Final = 64
 SHAPES: Final = 6
@@ -59,19 +56,3 @@ def train(folder: Path) -> None:
     network = bare.new_network()
     torch.nn.init.normal_(network.classifier[1].weight, std=0.1)  # or it would say of all pictures the same
     torch.save(network.state_dict(), folder / "network.pt")
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Makes the network, and says where it is."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--models", type=Path, default=HERE / "models", help="folder of the model (%(default)s)"
-    )
-    folder = parser.parse_args(argv).models
-    train(folder)
-    sys.stdout.write(f"network.pt in {folder}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

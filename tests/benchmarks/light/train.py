@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from pathlib import Path
 
 import joblib
@@ -11,7 +9,6 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-HERE = Path(__file__).resolve().parent
 SEED = 20
 ROWS = 2_000
 
@@ -25,19 +22,3 @@ def train(folder: Path) -> None:
     joblib.dump(LogisticRegression().fit(features, classes), folder / "linear.joblib")
     forest = RandomForestClassifier(n_estimators=50, max_depth=8, random_state=SEED)
     joblib.dump(forest.fit(features, classes), folder / "forest.joblib")
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Trains, and says where the models are."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--models", type=Path, default=HERE / "models", help="folder of the models (%(default)s)"
-    )
-    folder = parser.parse_args(argv).models
-    train(folder)
-    sys.stdout.write(f"linear.joblib and forest.joblib in {folder}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,15 +6,12 @@ one that was taught.
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import sys
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-HERE = Path(__file__).resolve().parent
 SEED: Final = 23
 CLASSES: Final = ("business", "science", "sports", "world")
 SPECIAL: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -67,19 +64,3 @@ def train(folder: Path) -> None:
     torch.manual_seed(SEED)
     transformers.BertForSequenceClassification(config).eval().save_pretrained(folder / "classifier")
     tokenizer.save_pretrained(folder / "classifier")
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Makes the model, and says where it is."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--models", type=Path, default=HERE / "models", help="folder of the model (%(default)s)"
-    )
-    folder = parser.parse_args(argv).models
-    train(folder)
-    sys.stdout.write(f"classifier in {folder}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
