@@ -2,7 +2,8 @@
 
 Prism keeps one table of metric ids for all workers of a job and panics where those of Go and Python collide; so here
 they start elsewhere. Go calls every transform from outside "External", and Flink's job server refuses two steps of one
-name; so here they get names of their own. All else is Beam's.
+name; so here they get names of their own. Go asks for an output's coder under an id that its pipeline has for another
+one, and takes what comes back for both; so here it does not come back. All else is Beam's.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ _SERVICER: Any = expansion_service.ExpansionServiceServicer
 def _with_names_of_its_own(expand: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
     def expanded(servicer: Any, request: Any, context: Any) -> Any:
         request.transform.unique_name += f" {request.namespace}"
-        return expand(servicer, request, context)
+        response = expand(servicer, request, context)
+        for coder in request.components.coders:
+            if not coder.endswith(f"@{request.namespace}"):
+                response.components.coders.pop(coder, None)
+        return response
 
     return expanded
 

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[int64, func(digitsRow), error](&digitsRows{})
+	register.DoFn2x1[part, func(digitsRow), error](&digitsRows{})
 	register.Emitter1[digitsRow]()
 	register.Function1x2(digitsFeatures)
 	register.Function4x1(digitsCombined)
@@ -38,12 +38,12 @@ type digitsRows struct {
 	Values string
 }
 
-func (fn *digitsRows) ProcessElement(count int64, emit func(digitsRow)) error {
+func (fn *digitsRows) ProcessElement(of part, emit func(digitsRow)) error {
 	values, err := readValues(fn.Values, 64)
 	if err != nil {
 		return err
 	}
-	for id := range count {
+	for id := of.First; id < of.End; id++ {
 		emit(digitsRow{ID: id, Pixels: values[int(id)%len(values)]})
 	}
 	return nil

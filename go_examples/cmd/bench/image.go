@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[int64, func(imageRow), error](&imageRows{})
+	register.DoFn2x1[part, func(imageRow), error](&imageRows{})
 	register.Emitter1[imageRow]()
 	register.DoFn1x0[imageScored](&imageSink{})
 }
@@ -32,12 +32,12 @@ type imageRows struct {
 	Values string
 }
 
-func (fn *imageRows) ProcessElement(count int64, emit func(imageRow)) error {
+func (fn *imageRows) ProcessElement(of part, emit func(imageRow)) error {
 	images, err := readColumn[*array.Binary](fn.Values)
 	if err != nil {
 		return err
 	}
-	for id := range count {
+	for id := of.First; id < of.End; id++ {
 		emit(imageRow{ID: id, Picture: images.Value(int(id) % images.Len())})
 	}
 	return nil

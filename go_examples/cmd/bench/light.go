@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[int64, func(lightRow), error](&lightRows{})
+	register.DoFn2x1[part, func(lightRow), error](&lightRows{})
 	register.Emitter1[lightRow]()
 	register.Function1x2(lightFeatures)
 	register.Function3x1(lightCombined)
@@ -35,12 +35,12 @@ type lightRows struct {
 	Values string
 }
 
-func (fn *lightRows) ProcessElement(count int64, emit func(lightRow)) error {
+func (fn *lightRows) ProcessElement(of part, emit func(lightRow)) error {
 	values, err := readValues(fn.Values, 4)
 	if err != nil {
 		return err
 	}
-	for id := range count {
+	for id := of.First; id < of.End; id++ {
 		v := values[int(id)%len(values)]
 		emit(lightRow{ID: id, A: v[0], B: v[1], C: v[2], D: v[3]})
 	}

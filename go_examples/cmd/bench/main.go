@@ -62,19 +62,17 @@ func build(s beam.Scope) error {
 	return nil
 }
 
-// source gives how many rows each part has.
+// source gives the parts in which the rows are made.
 func source(s beam.Scope) beam.PCollection {
-	var counts []any
-	left := *rows
-	for part := *parts; part > 0; part-- {
-		counts = append(counts, left/part)
-		left -= left / part
+	var made []any
+	for i := range *parts {
+		made = append(made, part{*rows * i / *parts, *rows * (i + 1) / *parts})
 	}
-	made := beam.Create(s, counts...)
-	if len(counts) == 1 {
-		return made
+	all := beam.Create(s, made...)
+	if len(made) == 1 {
+		return all
 	}
-	return beam.Reshuffle(s, made)
+	return beam.Reshuffle(s, all)
 }
 
 func measure(ctx context.Context) (run, error) {

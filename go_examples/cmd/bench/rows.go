@@ -5,12 +5,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
+
+// part is some of the rows, by their ids: from First to End, that without.
+type part struct {
+	First int64 `beam:"first"`
+	End   int64 `beam:"end"`
+}
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[part]())
+}
 
 // readValues reads rows of width numbers.
 func readValues(path string, width int) ([][]float64, error) {
@@ -90,7 +101,7 @@ func (t *total) FinishBundle() {
 }
 
 // workload is one ensemble and, for some, the same work wired by hand, over a
-// collection that holds the number of rows to make. Answer gives a number of a scored row.
+// collection of the parts in which its rows are made.
 type workload struct {
 	ensemble  func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)
 	handWired func(s beam.Scope, source beam.PCollection) (beam.PCollection, error)

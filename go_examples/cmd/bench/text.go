@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	register.DoFn2x1[int64, func(textRow), error](&textRows{})
+	register.DoFn2x1[part, func(textRow), error](&textRows{})
 	register.Emitter1[textRow]()
 	register.DoFn1x0[textScored](&textSink{})
 }
@@ -32,12 +32,12 @@ type textRows struct {
 	Values string
 }
 
-func (fn *textRows) ProcessElement(count int64, emit func(textRow)) error {
+func (fn *textRows) ProcessElement(of part, emit func(textRow)) error {
 	texts, err := readColumn[*array.String](fn.Values)
 	if err != nil {
 		return err
 	}
-	for id := range count {
+	for id := of.First; id < of.End; id++ {
 		emit(textRow{ID: id, Text: texts.Value(int(id) % texts.Len())})
 	}
 	return nil

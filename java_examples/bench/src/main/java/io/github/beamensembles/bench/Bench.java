@@ -47,6 +47,12 @@ public final class Bench {
 
     void setParts(int count);
 
+    @Description("On Flink: in how many parts the job is cut; -1: as the cluster says")
+    @Default.Integer(-1)
+    int getParallelism();
+
+    void setParallelism(int parts);
+
     @Description("File of the rows' values")
     @Validation.Required
     String getValues();
