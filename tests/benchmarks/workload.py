@@ -15,11 +15,13 @@ from tests.benchmarks import bare
 from tests.benchmarks.bare import Array
 
 BATCH: Final = 1_024
-"""Rows a batch, in whatever way the models are called. There are as many different rows of numbers: row ``i`` has the
-values of row ``i % BATCH``."""
+"""Rows a batch, in whatever way the models are called."""
 
 FEW: Final = 512
 """Different rows of texts and pictures, which take a model so long that runs cannot have many."""
+
+MANY: Final = 8_192
+"""Different rows of four numbers: as many as fill the 64 KiB, a column, within which LZ4 looks for what comes again."""
 
 ARROW_BATCH: Final = 4_096
 """Rows of the record batches in which Go's and Java's clients send rows."""
@@ -112,7 +114,7 @@ def file_for_clients(workload: Rows) -> Path:
 def read_values(workload: Rows) -> Array:
     """Gives a workload's values, as ``prepare`` does."""
     if _holds_numbers(workload):
-        return np.fromfile(values_path(workload.name), "<f8").reshape(BATCH, -1)
+        return np.fromfile(values_path(workload.name), "<f8").reshape(different(workload.name), -1)
     return read_columns(workload.name)[workload.fields[0][0]]
 
 
@@ -146,8 +148,11 @@ def _columns(values: Array, fields: int) -> list[pa.Array]:
 
 
 def different(name: str) -> int:
-    """Gives how many different rows there are; runs have a multiple of that, so that answers are the same."""
-    return FEW if name in ("text", "image") else BATCH
+    """Gives how many different rows there are, ``n``: row ``i`` has the values of row ``i % n``.
+
+    Runs have a multiple of that, so that answers are the same.
+    """
+    return {"light": MANY, "text": FEW, "image": FEW}.get(name, BATCH)
 
 
 def load(name: str) -> Workload:

@@ -13,7 +13,7 @@ from scripts.made import Made
 from tests.benchmarks import members
 from tests.benchmarks.bare import Array
 from tests.benchmarks.light import train
-from tests.benchmarks.workload import BATCH, WithOneNode
+from tests.benchmarks.workload import MANY, WithOneNode
 
 HERE: Final = Path(__file__).resolve().parent
 MODELS: Final = HERE / "models"
@@ -35,7 +35,7 @@ class Light:
     def prepare(self) -> Array:
         """Trains where needed; the values are made up, the same on every run."""
         _TRAINED.make(lambda: train.train(MODELS))
-        return np.random.default_rng(SEED).normal(size=(BATCH, len(self.fields)))
+        return np.random.default_rng(SEED).normal(size=(MANY, len(self.fields)))
 
     def as_fields(self, values: list[float]) -> dict[str, Any]:
         """Gives one field a number."""

@@ -10,15 +10,26 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// streamBytes is about what the schema and the ends of buffers add, a column,
-// to the bytes of a batch.
-const streamBytes = 256
+const (
+	// streamBytes is about what the schema and the ends of buffers add, a
+	// column, to the bytes of a batch.
+	streamBytes = 256
+
+	// A batch is compressed where that saves at least a quarter of it, which is
+	// about where handing on the bytes costs more than LZ4 does. Where it saves
+	// less, it is tried again plainBatches later. What is small is left as it is.
+	worthSaving  = 0.25
+	plainBatches = 32
+	smallBytes   = 64 << 10
+)
 
 // Writer collects rows and makes batches of them.
 type Writer struct {
 	rows   *rowBuilder
 	schema *arrow.Schema
 	bytes  int
+	// plain is how many batches are left to write before compressing one.
+	plain int
 }
 
 // NewWriter makes a Writer of the columns at places.
@@ -56,9 +67,30 @@ func (w *Writer) Batch(rows int) ([]byte, error) {
 		all[i] = array.MakeFromData(data)
 	}
 	batch := array.NewRecordBatch(w.schema, all, int64(w.rows.length)).NewSlice(0, int64(rows))
+	return w.write(batch)
+}
+
+// write writes a batch as an Arrow IPC stream, compressed where that pays.
+func (w *Writer) write(batch arrow.RecordBatch) ([]byte, error) {
+	switch {
+	case w.bytes < smallBytes:
+		return w.stream(batch, w.bytes)
+	case w.plain > 0:
+		w.plain--
+		return w.stream(batch, w.bytes)
+	}
+	out, err := w.stream(batch, w.bytes/2, ipc.WithLZ4())
+	if float64(len(out)) > (1-worthSaving)*float64(w.bytes) {
+		w.plain = plainBatches
+	}
+	return out, err
+}
+
+// stream writes a batch of about as many bytes.
+func (w *Writer) stream(batch arrow.RecordBatch, about int, options ...ipc.Option) ([]byte, error) {
 	var out bytes.Buffer
-	out.Grow(w.bytes + streamBytes*(1+len(all)))
-	stream := ipc.NewWriter(&out, ipc.WithSchema(w.schema))
+	out.Grow(about + streamBytes*(1+int(batch.NumCols())))
+	stream := ipc.NewWriter(&out, append(options, ipc.WithSchema(w.schema))...)
 	if err := stream.Write(batch); err != nil {
 		return nil, fmt.Errorf("writing a batch: %w", err)
 	}
