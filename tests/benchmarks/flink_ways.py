@@ -22,7 +22,7 @@ from tests.benchmarks import go_ways, java_ways, portable_ways
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED
 from tests.benchmarks.sampling import Way
 from tests.benchmarks.stock_service import running_stock_service
-from tests.benchmarks.workload import Workload
+from tests.benchmarks.workload import Workload, different
 
 SLOTS: Final = 2
 GO: Final = "go-flink"
@@ -31,6 +31,9 @@ JAVA: Final = "java-flink"
 PYTHON: Final = "python-flink"
 ROWS: Final = {GO: 4_194_304, GO_HAND_WIRED: 262_144, JAVA: 4_194_304, PYTHON: 1_048_576}
 """Rows of a long run: a job takes seconds to start, and only what it takes more than a short one counts."""
+
+TURNS: Final = 2
+"""Turns in which they take part, of those of the others: a job takes half a minute to start."""
 
 _PARALLEL: Final = f"--parallelism={SLOTS}"
 _PARTS: Final = f"--parts={SLOTS}"
@@ -64,4 +67,7 @@ def flink_ways(workload: Workload) -> Iterator[dict[str, Way]]:
             JAVA: java_ways.scoring(workload, ours, runner, _PARALLEL, _PARTS),
             PYTHON: portable_ways.scoring(workload, Servers(ours, runner, workers), _PARALLEL, _PARTS),
         }
-        yield {name: Way(run, ROWS[name], scores="all") for name, run in runs.items()}
+        yield {
+            name: Way(run, ROWS[name], scores="all", step=different(workload.name), turns=TURNS)
+            for name, run in runs.items()
+        }
