@@ -62,7 +62,8 @@ def _command(options: argparse.Namespace) -> str:
     """Gives the command that measures the same again."""
     if set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS) and not options.quick:
         return "make bench"
-    flags = ["--quick"] * options.quick + ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
+    flags = ["--quick"] * options.quick + ["--record"] * options.record
+    flags += ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
     return " ".join(["python -m tests.benchmarks", *flags])
 
 

@@ -47,7 +47,7 @@ def running_stock_service(workers: str | None = None) -> Iterator[str]:
 _SERVICER: Any = expansion_service.ExpansionServiceServicer
 
 
-def _with_names_of_its_own(expand: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def _made_to_fit(expand: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
     def expanded(servicer: Any, request: Any, context: Any) -> Any:
         request.transform.unique_name += f" {request.namespace}"
         response = expand(servicer, request, context)
@@ -63,7 +63,7 @@ def main() -> None:
     """Serves until it is told to stop."""
     logging.getLogger().setLevel(logging.INFO)
     sdk_worker.SHORT_ID_CACHE._last_short_id = _ELSEWHERE
-    _SERVICER.Expand = _with_names_of_its_own(_SERVICER.Expand)
+    _SERVICER.Expand = _made_to_fit(_SERVICER.Expand)
     expansion_service_main.main(sys.argv[1:])
 
 

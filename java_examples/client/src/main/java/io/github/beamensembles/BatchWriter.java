@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.BigIntVector;
+import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
 import org.apache.beam.sdk.schemas.Schema;
@@ -14,6 +15,9 @@ import org.apache.beam.sdk.values.TimestampedValue;
 
 /** Packs rows of one schema into Arrow IPC streams of one record batch each. */
 final class BatchWriter implements AutoCloseable {
+
+  /** About what the schema and the ends of buffers add, a column, to the bytes of a batch. */
+  private static final int STREAM_BYTES = 256;
 
   private final BufferAllocator memory;
   private final VectorSchemaRoot root;
@@ -62,7 +66,7 @@ final class BatchWriter implements AutoCloseable {
 
   private byte[] stream(int count) {
     root.setRowCount(count);
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(size());
     // Not closed: that would close the columns too.
     try {
       ArrowStreamWriter stream = new ArrowStreamWriter(root, null, bytes);
@@ -73,6 +77,15 @@ final class BatchWriter implements AutoCloseable {
       throw new UncheckedIOException("bytes are always written", e);
     }
     return bytes.toByteArray();
+  }
+
+  /** About how many bytes the stream has. */
+  private int size() {
+    int size = STREAM_BYTES;
+    for (FieldVector column : root.getFieldVectors()) {
+      size += STREAM_BYTES + column.getBufferSize();
+    }
+    return size;
   }
 
   @Override
