@@ -39,7 +39,10 @@ ALL: Final = "both models on all rows"
 KEEPS: Final = "a condition that keeps all"
 CASCADE: Final = "one row in ten goes on"
 WAITS: Final = "one row in ten goes on, max_wait"
-ROWS: Final = {ALL: 16_384, KEEPS: 16_384, CASCADE: 65_536, WAITS: 65_536}
+ROWS: Final = {ALL: 16_384, CASCADE: 65_536, WAITS: 65_536}
+OFTEN: Final = 5
+"""How many times as often a condition is measured, which costs less than one run of a model differs from the next."""
+OFTEN_ROWS: Final = 4_096
 _DEEP: Final[Mapping[str, str]] = {
     ALL: "",
     KEEPS: 'when: "doubt >= 0", ',
@@ -116,27 +119,35 @@ def _run(way: str, rows: int) -> tuple[Run, Any]:
 @contextlib.contextmanager
 def ways() -> Iterator[dict[str, Way]]:
     """Gives the ways to score the rows."""
+    with _ways_of(ROWS) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def condition_ways() -> Iterator[dict[str, Way]]:
+    """Gives the ways to score the rows with a condition that keeps all, and with none; to be measured ``OFTEN``."""
+    with _ways_of({ALL: OFTEN_ROWS, KEEPS: OFTEN_ROWS}) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _ways_of(rows: Mapping[str, int]) -> Iterator[dict[str, Way]]:
     workloads.write_values(_WORKLOAD)
     with contextlib.ExitStack() as processes:
         yield {
-            name: Way(isolated(processes, functools.partial(run, name)), rows, scores="cascade")
-            for name, rows in ROWS.items()
+            name: Way(isolated(processes, functools.partial(run, name)), count, scores="cascade")
+            for name, count in rows.items()
         }
+
+
+def of_condition(rates: Mapping[str, float]) -> Comparison:
+    """Compares a condition that keeps all with none."""
+    return _compared(rates, KEEPS, KEPT)
 
 
 def compared(rates: Mapping[str, float]) -> Iterator[Comparison]:
     """Compares either cascade with both models on all rows, and its batches with full ones."""
-    for way, target in ((CASCADE, FASTER), (WAITS, FASTER), (KEEPS, KEPT)):
-        yield Comparison(
-            ensemble="cascade",
-            caller=comparisons.PYTHON,
-            what=way,
-            against=ALL,
-            ratio=rates[way] / rates[ALL],
-            rows_per_second=rates[way],
-            against_rows_per_second=rates[ALL],
-            target=target,
-        )
+    yield from (_compared(rates, way, FASTER) for way in (CASCADE, WAITS))
     for way in (CASCADE, WAITS):
         found = rows_a_batch(way, BUNDLE)
         yield Comparison(
@@ -149,3 +160,16 @@ def compared(rates: Mapping[str, float]) -> Iterator[Comparison]:
             against_batch_rows=DEFAULT_BATCH_SIZE,
             target=FULL,
         )
+
+
+def _compared(rates: Mapping[str, float], way: str, target: float) -> Comparison:
+    return Comparison(
+        ensemble="cascade",
+        caller=comparisons.PYTHON,
+        what=way,
+        against=ALL,
+        ratio=rates[way] / rates[ALL],
+        rows_per_second=rates[way],
+        against_rows_per_second=rates[ALL],
+        target=target,
+    )
