@@ -15,8 +15,8 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
-ROWS: Final = {"light": 2_097_152, "digits": 524_288, "text": 4_096, "image": 8_192}
-"""Rows of a long run: several seconds of work."""
+ROWS: Final = {"light": 4_194_304, "digits": 1_048_576, "text": 4_096, "image": 8_192}
+"""Rows of a long run: several seconds of work, more than the JVM's start differs by."""
 
 
 def build() -> None:
