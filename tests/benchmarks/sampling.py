@@ -83,16 +83,22 @@ def rows_per_second(
         The median of each way's rows a second.
 
     Raises:
-        ValueError: The ways give different answers, or runs are too short to tell their rate.
+        ValueError: The ways give different answers, or runs are too short to tell the rate of one.
     """
     rates = measure(ways, rounds, progress)
+    if missing := ways.keys() - rates.keys():
+        raise ValueError(f"runs are too short: {', '.join(sorted(missing))}")
     return {name: rate.rows_per_second for name, rate in rates.items()}
 
 
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in every other turn, whose median goes with all long ones.
+    A long run a turn; a short one in every other turn, whose median goes with all long ones. A way whose runs are too
+    short to tell its rate is left out.
+
+    Raises:
+        ValueError: The ways give different answers.
     """
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
@@ -110,12 +116,22 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
             _check_same(of_the_same)
-    return {name: _of_runs(name, way, shorts[name][1:], longs[name]) for name, way in ways.items()}
+    rates: dict[str, Rate] = {}
+    for name, way in ways.items():
+        try:
+            rates[name] = _of_runs(way, shorts[name][1:], longs[name])
+        except _TooShort as exc:
+            progress(f"{name} is left out: {exc}")
+    return rates
 
 
-def _of_runs(name: str, way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
+class _TooShort(Exception):
+    """Runs differ by more than their rows."""
+
+
+def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     short = sorted(shorts, key=lambda run: run.seconds)[(len(shorts) - 1) // 2]
-    rates = [_rate(name, short, long) for long in longs]
+    rates = [_rate(short, long) for long in longs]
     starts = [long.seconds - long.rows / rate for long, rate in zip(longs, rates, strict=True)]
     return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started)
 
@@ -124,9 +140,9 @@ def _whole(way: Way, rows: int) -> int:
     return max(rows // way.step, 1) * way.step
 
 
-def _rate(name: str, short: Run, long: Run) -> float:
+def _rate(short: Run, long: Run) -> float:
     if long.seconds <= short.seconds:
-        raise ValueError(f"{name}: {long.rows} rows took no longer than {short.rows}")
+        raise _TooShort(f"{long.rows} rows took no longer than {short.rows}")
     return (long.rows - short.rows) / (long.seconds - short.seconds)
 
 
