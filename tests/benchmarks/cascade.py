@@ -42,7 +42,8 @@ WAITS: Final = "one row in ten goes on, max_wait"
 ROWS: Final = {ALL: 16_384, CASCADE: 65_536, WAITS: 65_536}
 OFTEN: Final = 5
 """How many times as often a condition is measured, which costs less than one run of a model differs from the next."""
-OFTEN_ROWS: Final = 4_096
+CONDITION_ROWS: Final = {ALL: 4_096, KEEPS: 4_096}
+"""To be measured ``OFTEN``."""
 _DEEP: Final[Mapping[str, str]] = {
     ALL: "",
     KEEPS: 'when: "doubt >= 0", ',
@@ -117,27 +118,19 @@ def _run(way: str, rows: int) -> tuple[Run, Any]:
 
 
 @contextlib.contextmanager
-def ways() -> Iterator[dict[str, Way]]:
-    """Gives the ways to score the rows."""
-    with _ways_of(ROWS) as found:
-        yield found
-
-
-@contextlib.contextmanager
-def condition_ways() -> Iterator[dict[str, Way]]:
-    """Gives the ways to score the rows with a condition that keeps all, and with none; to be measured ``OFTEN``."""
-    with _ways_of({ALL: OFTEN_ROWS, KEEPS: OFTEN_ROWS}) as found:
-        yield found
-
-
-@contextlib.contextmanager
-def _ways_of(rows: Mapping[str, int]) -> Iterator[dict[str, Way]]:
-    workloads.write_values(_WORKLOAD)
+def ways(rows: Mapping[str, int]) -> Iterator[dict[str, Way]]:
+    """Gives the ways to score the rows, each with the rows of a long run: those of ``ROWS``, or ``CONDITION_ROWS``."""
+    _prepare()
     with contextlib.ExitStack() as processes:
         yield {
             name: Way(isolated(processes, functools.partial(run, name)), count, scores="cascade")
             for name, count in rows.items()
         }
+
+
+@functools.cache
+def _prepare() -> None:
+    workloads.write_values(_WORKLOAD)
 
 
 def of_condition(rates: Mapping[str, float]) -> Comparison:
@@ -163,13 +156,4 @@ def compared(rates: Mapping[str, float]) -> Iterator[Comparison]:
 
 
 def _compared(rates: Mapping[str, float], way: str, target: float) -> Comparison:
-    return Comparison(
-        ensemble="cascade",
-        caller=comparisons.PYTHON,
-        what=way,
-        against=ALL,
-        ratio=rates[way] / rates[ALL],
-        rows_per_second=rates[way],
-        against_rows_per_second=rates[ALL],
-        target=target,
-    )
+    return Comparison.of_rates("cascade", comparisons.PYTHON, way, rates[way], ALL, rates[ALL], target)

@@ -47,6 +47,22 @@ class Comparison:
     batch_rows: float | None = None
     against_batch_rows: float | None = None
 
+    @classmethod
+    def of_rates(
+        cls, ensemble: str, caller: str, what: str, ours: float, against: str, theirs: float, target: float
+    ) -> Comparison:
+        """Compares a rate with that of ``against``."""
+        return cls(
+            ensemble=ensemble,
+            caller=caller,
+            what=what,
+            against=against,
+            ratio=ours / theirs,
+            rows_per_second=ours,
+            against_rows_per_second=theirs,
+            target=target,
+        )
+
     @property
     def reached(self) -> bool:
         """Whether the target was reached."""
@@ -64,16 +80,8 @@ EXPAND_TARGET: Final = 1.5
 
 def of_one_node(ensemble: str, rates: Mapping[str, float]) -> Comparison:
     """Compares an ensemble of one model with that model in RunInference."""
-    return Comparison(
-        ensemble=ensemble,
-        caller=PYTHON,
-        what=ONE_NODE,
-        against=RUN_INFERENCE,
-        ratio=rates[ONE_NODE] / rates[RUN_INFERENCE],
-        rows_per_second=rates[ONE_NODE],
-        against_rows_per_second=rates[RUN_INFERENCE],
-        target=RUN_INFERENCE_TARGET,
-    )
+    ours, theirs = rates[ONE_NODE], rates[RUN_INFERENCE]
+    return Comparison.of_rates(ensemble, PYTHON, ONE_NODE, ours, RUN_INFERENCE, theirs, RUN_INFERENCE_TARGET)
 
 
 def of_ready(times: Times) -> Comparison:

@@ -133,11 +133,11 @@ def _besides(
                 yield comparisons.of_one_node(name, _rates(ways, effort, _telling(console, name)))
     if "cascade" in parts:
         say = _telling(console, "cascade")
-        with cascade.ways() as ways:
+        with cascade.ways(cascade.ROWS) as ways:
             rates = _rates(ways, effort, say)
         yield from cascade.compared(rates)
         often = dataclasses.replace(effort, rounds=cascade.OFTEN * effort.rounds, part=1)
-        with cascade.condition_ways() as ways:
+        with cascade.ways(cascade.CONDITION_ROWS) as ways:
             yield cascade.of_condition(_rates(ways, often, say))
     if "language" in parts:
         with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process

@@ -88,16 +88,7 @@ def of_rates(rates: Rates) -> Iterator[Comparison]:
     for ensemble, caller, against, target in TARGETS:
         if (ensemble, caller) in rates and (ensemble, against) in rates:
             ours, theirs = (rates[ensemble, one].rows_per_second for one in (caller, against))
-            yield Comparison(
-                ensemble=ensemble,
-                caller=caller,
-                what="ensemble",
-                against=against,
-                ratio=ours / theirs,
-                rows_per_second=ours,
-                against_rows_per_second=theirs,
-                target=target,
-            )
+            yield Comparison.of_rates(ensemble, caller, "ensemble", ours, against, theirs, target)
 
 
 def show(rates: Rates, console: Console) -> None:
