@@ -83,22 +83,24 @@ def _write(workload: Workload) -> None:
 def _run_loop(workload: Workload, rows: int) -> Run:
     models = bare.load_bare(workload.name)
     score = models.load(workload.models)
-    times = _step(workload) // different(workload.name)
+    step = _step(workload, LOOP)
+    times = step // different(workload.name)
     columns = {
         name: np.concatenate([values] * times)
         for name, values in workloads.read_columns(workload.name).items()
     }
     batches = list(bare.batches(columns, ARROW_BATCH))
     total, start = 0.0, time.perf_counter()
-    for _ in range(rows // _step(workload)):
+    for _ in range(rows // step):
         for batch in batches:
             total += float(bare.answers(models, score(batch)).sum())
     return Run(rows, time.perf_counter() - start, total / rows)
 
 
-def _step(workload: Workload) -> int:
-    """Gives of how many rows runs have a multiple: whole batches that hold each of the different rows equally often."""
-    return max(different(workload.name), ARROW_BATCH)
+def _step(workload: Workload, way: str) -> int:
+    """Gives of how many rows runs have a multiple: all different rows, equally often; in the loop whole batches too."""
+    rows = different(workload.name)
+    return max(rows, ARROW_BATCH) if way == LOOP else rows
 
 
 def run(name: str, way: str, rows: int) -> Run:
@@ -126,7 +128,7 @@ def arrow_ways(workload: Workload) -> Iterator[dict[str, Way]]:
                 isolated(processes, functools.partial(run, workload.name, way)),
                 rows,
                 scores="all",
-                step=_step(workload),
+                step=_step(workload, way),
             )
             for way, rows in ROWS[workload.name].items()
         }

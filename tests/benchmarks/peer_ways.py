@@ -32,7 +32,7 @@ SPARK: Final = "spark"
 RAY: Final = "ray"
 ROWS: Final = {
     SPARK: {"light": 2_097_152, "digits": 524_288, "text": 4_096, "image": 8_192},
-    RAY: {"light": 1_048_576, "digits": 524_288, "text": 4_096, "image": 8_192},
+    RAY: {"light": 1_048_576, "digits": 524_288, "text": 8_192, "image": 16_384},
 }
 """Rows of a long run: several seconds of work."""
 

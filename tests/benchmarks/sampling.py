@@ -141,7 +141,7 @@ def _whole(way: Way, rows: int) -> int:
 
 
 def _rate(short: Run, long: Run) -> float:
-    if long.seconds <= short.seconds:
+    if long.rows <= short.rows or long.seconds <= short.seconds:
         raise _TooShort(f"{long.rows} rows took no longer than {short.rows}")
     return (long.rows - short.rows) / (long.seconds - short.seconds)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import ray
 
 from tests.benchmarks import bare
-from tests.benchmarks.bare import Array, Columns
+from tests.benchmarks.bare import Array
 from tests.benchmarks.peers.program import CORES, Work
 
 STORE: Final = 2 * 2**30
@@ -31,9 +31,12 @@ class _Models:
     def __init__(self, work: Work) -> None:
         self._score = work.bare.load(work.models)
 
-    def __call__(self, batch: Columns) -> dict[str, Array]:
-        """Scores a batch; the rows themselves are not needed any more."""
-        return self._score(batch)
+    def __call__(self, batch: pa.Table) -> dict[str, Array]:
+        """Scores a batch; the rows themselves are not needed any more.
+
+        The batch is Arrow's, as Ray itself makes an array of objects of lists of one length.
+        """
+        return self._score(bare.columns_of(batch))
 
 
 class _Ray:
@@ -57,7 +60,7 @@ class _Ray:
             _Models,
             fn_constructor_args=(self._work,),
             batch_size=bare_.ROWS,
-            batch_format="numpy",
+            batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=CORES),
             num_cpus=1,
         )
