@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from apache_beam.metrics.execution import MetricKey, MetricsContainer
 from apache_beam.runners.worker import statesampler
@@ -12,6 +12,8 @@ from apache_beam.utils.counters import CounterFactory
 
 from beam_ensembles.metrics.collecting import Key, Value, collected
 from beam_ensembles.metrics.values import Distribution, EnsembleMetrics
+
+T = TypeVar("T")
 
 _STEP: Final = "local"
 
@@ -32,6 +34,21 @@ def counting() -> Iterator[Callable[[], tuple[EnsembleMetrics, ...]]]:
             yield lambda: collected(_values(container))
     finally:
         statesampler.set_current_tracker(before)
+
+
+def counted_here(task: Callable[[], T]) -> Callable[[], T]:
+    """Gives a task for another thread: what it measures is counted where this thread counts, as long as that waits."""
+    here = statesampler.get_current_tracker()
+
+    def run() -> T:
+        before = statesampler.get_current_tracker()
+        statesampler.set_current_tracker(here)
+        try:
+            return task()
+        finally:
+            statesampler.set_current_tracker(before)
+
+    return run
 
 
 def _values(container: Any) -> dict[Key, Value]:

@@ -9,6 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -23,9 +24,10 @@ from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
+from beam_ensembles.runtime.at_once import CORES, may_run_beside
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.provenance import Provenance
-from beam_ensembles.runtime.steps import NodeStep
+from beam_ensembles.runtime.steps import Begun, NodeStep
 from beam_ensembles.types import Type
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -67,14 +69,32 @@ class LoadedStage:
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
             self._steps = [_load(node, kinds) for node in nodes]
+        self._beside = may_run_beside(nodes)
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons."""
-        for step in self._steps:
-            if not len(batch):
-                return
-            step.run(batch)
+        begun: dict[int, Begun] = {}
+        with CORES.one_used():
+            try:
+                for at, step in enumerate(self._steps):
+                    if not len(batch):
+                        return
+                    if step.is_long:
+                        self._begin(self._beside[at], batch, begun)
+                    if at in begun:
+                        step.finish(batch, begun.pop(at))
+                    else:
+                        step.run(batch)
+            finally:
+                if begun:
+                    wait([left.answer for left in begun.values()])
+
+    def _begin(self, others: Sequence[int], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
+        """Begins other nodes, where there are cores for them."""
+        for other in others:
+            if other not in begun and self._steps[other].is_long and CORES.has_spare:
+                begun[other] = self._steps[other].begin(batch, CORES)
 
 
 def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Final
 
 import numpy as np
@@ -15,12 +18,57 @@ from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.config import batch_limit, bytes_limit
+from beam_ensembles.runtime.at_once import WORTH_NANOSECONDS, Cores
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.selection import Selection
 from beam_ensembles.runtime.shadows import agreements
 
 _ARMS: Final = "route"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a node is asked.
+
+    Attributes:
+        rows: The rows of the batch then.
+        runs: Those that it runs on; None: all.
+        columns: What it reads of them.
+        count: How many they are.
+        faults: Of the others those that lack what it needs, by their positions.
+        skipped: How many its condition leaves out.
+    """
+
+    rows: np.ndarray
+    runs: np.ndarray | None
+    columns: Columns
+    count: int
+    faults: dict[int, NodeError]
+    skipped: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Answer:
+    """What it says.
+
+    Attributes:
+        outputs: Its columns of the rows that went well.
+        faults: The errors of the others, by their positions among those asked.
+        nanoseconds: How long that took.
+    """
+
+    outputs: Columns
+    faults: dict[int, NodeError]
+    nanoseconds: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """A node that runs on a core of its own."""
+
+    asked: _Asked
+    answer: Future[_Answer]
 
 
 class NodeStep:
@@ -41,11 +89,17 @@ class NodeStep:
         self._retries = retries
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)
+        self._took = 0
         self._action = node.on_error.action
         self._defaults = {
             column: to_column([value], node.outputs[column], column).values
             for column, value in node.on_error.defaults.items()
         }
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its last call took so long that another node might have run beside it."""
+        return self._took > WORTH_NANOSECONDS
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the node: adds its columns to the batch, and takes out the rows that it fails on.
@@ -58,32 +112,86 @@ class NodeStep:
         """
         token = logs.ABOUT.set(self._subject)
         try:
-            self._run(batch)
+            asked = self._ask(batch)
+            self._settle(batch, asked, self._answer(asked))
         finally:
             logs.ABOUT.reset(token)
 
-    def _run(self, batch: ColumnBatch) -> None:
+    def begin(self, batch: ColumnBatch, cores: Cores) -> Begun:
+        """Has the node run on a core of its own on what is in the batch now, which may change meanwhile."""
+        token = logs.ABOUT.set(self._subject)
+        try:
+            asked = self._ask(batch)
+            return Begun(asked, cores.start(functools.partial(self._answer, asked)))
+        finally:
+            logs.ABOUT.reset(token)
+
+    def finish(self, batch: ColumnBatch, begun: Begun) -> None:
+        """Does what ``run`` does with what was begun; rows that have left the batch since are in nothing that it adds.
+
+        Args:
+            batch: That of ``begin``, changed in place.
+            begun: What it gave.
+
+        Raises:
+            NodeFailed: It failed on a row that is still there, and the node's ``on_error`` is ``fail``.
+        """
+        token = logs.ABOUT.set(self._subject)
+        try:
+            self._settle(batch, begun.asked, begun.answer.result())
+        finally:
+            logs.ABOUT.reset(token)
+
+    def _ask(self, batch: ColumnBatch) -> _Asked:
+        """Selects the rows that the node runs on, and its columns of them."""
         rows = len(batch)
         faults: dict[int, NodeError] = {}
-        runs = self._runs_on(batch, faults)
+        runs, skipped = None, 0
+        if self._selection is not None:
+            runs, skipped = self._selection.rows(batch, faults)
+            if runs.all():
+                runs = None
         columns = self._columns(batch)
         if runs is not None:
             columns = {name: read_only(values[runs]) for name, values in columns.items()}
         count = rows if runs is None else int(np.count_nonzero(runs))
-        outputs: Columns = {}
-        if count:
-            start = time.perf_counter_ns()
-            outputs, own = run_split(
-                self._member, columns, count, self._rows_a_call(columns, count), self._retries
-            )
-            self._meter.ran(count, columns, time.perf_counter_ns() - start, len(own))
-            if own:
-                places = np.arange(rows) if runs is None else np.flatnonzero(runs)
-                faults.update((int(places[at]), error) for at, error in own.items())
+        return _Asked(batch.rows, runs, columns, count, faults, skipped)
+
+    def _answer(self, asked: _Asked) -> _Answer:
+        """Calls the member on what it was asked."""
+        if not asked.count:
+            return _Answer({}, {}, 0)
+        start = time.perf_counter_ns()
+        limit = self._rows_a_call(asked.columns, asked.count)
+        outputs, faults = run_split(self._member, asked.columns, asked.count, limit, self._retries)
+        self._took = time.perf_counter_ns() - start
+        return _Answer(outputs, faults, self._took)
+
+    def _settle(self, batch: ColumnBatch, asked: _Asked, answer: _Answer) -> None:
+        """Counts, and adds what was answered to the batch."""
+        self._count(asked, answer)
+        faults: Mapping[int, NodeError] = asked.faults
+        if answer.faults:
+            places = np.arange(len(asked.rows)) if asked.runs is None else np.flatnonzero(asked.runs)
+            faults = asked.faults | {int(places[at]): error for at, error in answer.faults.items()}
+        runs, outputs = asked.runs, answer.outputs
+        if batch.rows is not asked.rows:
+            there = np.isin(asked.rows, batch.rows)
+            runs, outputs, faults = _of_rows(there, runs, outputs, faults)
         if runs is None and not faults:
             self._add(batch, outputs)
         else:
-            self._settle(batch, outputs, np.ones(rows, dtype=np.bool_) if runs is None else runs, faults)
+            self._add_some(
+                batch, outputs, np.ones(len(batch), dtype=np.bool_) if runs is None else runs, faults
+            )
+
+    def _count(self, asked: _Asked, answer: _Answer) -> None:
+        if asked.skipped:
+            self._meter.skipped(asked.skipped)
+        if asked.faults:
+            self._meter.failed(len(asked.faults))
+        if asked.count:
+            self._meter.ran(asked.count, asked.columns, answer.nanoseconds, len(answer.faults))
 
     def _rows_a_call(self, columns: Columns, rows: int) -> int | None:
         """Gives the most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""
@@ -92,17 +200,6 @@ class NodeStep:
         size = sum(map(size_of, columns.values()))
         within = max(1, self._bytes * rows // max(size, 1))
         return within if self._limit is None else min(within, self._limit)
-
-    def _runs_on(self, batch: ColumnBatch, faults: dict[int, NodeError]) -> np.ndarray | None:
-        """Says for which rows the node runs; None: for all. Rows that lack what it needs are added to the faults."""
-        if self._selection is None:
-            return None
-        runs, skipped = self._selection.rows(batch, faults)
-        if skipped:
-            self._meter.skipped(skipped)
-        if faults:
-            self._meter.failed(len(faults))
-        return None if runs.all() else runs
 
     def _columns(self, batch: ColumnBatch) -> dict[str, np.ndarray]:
         if self._node.takes_nulls:
@@ -117,7 +214,7 @@ class NodeStep:
         if self._node.compared:
             self._meter.compared(*agreements(self._node.compared, batch.columns))
 
-    def _settle(
+    def _add_some(
         self, batch: ColumnBatch, outputs: Columns, runs: np.ndarray, faults: Mapping[int, NodeError]
     ) -> None:
         """Adds columns of some of the rows; the others are null, have defaults, or leave."""
@@ -155,3 +252,17 @@ class NodeStep:
             filled[validity(column)][places] = True
             if filled[validity(column)].all():
                 del filled[validity(column)]
+
+
+def _of_rows(
+    there: np.ndarray, runs: np.ndarray | None, outputs: Columns, faults: Mapping[int, NodeError]
+) -> tuple[np.ndarray | None, Columns, Mapping[int, NodeError]]:
+    """Gives, of what a node said, what it said of some of the rows: those that are still there."""
+    answered = np.ones(len(there), dtype=np.bool_) if runs is None else runs.copy()
+    answered[list(faults)] = False
+    kept, places = there[answered], np.cumsum(there) - 1
+    return (
+        None if runs is None else runs[there],
+        {name: values[kept] for name, values in outputs.items()},
+        {int(places[at]): error for at, error in faults.items() if there[at]},
+    )
