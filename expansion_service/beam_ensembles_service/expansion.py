@@ -9,10 +9,12 @@ Written for Apache Beam 2.77 (``apache_beam.runners.portability.expansion_servic
 
 from __future__ import annotations
 
+import copy
+import functools
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from apache_beam import Pipeline, PTransform
 from apache_beam.options.pipeline_options import PipelineOptions
@@ -22,7 +24,32 @@ from apache_beam.runners.runner import PipelineRunner
 from apache_beam.transforms.environments import Environment
 from apache_beam.transforms.external import ExternalTransform
 
-_OPTIONS: Final = PipelineOptions(flags=[])
+_View = TypeVar("_View", bound=PipelineOptions)
+
+
+class _NoFlags(PipelineOptions):
+    """Options that no flag sets: what each kind of them is by default is found out once.
+
+    Beam takes some fifty views of a pipeline's options, and makes a parser for each to read the flags again.
+    """
+
+    def view_as(self, cls: type[_View]) -> _View:
+        """Gives a view that shares its values with all others, as Beam's does."""
+        view = cls.__new__(cls)
+        made = _without_flags(cls)  # type: ignore[arg-type]  # mypy takes no class for hashable
+        vars(view).update(vars(made), _all_options=self._all_options)
+        for name, default in vars(view._visible_options).items():
+            if name not in self._all_options:
+                self._all_options[name] = copy.copy(default)
+        return view
+
+
+@functools.cache
+def _without_flags(cls: type[PipelineOptions]) -> PipelineOptions:
+    return cls(flags=[])
+
+
+_OPTIONS: Final = _NoFlags(flags=[])
 
 
 def expand(
