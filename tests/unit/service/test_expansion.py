@@ -10,7 +10,10 @@ from apache_beam.options.pipeline_options import DebugOptions, PipelineOptions, 
 from beam_ensembles_service.expansion import _NoFlags
 
 
-@pytest.mark.parametrize("kind", PipelineOptions.__subclasses__())
+OF_BEAM = [kind for kind in PipelineOptions.__subclasses__() if kind.__module__ == PipelineOptions.__module__]
+
+
+@pytest.mark.parametrize("kind", OF_BEAM)
 def test_a_view_has_the_defaults_of_beams_own(kind: type[PipelineOptions]) -> None:
     ours, beams = _NoFlags(flags=[]).view_as(kind), PipelineOptions(flags=[]).view_as(kind)
     assert type(ours) is kind

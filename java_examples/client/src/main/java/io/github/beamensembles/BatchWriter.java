@@ -3,26 +3,40 @@ package io.github.beamensembles;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.Channels;
 import java.util.List;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.VectorUnloader;
+import org.apache.arrow.vector.compression.CompressionCodec;
+import org.apache.arrow.vector.compression.NoCompressionCodec;
 import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.ipc.WriteChannel;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
+import org.apache.arrow.vector.ipc.message.IpcOption;
+import org.apache.arrow.vector.ipc.message.MessageSerializer;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.values.Row;
 import org.apache.beam.sdk.values.TimestampedValue;
 
-/** Packs rows of one schema into Arrow IPC streams of one record batch each. */
+/**
+ * Packs rows of one schema into Arrow IPC streams of one record batch each, compressed where that
+ * pays.
+ */
 final class BatchWriter implements AutoCloseable {
 
   /** About what the schema and the ends of buffers add, a column, to the bytes of a batch. */
   private static final int STREAM_BYTES = 256;
 
+  private static final CompressionCodec LZ4 = new Lz4Codec();
+
   private final BufferAllocator memory;
   private final VectorSchemaRoot root;
   private final ColumnWriter[] columns;
   private final BigIntVector times;
+  private final Compression compression = new Compression();
 
   /** Writes with memory of its own. */
   BatchWriter(Schema schema) {
@@ -45,7 +59,8 @@ final class BatchWriter implements AutoCloseable {
   byte[] write(List<TimestampedValue<Row>> rows) {
     try {
       fill(rows);
-      return stream(rows.size());
+      root.setRowCount(rows.size());
+      return stream();
     } finally {
       root.clear();
     }
@@ -64,22 +79,31 @@ final class BatchWriter implements AutoCloseable {
     }
   }
 
-  private byte[] stream(int count) {
-    root.setRowCount(count);
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream(size());
-    // Not closed: that would close the columns too.
-    try {
-      ArrowStreamWriter stream = new ArrowStreamWriter(root, null, bytes);
-      stream.start();
-      stream.writeBatch();
-      stream.end();
+  private byte[] stream() {
+    int size = size();
+    if (!compression.isDue(size)) {
+      return stream(NoCompressionCodec.INSTANCE, size);
+    }
+    byte[] bytes = stream(LZ4, size / 2);
+    compression.became(bytes.length, size);
+    return bytes;
+  }
+
+  /** Makes a stream of about as many bytes. */
+  private byte[] stream(CompressionCodec codec, int about) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(about);
+    WriteChannel channel = new WriteChannel(Channels.newChannel(bytes));
+    try (ArrowRecordBatch batch = new VectorUnloader(root, true, codec, true).getRecordBatch()) {
+      MessageSerializer.serialize(channel, root.getSchema());
+      MessageSerializer.serialize(channel, batch);
+      ArrowStreamWriter.writeEndOfStream(channel, IpcOption.DEFAULT);
     } catch (IOException e) {
       throw new UncheckedIOException("bytes are always written", e);
     }
     return bytes.toByteArray();
   }
 
-  /** About how many bytes the stream has. */
+  /** About how many bytes the stream has that is not compressed. */
   private int size() {
     int size = STREAM_BYTES;
     for (FieldVector column : root.getFieldVectors()) {

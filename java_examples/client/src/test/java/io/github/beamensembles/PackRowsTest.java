@@ -67,7 +67,7 @@ public class PackRowsTest {
 
   private void keep(byte[] bytes, Instant time, BoundedWindow window) {
     try (BatchReader reader = new BatchReader(SCHEMA)) {
-      packed.add(new Packed(reader.read(bytes), time, window));
+      packed.add(new Packed(reader.read(Uncompressed.stream(bytes)), time, window));
     }
   }
 
