@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from scripts.shell import CommandFailed
 from tests.benchmarks.workload import BATCH
 
 SHORT: Final = 8
@@ -94,30 +95,37 @@ def rows_per_second(
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in every other turn, whose median goes with all long ones. A way whose runs are too
-    short to tell its rate is left out.
+    A long run a turn; a short one in every other turn, whose median goes with all long ones. A way whose run ends
+    with an error, or whose runs are too short to tell its rate, is left out.
 
     Raises:
         ValueError: The ways give different answers.
     """
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
+    out: set[str] = set()
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in ways.items():
-            if turn > way.turns:
+            if turn > way.turns or name in out:
                 continue
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
-            if turn:
-                longs[name].append(way.run(_whole(way, way.rows)))
-            if turn % 2 or not turn:
-                shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
+            try:
+                if turn:
+                    longs[name].append(way.run(_whole(way, way.rows)))
+                if turn % 2 or not turn:
+                    shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
+            except CommandFailed as exc:
+                progress(f"{name} is left out: {exc}")
+                out.add(name)
+                continue
             latest = longs[name][-1] if turn else shorts[name][-1]
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
             _check_same(of_the_same)
     rates: dict[str, Rate] = {}
-    for name, way in ways.items():
+    for name in (name for name in ways if name not in out):
+        way = ways[name]
         try:
             rates[name] = _of_runs(way, shorts[name][1:], longs[name])
         except _TooShort as exc:

@@ -169,21 +169,18 @@ class NodeStep:
 
     def _settle(self, batch: ColumnBatch, asked: _Asked, answer: _Answer) -> None:
         """Counts, and adds what was answered to the batch."""
-        self._count(asked, answer)
-        faults: Mapping[int, NodeError] = asked.faults
-        if answer.faults:
-            places = np.arange(len(asked.rows)) if asked.runs is None else np.flatnonzero(asked.runs)
-            faults = asked.faults | {int(places[at]): error for at, error in answer.faults.items()}
-        runs, outputs = asked.runs, answer.outputs
         if batch.rows is not asked.rows:
-            there = np.isin(asked.rows, batch.rows)
-            runs, outputs, faults = _of_rows(there, runs, outputs, faults)
+            asked, answer = _still_there(batch.rows, asked, answer)
+        self._count(asked, answer)
+        runs, faults = asked.runs, asked.faults
+        if answer.faults:
+            places = np.arange(len(batch)) if runs is None else np.flatnonzero(runs)
+            faults = faults | {int(places[at]): error for at, error in answer.faults.items()}
         if runs is None and not faults:
-            self._add(batch, outputs)
+            self._add(batch, answer.outputs)
         else:
-            self._add_some(
-                batch, outputs, np.ones(len(batch), dtype=np.bool_) if runs is None else runs, faults
-            )
+            which = np.ones(len(batch), dtype=np.bool_) if runs is None else runs
+            self._add_some(batch, answer.outputs, which, faults)
 
     def _count(self, asked: _Asked, answer: _Answer) -> None:
         if asked.skipped:
@@ -254,15 +251,30 @@ class NodeStep:
                 del filled[validity(column)]
 
 
-def _of_rows(
-    there: np.ndarray, runs: np.ndarray | None, outputs: Columns, faults: Mapping[int, NodeError]
-) -> tuple[np.ndarray | None, Columns, Mapping[int, NodeError]]:
-    """Gives, of what a node said, what it said of some of the rows: those that are still there."""
-    answered = np.ones(len(there), dtype=np.bool_) if runs is None else runs.copy()
-    answered[list(faults)] = False
-    kept, places = there[answered], np.cumsum(there) - 1
+def _still_there(rows: np.ndarray, asked: _Asked, answer: _Answer) -> tuple[_Asked, _Answer]:
+    """Gives what a node would have been asked and would have said if only some of the rows had been there then.
+
+    Args:
+        rows: Those.
+        asked: What it was asked; its columns stay as they are.
+        answer: What it said.
+    """
+    there = np.isin(asked.rows, rows)
+    runs = None if asked.runs is None else asked.runs[there]
+    called = there if asked.runs is None else there[asked.runs]
+    went_well = np.ones(len(called), dtype=np.bool_)
+    went_well[list(answer.faults)] = False
+    outputs = {name: values[called[went_well]] for name, values in answer.outputs.items()}
+    faults, own = _moved(asked.faults, there), _moved(answer.faults, called)
+    count = int(np.count_nonzero(called))
+    skipped = len(rows) - count - len(faults)
     return (
-        None if runs is None else runs[there],
-        {name: values[kept] for name, values in outputs.items()},
-        {int(places[at]): error for at, error in faults.items() if there[at]},
+        dataclasses.replace(asked, rows=rows, runs=runs, count=count, faults=faults, skipped=skipped),
+        dataclasses.replace(answer, outputs=outputs, faults=own),
     )
+
+
+def _moved(faults: Mapping[int, NodeError], there: np.ndarray) -> dict[int, NodeError]:
+    """Gives the faults of some of the rows, by their new positions."""
+    places = np.cumsum(there) - 1
+    return {int(places[at]): error for at, error in faults.items() if there[at]}

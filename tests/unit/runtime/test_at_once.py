@@ -19,6 +19,7 @@ from beam_ensembles import logs
 from beam_ensembles.errors import NodeFailed
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.metrics.local import counting
+from beam_ensembles.metrics.values import EnsembleMetrics
 from beam_ensembles.runtime import at_once, scoring, steps
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.loading import graph_of_file
@@ -71,6 +72,11 @@ def patch(model: Any, **members: Callable[[Columns], Columns]) -> None:
 def answered(made: EnsembleModelHandler, model: Any, rows: list[Any]) -> list[Any]:
     found = [result.inference for result in made.run_inference(rows, model)]
     return [(one.node, one.code) if hasattr(one, "code") else rounded(one._asdict()) for one in found]
+
+
+def counts(metrics: EnsembleMetrics) -> list[tuple[str, int, int, int]]:
+    """Gives how many rows each node has answered, failed on and skipped."""
+    return [(one.node, one.num_inferences, one.failed_rows, one.skipped_rows) for one in metrics.nodes]
 
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +161,7 @@ def test_one_core_does_one_thing_at_a_time(folder: Path, cores: Callable[[int], 
     [{}, {"x": (0, 3)}, {"y": (3, 5)}, {"x": (0, 3), "y": (3, 5)}, {"x": tuple(range(8))}],
     ids=str,
 )
-def test_answers_and_errors_are_those_of_one_after_another(
+def test_answers_errors_and_counts_are_those_of_one_after_another(
     folder: Path, cores: Callable[[int], None], policy: str, condition: str, bad: dict[str, Any]
 ) -> None:
     nodes = line("a", "x"), line("b", "y", policy + condition), line("c", "x")
@@ -164,7 +170,8 @@ def test_answers_and_errors_are_those_of_one_after_another(
         cores(count)
         made = handler(folder, *nodes)
         model = made.load_model()
-        found[count] = answered(made, model, rows(8, **bad))
+        with counting() as counted:
+            found[count] = answered(made, model, rows(8, **bad)), counts(*counted())
     assert found[8] == found[1]
 
 

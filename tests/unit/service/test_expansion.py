@@ -9,7 +9,6 @@ from apache_beam.options.pipeline_options import DebugOptions, PipelineOptions, 
 
 from beam_ensembles_service.expansion import _NoFlags
 
-
 OF_BEAM = [kind for kind in PipelineOptions.__subclasses__() if kind.__module__ == PipelineOptions.__module__]
 
 
