@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks [--quick] [--only light,text] [--ways python,spark]``: how fast ensembles are.
+"""``python -m tests.benchmarks [--quick] [--only light,text] [--ways python,spark] [--turns 3]``: how fast it all is.
 
 Compares them with the same work without this project and with other engines. Prints tables, and writes them to
 ``build/bench.json`` with a chart beside it. A whole run, and a part of one with ``--record``, also writes
@@ -9,6 +9,7 @@ measurement, not a test.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -54,15 +55,23 @@ def _options() -> argparse.Namespace:
         parser.add_argument(
             flag, type=_some_of(names), default=list(names), help=f"{what}: some of {', '.join(names)}"
         )
+    parser.add_argument(
+        "--turns",
+        type=int,
+        help=f"how often each caller is measured; without it {WHOLE.callers_rounds} times",
+    )
     parser.add_argument("--record", action="store_true", help="write RESULTS.md of a part, too")
     return parser.parse_args()
 
 
 def _command(options: argparse.Namespace) -> str:
     """Gives the command that measures the same again."""
-    if set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS) and not options.quick:
+    whole = set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS)
+    if whole and not options.quick and options.turns is None:
         return "make bench"
     flags = ["--quick"] * options.quick + ["--record"] * options.record
+    if options.turns is not None:
+        flags += ["--turns", str(options.turns)]
     flags += ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
     return " ".join(["python -m tests.benchmarks", *flags])
 
@@ -73,11 +82,14 @@ def main() -> int:
     command = _command(options)
     is_recorded = options.record or command == "make bench"
     end_with_cleanup_on_sigterm()
+    effort = QUICK if options.quick else WHOLE
+    if options.turns is not None:
+        effort = dataclasses.replace(effort, callers_rounds=options.turns)
     console, start = Console(), time.monotonic()
     console.width = max(console.width, WIDTH)
     found = Found()
     with own_temporary_folder():
-        for _ in measure(found, options.only, options.ways, QUICK if options.quick else WHOLE, console):
+        for _ in measure(found, options.only, options.ways, effort, console):
             report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
     report.show(found, console)
     written = [JSON]

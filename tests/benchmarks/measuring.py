@@ -118,9 +118,10 @@ def _of_ensemble(
     workload = workloads.load(name)
     workloads.write_values(workload)
     say = _telling(console, name)
-    with providers.all_ways(workload, built, say) as ways:
-        rates = sampling.measure(_shortened(ways, effort.callers_part), effort.callers_rounds, say)
-    found.rates |= {(name, caller): rate for caller, rate in rates.items()}
+    for together in providers.in_turns(built):
+        with providers.all_ways(workload, together, say) as ways:
+            rates = sampling.measure(_shortened(ways, effort.callers_part), effort.callers_rounds, say)
+        found.rates |= {(name, caller): rate for caller, rate in rates.items()}
 
 
 def _besides(

@@ -29,11 +29,14 @@ class Provider:
         ways: Starts what they need; gives them by caller.
         build: Builds their programs, once. Raises ``Missing`` where this machine lacks something.
         ensembles: Those whose rows they score.
+        servers: The name of servers that keep a core busy while nobody asks them. Ways with such are measured after the
+            others, those of one name in turns.
     """
 
     ways: Ways
     build: Callable[[], object] = _nothing
     ensembles: tuple[str, ...] = NAMES
+    servers: str = ""
 
 
 def _called(ways: Ways, callers: Mapping[str, str]) -> Ways:
@@ -56,9 +59,9 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "prism": Provider(_PRISM, portable_ways.build, ("light", "digits")),
     "go": Provider(_GO, go_ways.build),
     "java": Provider(_JAVA, java_ways.build),
-    "flink": Provider(flink_ways.flink_ways, flink_ways.build, ("light",)),
+    "flink": Provider(flink_ways.flink_ways, flink_ways.build, ("light",), servers="flink"),
     "spark": Provider(peer_ways.spark_ways, peer_ways.build_spark),
-    "ray": Provider(peer_ways.ray_ways, peer_ways.build_ray),
+    "ray": Provider(peer_ways.ray_ways, peer_ways.build_ray, servers="ray"),
 }
 
 
@@ -73,6 +76,12 @@ def build(names: Iterable[str], say: Callable[[str], None]) -> dict[str, Provide
         else:
             found[name] = PROVIDERS[name]
     return found
+
+
+def in_turns(providers: Mapping[str, Provider]) -> Iterator[dict[str, Provider]]:
+    """Parts providers to those that are measured in turns."""
+    for servers in dict.fromkeys(sorted(provider.servers for provider in providers.values())):
+        yield {name: provider for name, provider in providers.items() if provider.servers == servers}
 
 
 @contextlib.contextmanager
