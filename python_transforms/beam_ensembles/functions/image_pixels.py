@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -67,34 +68,51 @@ class Pixels:
         Raises:
             SomeFailed: Some rows hold no image, or one that is too large.
         """
-        found, faults = of_each(self._of_row, columns[self.column].tolist())
-        empty = np.empty((0, *row_shape(self.given)), dtype_of(self.given))
-        pixels = self._arranged(np.stack(found)) if found else empty
-        return finished(dict.fromkeys(self.outputs, (pixels, self.given)), self.outputs, faults)
+        encoded = columns[self.column].tolist()
+        height, width, channels = self._shape()
+        pixels = np.empty((len(encoded), height, width * channels), dtype_of(self.given))
+        scaled, at = self._scale(width), itertools.count()
 
-    def _of_row(self, data: bytes) -> Values:
+        def decode(data: bytes) -> None:
+            found = self._decoded(data).reshape(height, -1)
+            pixels[next(at)] = scaled(found)  # image by image, as the processor's cache holds it now
+
+        found, faults = of_each(decode, encoded)
+        values = self._arranged(pixels[: len(found)].reshape(-1, height, width, channels))
+        return finished(dict.fromkeys(self.outputs, (values, self.given)), self.outputs, faults)
+
+    def _decoded(self, data: bytes) -> Values:
+        """Gives ``[height, width, channels]`` of uint8."""
         image = self.resized(decode_image(data, self.column, self.mode, self.most_pixels))
-        return np.asarray(image).reshape(image.height, image.width, -1)
+        return np.asarray(image)
+
+    def _shape(self) -> tuple[int, int, int]:
+        """Gives height, width and channels."""
+        shape = row_shape(self.given)
+        channels, height, width = shape if self.is_chw else (shape[-1], *shape[:-1])
+        return height, width, channels
 
     def _arranged(self, pixels: Values) -> Values:
-        """Gives what was asked for of a batch, ``[N, height, width, channels]`` of uint8: a colour at a time.
+        """Gives a batch, ``[N, height, width, channels]``, as it was asked for.
 
         The colours of a pixel stay together in memory, where they come first too: networks are faster on such tensors.
         """
-        dtype = dtype_of(self.given)
-        if dtype == np.uint8:
-            values = pixels
-        else:
-            values = np.empty(pixels.shape, dtype)
-            for at, steps in enumerate(self._table(pixels.shape[-1]).astype(dtype)):
-                values[..., at] = steps[pixels[..., at]]
-        return np.moveaxis(values, -1, 1) if self.is_chw else values
+        return np.moveaxis(pixels, -1, 1) if self.is_chw else pixels
 
-    def _table(self, channels: int) -> Values:
-        """Gives what becomes of 0 to 255, ``[channels, 256]``: 0 to 1, less ``mean``, over ``std``, in double."""
-        steps = np.arange(256)[:, None] / _FULL - (0.0 if self.mean is None else self.mean)
-        table = steps / (1.0 if self.std is None else self.std)
-        return np.broadcast_to(table, (256, channels)).T
+    def _scale(self, width: int) -> Callable[[Values], Values]:
+        """Gives what scales ``[height, width * channels]`` to 0 to 1, less ``mean``, over ``std``, in double."""
+        if dtype_of(self.given) == np.uint8:
+            return lambda pixels: pixels
+        mean = 0.0 if self.mean is None else np.tile(self.mean, width)
+        std = 1.0 if self.std is None else np.tile(self.std, width)
+
+        def scaled(pixels: Values) -> Values:
+            values = pixels / _FULL
+            values -= mean
+            values /= std
+            return values
+
+        return scaled
 
 
 def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
