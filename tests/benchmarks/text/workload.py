@@ -24,8 +24,11 @@ _TRAINED: Final = Made(
 
 
 def _of_list(batch: Sequence[str], pipeline: Any, inference_args: Mapping[str, Any]) -> Any:
-    """Calls the pipeline, which takes a tuple, as keyed handlers of Beam 2.77 hand it on, for a single text."""
-    return pipeline(list(batch), **inference_args)
+    """Calls the pipeline with a batch at once, which it reads one by one where nobody says how many.
+
+    It takes a tuple, as keyed handlers of Beam 2.77 hand it on, for a single text.
+    """
+    return pipeline(list(batch), batch_size=len(batch), **inference_args)
 
 
 class Text:
@@ -56,7 +59,6 @@ class Text:
             task="text-classification",
             model=str(MODELS / "classifier"),
             inference_fn=_of_list,
-            inference_args={"batch_size": bare.ROWS},
             min_batch_size=bare.ROWS,
             max_batch_size=bare.ROWS,
         )
