@@ -98,13 +98,13 @@ def write_page(found: Found, machine: Mapping[str, str], command: str, notes: st
     lines += [_line(cells(comparison)) for comparison in found.comparisons]
     parts = [
         "\n".join([*lines, "", "![Rows a second](results.svg)", ""]),
-        peers_table.page(found.rates),
-        memory.page(found.held),
-        peak_memory.page(found.peaks),
+        peers_table.page(found.rates) if found.rates else "",
+        memory.page(found.held) if found.held else "",
+        peak_memory.page(found.peaks) if found.peaks else "",
         *map(service_load.page, found.loads),
-        notes.strip() + "\n",
+        notes,
     ]
-    path.write_text("\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")
+    path.write_text("\n".join(part.strip() + "\n" for part in parts if part), encoding="utf-8")
 
 
 def _line(texts: Sequence[str]) -> str:
