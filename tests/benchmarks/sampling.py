@@ -103,11 +103,11 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
     """
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
-    out: set[str] = set()
+    left = dict(ways)
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
-        for name, way in ways.items():
-            if turn > way.turns or name in out:
+        for name, way in tuple(left.items()):
+            if turn > way.turns:
                 continue
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
             try:
@@ -117,15 +117,14 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
                     shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
             except CommandFailed as exc:
                 progress(f"{name} is left out: {exc}")
-                out.add(name)
+                del left[name]
                 continue
             latest = longs[name][-1] if turn else shorts[name][-1]
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
             _check_same(of_the_same)
     rates: dict[str, Rate] = {}
-    for name in (name for name in ways if name not in out):
-        way = ways[name]
+    for name, way in left.items():
         try:
             rates[name] = _of_runs(way, shorts[name][1:], longs[name])
         except _TooShort as exc:

@@ -27,13 +27,8 @@ def counting() -> Iterator[Callable[[], tuple[EnsembleMetrics, ...]]]:
     """
     container: Any = MetricsContainer(_STEP)
     sampler: Any = statesampler.StateSampler(_STEP, CounterFactory())
-    before = statesampler.get_current_tracker()
-    statesampler.set_current_tracker(sampler)
-    try:
-        with sampler.scoped_state(_STEP, "process", metrics_container=container):
-            yield lambda: collected(_values(container))
-    finally:
-        statesampler.set_current_tracker(before)
+    with _tracker(sampler), sampler.scoped_state(_STEP, "process", metrics_container=container):
+        yield lambda: collected(_values(container))
 
 
 def counted_here(task: Callable[[], T]) -> Callable[[], T]:
@@ -41,14 +36,21 @@ def counted_here(task: Callable[[], T]) -> Callable[[], T]:
     here = statesampler.get_current_tracker()
 
     def run() -> T:
-        before = statesampler.get_current_tracker()
-        statesampler.set_current_tracker(here)
-        try:
+        with _tracker(here):
             return task()
-        finally:
-            statesampler.set_current_tracker(before)
 
     return run
+
+
+@contextlib.contextmanager
+def _tracker(tracker: Any) -> Iterator[None]:
+    """Has this thread count into what a tracker counts into within the block."""
+    before = statesampler.get_current_tracker()
+    statesampler.set_current_tracker(tracker)
+    try:
+        yield
+    finally:
+        statesampler.set_current_tracker(before)
 
 
 def _values(container: Any) -> dict[Key, Value]:

@@ -119,12 +119,9 @@ class NodeStep:
 
     def begin(self, batch: ColumnBatch, cores: Cores) -> Begun:
         """Has the node run on a core of its own on what is in the batch now, which may change meanwhile."""
-        token = logs.ABOUT.set(self._subject)
-        try:
+        with logs.about(self._node.ensemble, self._name):
             asked = self._ask(batch)
             return Begun(asked, cores.start(functools.partial(self._answer, asked)))
-        finally:
-            logs.ABOUT.reset(token)
 
     def finish(self, batch: ColumnBatch, begun: Begun) -> None:
         """Does what ``run`` does with what was begun; rows that have left the batch since are in nothing that it adds.
@@ -136,11 +133,8 @@ class NodeStep:
         Raises:
             NodeFailed: It failed on a row that is still there, and the node's ``on_error`` is ``fail``.
         """
-        token = logs.ABOUT.set(self._subject)
-        try:
+        with logs.about(self._node.ensemble, self._name):
             self._settle(batch, begun.asked, begun.answer.result())
-        finally:
-            logs.ABOUT.reset(token)
 
     def _ask(self, batch: ColumnBatch) -> _Asked:
         """Selects the rows that the node runs on, and its columns of them."""
