@@ -46,8 +46,12 @@ _TENSORRT: Final = "tensorrt"
 TENSORRT_BINDINGS: Final = "tensorrt_bindings"
 """The module of TensorRT's bindings as they come from PyPI."""
 _OPENMP_WAITING: Final = "OMP_WAIT_POLICY"
-"""OpenMP reads it when a framework is first imported. Its threads otherwise wait for each other by spinning, and on a
-machine with other things to do, as a worker's is, that makes small batches of boosted trees ten times slower."""
+"""OpenMP reads it when a library that has it is first imported. Its threads otherwise wait for each other by spinning,
+and on a machine with other things to do, as a worker's is, that makes small batches of boosted trees ten times slower.
+"""
+_WITH_TORCH: Final = ("pytorch_inference", "huggingface_inference")
+"""Import PyTorch, which has an OpenMP of its own and loses a third of its speed where the threads do not spin: from one
+operation to the next is less time than waking them takes."""
 
 
 def import_base() -> Any:
@@ -81,22 +85,42 @@ def import_handlers(module: str) -> Any:
         ImportError: The framework is not installed.
     """
     with _LOCK:
-        os.environ.setdefault(_OPENMP_WAITING, "passive")
         import_base()
         has_gpu = any(os.path.exists(device) for device in _GPU_DEVICES)
         os.environ.setdefault(_TENSORFLOW_LOG, "1" if has_gpu else "3")
         _settle_triton(has_gpu, before_tensorflow=module == "tensorflow_inference")
-        name = f"apache_beam.ml.inference.{module}"
-        if module == "tensorflow_inference":
-            with _quiet_hub():
-                return importlib.import_module(name)
-        if module == "huggingface_inference":
-            with _without_tensorflow():
-                return importlib.import_module(name)
-        if module == "xgboost_inference" and importlib.util.find_spec("datatable") is None:
-            with _stand_in("datatable", _datatable()):
-                return importlib.import_module(name)
-        return importlib.import_module(name)
+        if module in _WITH_TORCH:
+            with contextlib.suppress(ImportError):  # Beam's module says so better
+                importlib.import_module("torch")
+        with _patient_openmp():
+            return _import_as_it_needs(module)
+
+
+def _import_as_it_needs(module: str) -> Any:
+    name = f"apache_beam.ml.inference.{module}"
+    if module == "tensorflow_inference":
+        with _quiet_hub():
+            return importlib.import_module(name)
+    if module == "huggingface_inference":
+        with _without_tensorflow():
+            return importlib.import_module(name)
+    if module == "xgboost_inference" and importlib.util.find_spec("datatable") is None:
+        with _stand_in("datatable", _datatable()):
+            return importlib.import_module(name)
+    return importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def _patient_openmp() -> Iterator[None]:
+    """Has the OpenMP that is loaded within the block wait without spinning, where the user did not say otherwise."""
+    if _OPENMP_WAITING in os.environ:
+        yield
+        return
+    os.environ[_OPENMP_WAITING] = "passive"
+    try:
+        yield
+    finally:
+        del os.environ[_OPENMP_WAITING]
 
 
 def _datatable() -> ModuleType:

@@ -48,3 +48,38 @@ def test_xgboost_inference_needs_no_datatable() -> None:
         "print(module.XGBoostModelHandlerNumpy.__name__, 'datatable' in sys.modules)\n"
     )
     assert run_python(code) == "XGBoostModelHandlerNumpy False"
+
+
+_SEEN = (
+    "import os\n"
+    "from beam_ensembles.handlers import beam_compat\n"
+    "class Seen:\n"
+    "    def find_spec(self, name, *_):\n"
+    "        if name in ('torch', 'sklearn', 'xgboost'):\n"
+    "            print(name, os.environ.get('OMP_WAIT_POLICY'))\n"
+    "sys.meta_path.insert(0, Seen())\n"
+)
+
+
+def test_openmp_waits_without_spinning_for_boosted_trees_but_not_for_pytorch() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("xgboost")
+    code = (
+        f"{_SEEN}"
+        "beam_compat.import_handlers('xgboost_inference')\n"
+        "beam_compat.import_handlers('pytorch_inference')\n"
+        "print('after', os.environ.get('OMP_WAIT_POLICY'))\n"
+    )
+    seen = run_python(code).splitlines()
+    assert {"xgboost passive", "torch None", "after None"} <= set(seen)
+
+
+def test_what_the_user_says_of_openmp_holds() -> None:
+    pytest.importorskip("xgboost")
+    code = (
+        f"{_SEEN}"
+        "os.environ['OMP_WAIT_POLICY'] = 'active'\n"
+        "beam_compat.import_handlers('xgboost_inference')\n"
+        "print('after', os.environ.get('OMP_WAIT_POLICY'))\n"
+    )
+    assert {"xgboost active", "after active"} <= set(run_python(code).splitlines())
