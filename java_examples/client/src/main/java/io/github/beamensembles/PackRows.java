@@ -89,7 +89,7 @@ final class PackRows extends DoFn<Row, byte[]> {
   @Override
   @SuppressWarnings("deprecation") // nothing else lets a batch be older than its last row
   public Duration getAllowedTimestampSkew() {
-    return Duration.millis(Long.MAX_VALUE);
+    return RowBatch.ANY_SKEW;
   }
 
   @Teardown

@@ -5,6 +5,7 @@ import java.util.List;
 import org.apache.beam.sdk.transforms.windowing.BoundedWindow;
 import org.apache.beam.sdk.values.Row;
 import org.apache.beam.sdk.values.TimestampedValue;
+import org.joda.time.Duration;
 import org.joda.time.Instant;
 
 /** Rows that wait to be packed: as many as make it worth while, and not more. */
@@ -14,6 +15,13 @@ final class RowBatch {
 
   /** A larger row is a batch of its own. */
   static final long MAX_BYTES = 4L << 20;
+
+  /**
+   * How much older than its element an output may be: any event time. A longer one overflows, and
+   * Beam 2.77 makes and catches an exception of that for every row.
+   */
+  static final Duration ANY_SKEW =
+      new Duration(BoundedWindow.TIMESTAMP_MIN_VALUE, BoundedWindow.TIMESTAMP_MAX_VALUE);
 
   private List<TimestampedValue<Row>> rows = new ArrayList<>();
   private Instant oldest = BoundedWindow.TIMESTAMP_MAX_VALUE;

@@ -34,7 +34,7 @@ final class UnpackRows extends DoFn<byte[], Row> {
   @Override
   @SuppressWarnings("deprecation") // nothing else gives a row its own time back
   public Duration getAllowedTimestampSkew() {
-    return Duration.millis(Long.MAX_VALUE);
+    return RowBatch.ANY_SKEW;
   }
 
   @Teardown
