@@ -21,10 +21,10 @@ PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 2_097_152, HAND_WIRED: 131_072},
     "digits": {ENSEMBLE: 524_288, HAND_WIRED: 32_768},
-    "text": {ENSEMBLE: 4_096},
-    "image": {ENSEMBLE: 8_192},
+    "text": {ENSEMBLE: 16_384},
+    "image": {ENSEMBLE: 32_768},
 }
-"""Rows of a long run: several seconds of work."""
+"""Rows of a long run: more work than the start of workers differs by, which takes 10 to 20 s."""
 
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
 

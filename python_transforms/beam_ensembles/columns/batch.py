@@ -98,7 +98,7 @@ class ColumnBatch:
         found[list(places)] = True
         self.add({ignored(node): found})
 
-    def take(self, places: np.ndarray, rows: np.ndarray) -> ColumnBatch:
+    def take(self, places: np.ndarray | slice, rows: np.ndarray) -> ColumnBatch:
         """Gives some of the rows as a batch of its own, without failures.
 
         Args:

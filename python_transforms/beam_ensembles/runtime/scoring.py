@@ -26,6 +26,7 @@ from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.at_once import CORES, may_run_beside
 from beam_ensembles.runtime.metrics import NodeMeter
+from beam_ensembles.runtime.parts import Parts
 from beam_ensembles.runtime.provenance import Provenance
 from beam_ensembles.runtime.steps import Begun, NodeStep
 from beam_ensembles.types import Type
@@ -55,6 +56,14 @@ class StageCode:
     alive: tuple[str, ...] | None = None
     provenance: Provenance | None = None
 
+    @property
+    def kept(self) -> frozenset[str]:
+        """The columns that something reads when all nodes have run."""
+        if self.alive is not None:
+            return frozenset(self.alive)
+        arms = () if self.provenance is None else self.provenance.routes
+        return frozenset((*dict(self.outputs), *(column for _, column in arms)))
+
 
 class LoadedStage:
     """The members of a stage, loaded once a worker process.
@@ -70,25 +79,37 @@ class LoadedStage:
         with fetched_once(node.uri for node in nodes):
             self._steps = [_load(node, kinds) for node in nodes]
         self._beside = may_run_beside(nodes)
+        self._parts = Parts.of(nodes, code.kept)
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons."""
-        begun: dict[int, Begun] = {}
         with CORES.one_used():
-            try:
-                for at, step in enumerate(self._steps):
-                    if not len(batch):
-                        return
-                    if step.is_long:
-                        self._begin(self._beside[at], batch, begun)
-                    if at in begun:
-                        step.finish(batch, begun.pop(at))
-                    else:
-                        step.run(batch)
-            finally:
-                if begun:
-                    wait([left.answer for left in begun.values()])
+            if self._parts is None or not self._parts.are_worth(batch):
+                self._run(batch)
+                return
+            done = []
+            for part in self._parts.cut(batch):
+                self._run(part)
+                part.keep(self._parts.kept)
+                done.append(part)
+            self._parts.join(batch, done)
+
+    def _run(self, batch: ColumnBatch) -> None:
+        begun: dict[int, Begun] = {}
+        try:
+            for at, step in enumerate(self._steps):
+                if not len(batch):
+                    return
+                if step.is_long:
+                    self._begin(self._beside[at], batch, begun)
+                if at in begun:
+                    step.finish(batch, begun.pop(at))
+                else:
+                    step.run(batch)
+        finally:
+            if begun:
+                wait([left.answer for left in begun.values()])
 
     def _begin(self, others: Sequence[int], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
         """Begins other nodes, where there are cores for them."""

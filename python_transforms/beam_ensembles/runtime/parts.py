@@ -1,0 +1,74 @@
+"""A stage that makes large columns takes a batch in parts: what a node makes is read while a cache still holds it.
+
+A record batch of 4,096 small pictures is a few megabytes, and their pixels are hundreds. Where every model of the stage
+says how many rows a call gets (``batch.max``), parts of as many cost no model a call more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from beam_ensembles.columns.batch import ColumnBatch, concatenated
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.config import batch_limit
+from beam_ensembles.types import Type, dtype_of, width_of
+
+LARGE_BYTES: Final = 16 << 20
+"""Fewer bytes are not worth more calls of a stage's other nodes: about what the caches of a processor hold."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parts:
+    """How a stage parts its batches.
+
+    Attributes:
+        rows: Rows of a part: what the model that takes most gets in one call.
+        row_bytes: Bytes of a row in the tensors that the stage's nodes make.
+        kept: The columns that something reads when all nodes have run; a part lets go of the others.
+    """
+
+    rows: int
+    row_bytes: int
+    kept: frozenset[str]
+
+    @classmethod
+    def of(cls, nodes: Sequence[CheckedNode], kept: frozenset[str]) -> Parts | None:
+        """Gives how the stage of some nodes parts its batches; None where one of its models wants whole ones."""
+        limits = [batch_limit(node) for node in nodes if node.spec.kind == "model"]
+        known = [limit for limit in limits if limit is not None]
+        if not known or len(known) < len(limits):
+            return None
+        made = (type_ for node in nodes for type_ in node.outputs.values())
+        return cls(max(known), sum(map(_row_bytes, made)), kept)
+
+    def are_worth(self, batch: ColumnBatch) -> bool:
+        """Whether the columns of a batch would be large."""
+        return len(batch) > self.rows and len(batch) * self.row_bytes > LARGE_BYTES
+
+    def cut(self, batch: ColumnBatch) -> Iterator[ColumnBatch]:
+        """Gives the parts of a batch, without its failures."""
+        for start in range(0, len(batch), self.rows):
+            places = slice(start, start + self.rows)
+            yield batch.take(places, batch.rows[places])
+
+    def join(self, batch: ColumnBatch, parts: Sequence[ColumnBatch]) -> None:
+        """Puts what is left of a batch's parts in its place.
+
+        Args:
+            batch: Changed in place.
+            parts: Its parts in their order, whose nodes have run. A part without rows may lack columns.
+        """
+        batch.rows = np.concatenate([part.rows for part in parts])
+        batch.failures.extend(failure for part in parts for failure in part.failures)
+        left = [part.columns for part in parts if len(part)]
+        batch.columns = {}
+        batch.add(concatenated(left))
+
+
+def _row_bytes(type_: Type) -> int:
+    dtype = dtype_of(type_)
+    return 0 if dtype is None else dtype.itemsize * (width_of(type_) or 0)
