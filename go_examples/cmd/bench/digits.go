@@ -14,7 +14,7 @@ func init() {
 	register.Emitter1[digitsRow]()
 	register.Function1x2(digitsFeatures)
 	register.Function4x1(digitsCombined)
-	register.DoFn1x0[digitsScored](&digitsSink{})
+	register.DoFn2x0[digitsScored, func(bundleTotal)](&digitsSink{})
 }
 
 // digitsRow is an image.
@@ -106,4 +106,6 @@ func best(proba []float64) int {
 // digitsSink takes what was scored.
 type digitsSink struct{ total }
 
-func (fn *digitsSink) ProcessElement(scored digitsScored) { fn.add(scored.Confidence) }
+func (fn *digitsSink) ProcessElement(scored digitsScored, _ func(bundleTotal)) {
+	fn.add(scored.Confidence)
+}

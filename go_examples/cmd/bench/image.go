@@ -11,7 +11,7 @@ import (
 func init() {
 	register.DoFn2x1[part, func(imageRow), error](&imageRows{})
 	register.Emitter1[imageRow]()
-	register.DoFn1x0[imageScored](&imageSink{})
+	register.DoFn2x0[imageScored, func(bundleTotal)](&imageSink{})
 }
 
 // imageRow is a picture, as the bytes of its file.
@@ -52,4 +52,6 @@ func imageEnsemble(s beam.Scope, source beam.PCollection) (beam.PCollection, err
 // imageSink takes what was scored.
 type imageSink struct{ total }
 
-func (fn *imageSink) ProcessElement(scored imageScored) { fn.add(scored.Confidence) }
+func (fn *imageSink) ProcessElement(scored imageScored, _ func(bundleTotal)) {
+	fn.add(scored.Confidence)
+}

@@ -12,7 +12,7 @@ func init() {
 	register.Emitter1[lightRow]()
 	register.Function1x2(lightFeatures)
 	register.Function3x1(lightCombined)
-	register.DoFn1x0[lightScored](&lightSink{})
+	register.DoFn2x0[lightScored, func(bundleTotal)](&lightSink{})
 }
 
 // lightRow is four numbers.
@@ -85,4 +85,4 @@ func lightCombined(id int64, linear, forest func(*prediction) bool) lightScored 
 // lightSink takes what was scored.
 type lightSink struct{ total }
 
-func (fn *lightSink) ProcessElement(scored lightScored) { fn.add(scored.Proba[1]) }
+func (fn *lightSink) ProcessElement(scored lightScored, _ func(bundleTotal)) { fn.add(scored.Proba[1]) }

@@ -58,7 +58,8 @@ func build(s beam.Scope) error {
 	if err != nil {
 		return err
 	}
-	beam.ParDo0(s, workload.sink, scored)
+	totals := beam.ParDo(s, workload.sink, scored)
+	beam.ParDo0(s, collect, beam.Reshuffle(s, totals))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 )
 
 // part is some of the rows, by their ids: from First to End, that without.
@@ -21,6 +22,9 @@ type part struct {
 
 func init() {
 	beam.RegisterType(reflect.TypeFor[part]())
+	beam.RegisterType(reflect.TypeFor[bundleTotal]())
+	register.Emitter1[bundleTotal]()
+	register.Function1x0(collect)
 }
 
 // readValues reads rows of width numbers.
@@ -65,39 +69,45 @@ func readColumn[C arrow.Array](path string) (C, error) {
 	return column, nil
 }
 
-// seen is what the sinks of this process saw. The worker is this process:
+// seen is what this process was told by the sinks. The worker is this process:
 // the runner is given environment_type LOOPBACK.
 var seen struct {
 	sync.Mutex
-	count int64
-	sum   float64
+	bundleTotal
 }
 
 // collected gives the number of scored rows and the mean of their answers.
 func collected() (count int64, mean float64) {
 	seen.Lock()
 	defer seen.Unlock()
-	return seen.count, seen.sum / float64(seen.count)
+	return seen.Count, seen.Sum / float64(seen.Count)
+}
+
+// bundleTotal is what a sink saw in a bundle.
+type bundleTotal struct {
+	Count int64   `beam:"count"`
+	Sum   float64 `beam:"sum"`
 }
 
 // total counts answers and adds them up: what each workload's sink is made of.
-type total struct {
-	count int64
-	sum   float64
-}
+type total struct{ now bundleTotal }
 
-func (t *total) StartBundle() { t.count, t.sum = 0, 0 }
+func (t *total) StartBundle(func(bundleTotal)) { t.now = bundleTotal{} }
 
 func (t *total) add(answer float64) {
-	t.count++
-	t.sum += answer
+	t.now.Count++
+	t.now.Sum += answer
 }
 
-func (t *total) FinishBundle() {
+// FinishBundle tells a next step, as a sink that writes files does. While a
+// step without a next one runs, Prism 2.77 keeps a core busy with waiting.
+func (t *total) FinishBundle(emit func(bundleTotal)) { emit(t.now) }
+
+func collect(of bundleTotal) {
 	seen.Lock()
 	defer seen.Unlock()
-	seen.count += t.count
-	seen.sum += t.sum
+	seen.Count += of.Count
+	seen.Sum += of.Sum
 }
 
 // workload is one ensemble and, for some, the same work wired by hand, over a

@@ -11,7 +11,7 @@ import (
 func init() {
 	register.DoFn2x1[part, func(textRow), error](&textRows{})
 	register.Emitter1[textRow]()
-	register.DoFn1x0[textScored](&textSink{})
+	register.DoFn2x0[textScored, func(bundleTotal)](&textSink{})
 }
 
 // textRow is a sentence.
@@ -52,4 +52,4 @@ func textEnsemble(s beam.Scope, source beam.PCollection) (beam.PCollection, erro
 // textSink takes what was scored.
 type textSink struct{ total }
 
-func (fn *textSink) ProcessElement(scored textScored) { fn.add(scored.Score) }
+func (fn *textSink) ProcessElement(scored textScored, _ func(bundleTotal)) { fn.add(scored.Score) }

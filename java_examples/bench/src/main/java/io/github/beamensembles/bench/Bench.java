@@ -85,7 +85,7 @@ public final class Bench {
         .apply("Rows", ParDo.of(new MakeRows(options.getWorkload(), options.getValues())))
         .setRowSchema(workload.schema())
         .apply("Score", ensemble)
-        .apply("Sink", ParDo.of(new Sink(options.getWorkload())));
+        .apply("Sink", new Sink(options.getWorkload()));
     return pipeline;
   }
 

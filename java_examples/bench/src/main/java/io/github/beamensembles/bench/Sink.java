@@ -3,21 +3,30 @@ package io.github.beamensembles.bench;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.beam.sdk.transforms.DoFn;
+import org.apache.beam.sdk.transforms.PTransform;
+import org.apache.beam.sdk.transforms.ParDo;
+import org.apache.beam.sdk.transforms.Reshuffle;
+import org.apache.beam.sdk.transforms.windowing.GlobalWindow;
+import org.apache.beam.sdk.values.KV;
+import org.apache.beam.sdk.values.PCollection;
+import org.apache.beam.sdk.values.PDone;
 import org.apache.beam.sdk.values.Row;
 
-/** Counts scored rows and adds up their answers, for this program: its worker is in it. */
-final class Sink extends DoFn<Row, Void> {
+/**
+ * Counts scored rows and adds up their answers, for this program: its worker is in it.
+ *
+ * <p>The totals of each bundle go to a next step, as in a sink that writes files. While a step
+ * without a next one runs, Prism 2.77 keeps a core busy with waiting.
+ */
+final class Sink extends PTransform<PCollection<Row>, PDone> {
 
   private static final LongAdder COUNT = new LongAdder();
   private static final DoubleAdder SUM = new DoubleAdder();
 
-  private final String name;
-  private transient Workload workload;
-  private transient long count;
-  private transient double sum;
+  private final String workload;
 
-  Sink(String name) {
-    this.name = name;
+  Sink(String workload) {
+    this.workload = workload;
   }
 
   static long count() {
@@ -28,26 +37,55 @@ final class Sink extends DoFn<Row, Void> {
     return SUM.sum();
   }
 
-  @Setup
-  public void open() {
-    workload = Workload.of(name);
+  @Override
+  public PDone expand(PCollection<Row> scored) {
+    scored
+        .apply("Add", ParDo.of(new Add(workload)))
+        .apply(Reshuffle.viaRandomKey())
+        .apply("Collect", ParDo.of(new Collect()));
+    return PDone.in(scored.getPipeline());
   }
 
-  @StartBundle
-  public void start() {
-    count = 0;
-    sum = 0;
+  private static final class Add extends DoFn<Row, KV<Long, Double>> {
+
+    private final String name;
+    private transient Workload workload;
+    private transient long count;
+    private transient double sum;
+
+    Add(String name) {
+      this.name = name;
+    }
+
+    @Setup
+    public void open() {
+      workload = Workload.of(name);
+    }
+
+    @StartBundle
+    public void start() {
+      count = 0;
+      sum = 0;
+    }
+
+    @ProcessElement
+    public void process(@Element Row scored) {
+      count++;
+      sum += workload.answer(scored);
+    }
+
+    @FinishBundle
+    public void finish(FinishBundleContext context) {
+      context.output(
+          KV.of(count, sum), GlobalWindow.INSTANCE.maxTimestamp(), GlobalWindow.INSTANCE);
+    }
   }
 
-  @ProcessElement
-  public void process(@Element Row scored) {
-    count++;
-    sum += workload.answer(scored);
-  }
-
-  @FinishBundle
-  public void finish() {
-    COUNT.add(count);
-    SUM.add(sum);
+  private static final class Collect extends DoFn<KV<Long, Double>, Void> {
+    @ProcessElement
+    public void process(@Element KV<Long, Double> total) {
+      COUNT.add(total.getKey());
+      SUM.add(total.getValue());
+    }
   }
 }
