@@ -33,8 +33,7 @@ test: setup ## Everything that must hold: lint, types, import contracts, all tes
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
 	@$(MAKE) --no-print-directory test-integration
 	@$(PYTHON) -m scripts.examples
-	@$(MAKE) --no-print-directory test-flink
-	@$(MAKE) --no-print-directory test-image
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-flink test-image
 
 .PHONY: lint
 lint: ## Format, lint, types and import contracts of the Python code

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from scripts import servers, toolchains
+from scripts.lanes import Task, run_lanes
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.members import MODELS, train
 from scripts.processes import end_with_cleanup_on_sigterm
@@ -21,14 +20,35 @@ TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid" / "models", MODELS)
 PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 
-SUITES = {
-    "Python": (["python", "-m", "pytest", "tests/integration", "--ignore=tests/integration/flink"], ROOT),
-    "Go": (["go", "test", "-overlay={folder}/overlay.json", "-count=1", "./..."], GO_MODULE),
-    "Java": (
-        ["mvn", *maven.QUIET, "-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false", "verify"],
-        MAVEN_PROJECT,
-    ),
-}
+TESTS = "tests/integration"
+BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "readme", "release"))
+"""Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
+
+
+def lanes(overlay: Path) -> list[list[Task]]:
+    """Gives the suites that run one after another, for each of the two that run at one time.
+
+    Args:
+        overlay: The file that tells Go of the ensembles that were drawn.
+    """
+    others = [f"--ignore={name}" for name in (*BUILDING, f"{TESTS}/flink")]
+    java = [
+        "mvn",
+        *maven.QUIET,
+        "-Dtest=*IntegrationTest",
+        "-Dsurefire.failIfNoSpecifiedTests=false",
+        "verify",
+    ]
+    return [
+        [
+            Task("Python, that build", [PYTHON, "-m", "pytest", *BUILDING]),
+            Task("Java", java, MAVEN_PROJECT),
+        ],
+        [
+            Task("Python", [PYTHON, "-m", "pytest", TESTS, *others]),
+            Task("Go", ["go", "test", f"-overlay={overlay}", "-count=1", "./..."], GO_MODULE),
+        ],
+    ]
 
 
 USED = (
@@ -39,13 +59,12 @@ USED = (
 
 
 def run_suites(frameworks: Path) -> list[str]:
-    """Runs the suites, one after the other; gives the languages whose tests failed.
+    """Runs the suites, two at a time; gives the names of those that failed.
 
     Args:
         frameworks: An empty folder for the ensemble with a node of every framework.
     """
     env = toolchains.environment()
-    failed = []
     with (
         servers.frameworks(frameworks) as variables,
         servers.service(*TRUSTED, frameworks, flags=USED, variables=variables) as service,
@@ -57,15 +76,8 @@ def run_suites(frameworks: Path) -> list[str]:
             servers.PRISM_VARIABLE: prism,
             PYTHON_VARIABLE: str(PYTHON),
         }
-        for language, (words, folder) in SUITES.items():
-            command = [word.format(folder=frameworks) for word in words]
-            say(styled(f"\n{language}: {' '.join(command)} (service on {service}, Prism on {prism})", "bold"))
-            start = time.monotonic()
-            code = subprocess.run(command, cwd=folder, env=env, check=False).returncode
-            say(f"{language}: ended with {code} after {time.monotonic() - start:.0f} s")
-            if code != 0:
-                failed.append(language)
-    return failed
+        say(styled(f"\nservice on {service}, Prism on {prism}", "bold"))
+        return run_lanes(lanes(frameworks / "overlay.json"), env)
 
 
 def main() -> int:

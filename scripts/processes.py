@@ -46,7 +46,7 @@ def serving(
 
 @contextlib.contextmanager
 def running(
-    command: Command, *, log: Path, env: Mapping[str, str] | None = None
+    command: Command, *, log: Path, env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Runs a program for as long as the block lasts, as ``serving`` does, without waiting for anything.
 
@@ -61,7 +61,7 @@ def running(
             stdout=out,
             stderr=subprocess.STDOUT,
             env=env,
-            cwd=ROOT,
+            cwd=cwd,
             start_new_session=True,
         )
     try:
