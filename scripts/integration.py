@@ -41,7 +41,7 @@ def lanes(overlay: Path) -> list[list[Task]]:
     ]
     return [
         [
-            Task("Python, that build", [PYTHON, "-m", "pytest", *BUILDING]),
+            Task("Python builds", [PYTHON, "-m", "pytest", *BUILDING]),
             Task("Java", java, MAVEN_PROJECT),
         ],
         [
