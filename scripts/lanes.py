@@ -40,6 +40,7 @@ class _Running:
     task: Task
     after: deque[Task]
     process: subprocess.Popen[bytes]
+    left: contextlib.ExitStack
     log: Path
     start: float
     told: float
@@ -80,6 +81,7 @@ def run_lanes(lanes: Sequence[Sequence[Task]], env: Mapping[str, str]) -> list[s
                     one.tell()
                     continue
                 now.remove(one)
+                one.left.close()  # what it left running, while its id is still its own
                 if not one.show():
                     failed.append(one.task.name)
                 if one.after:
@@ -87,9 +89,10 @@ def run_lanes(lanes: Sequence[Sequence[Task]], env: Mapping[str, str]) -> list[s
     return failed
 
 
-def _start(left: deque[Task], env: Mapping[str, str], started: contextlib.ExitStack) -> _Running:
-    task = left.popleft()
+def _start(lane: deque[Task], env: Mapping[str, str], started: contextlib.ExitStack) -> _Running:
+    task = lane.popleft()
     log, start = log_path(task.name), time.monotonic()
     step_line("..", "dim", task.name, " ".join(map(str, task.command)))
-    process = started.enter_context(running(task.command, log=log, env=env, cwd=task.folder))
-    return _Running(task, left, process, log, start, told=start)
+    left = started.enter_context(contextlib.ExitStack())
+    process = left.enter_context(running(task.command, log=log, env=env, cwd=task.folder))
+    return _Running(task, lane, process, left, log, start, told=start)
