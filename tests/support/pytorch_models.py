@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 import warnings
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -52,6 +53,17 @@ class Whole(Patients):
     def forward(self, bmi: torch.Tensor, others: torch.Tensor, scale: float = 1.0) -> dict[str, torch.Tensor]:
         found = super().forward(bmi, others, scale)
         return {name: found[name] for name in ("progress", "inputs")}
+
+
+class Threads(nn.Module):
+    """Says of every row in which thread this was loaded, and in which it is called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded = threading.get_native_id()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tensor([[self.loaded, threading.get_native_id()]] * len(x))
 
 
 def typed(dtype: str) -> Flowers:

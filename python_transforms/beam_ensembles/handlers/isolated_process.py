@@ -10,6 +10,7 @@ from typing import Any
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.handlers.threads import load_here
 
 
 def main() -> None:
@@ -34,7 +35,7 @@ def _serve(pipe: Connection, kind: Kind, node: CheckedNode) -> None:
 def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
     """Loads a node: gives it, or why it cannot be loaded."""
     try:
-        return kind.load(node), None
+        return load_here(kind, node), None
     except EnsembleError as error:
         return None, error
     except Exception as error:  # whatever a model's own code raises

@@ -28,6 +28,7 @@ from beam_ensembles.handlers import child, shared_process
 from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.handlers.isolation import IsolatedMember
 from beam_ensembles.handlers.locking import locked
+from beam_ensembles.handlers.threads import load_here
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GONE: Final = (EOFError, OSError)
@@ -49,7 +50,7 @@ def load_member(kind: Kind, node: CheckedNode) -> Member:
         return IsolatedMember(kind, node)
     config = node.spec.options.get("config") or {}
     if not config.get("large_model") and config.get("model_copies") is None:
-        return kind.load(node)
+        return load_here(kind, node)
     return SharedMember(kind, node, copies=config.get("model_copies") or 1)
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from apache_beam.metrics.execution import MetricKey, MetricsContainer
 from apache_beam.runners.worker import statesampler
 from apache_beam.utils.counters import CounterFactory
 
+from beam_ensembles.handlers.threads import counting_into
 from beam_ensembles.metrics.collecting import Key, Value, collected
 from beam_ensembles.metrics.values import Distribution, EnsembleMetrics
-
-T = TypeVar("T")
 
 _STEP: Final = "local"
 
@@ -27,30 +26,8 @@ def counting() -> Iterator[Callable[[], tuple[EnsembleMetrics, ...]]]:
     """
     container: Any = MetricsContainer(_STEP)
     sampler: Any = statesampler.StateSampler(_STEP, CounterFactory())
-    with _tracker(sampler), sampler.scoped_state(_STEP, "process", metrics_container=container):
+    with counting_into(sampler), sampler.scoped_state(_STEP, "process", metrics_container=container):
         yield lambda: collected(_values(container))
-
-
-def counted_here(task: Callable[[], T]) -> Callable[[], T]:
-    """Gives a task for another thread: what it measures is counted where this thread counts, as long as that waits."""
-    here = statesampler.get_current_tracker()
-
-    def run() -> T:
-        with _tracker(here):
-            return task()
-
-    return run
-
-
-@contextlib.contextmanager
-def _tracker(tracker: Any) -> Iterator[None]:
-    """Has this thread count into what a tracker counts into within the block."""
-    before = statesampler.get_current_tracker()
-    statesampler.set_current_tracker(tracker)
-    try:
-        yield
-    finally:
-        statesampler.set_current_tracker(before)
 
 
 def _values(container: Any) -> dict[Key, Value]:

@@ -7,7 +7,6 @@ another machine answers none. PyTorch and TensorFlow use all cores for a call, a
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.metrics.local import counted_here
+from beam_ensembles.handlers.threads import as_here
 
 T = TypeVar("T")
 
@@ -55,7 +54,7 @@ class Cores:
     def start(self, task: Callable[[], T]) -> Future[T]:
         """Starts a task on a core of its own. It logs and counts as this thread does, which is to wait for it."""
         self._change(-1)
-        started = self._pool().submit(contextvars.copy_context().run, counted_here(task))
+        started = self._pool().submit(as_here(task))
         started.add_done_callback(lambda _: self._change(1))
         return started
 
