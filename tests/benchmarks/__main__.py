@@ -1,9 +1,9 @@
 """``python -m tests.benchmarks [--quick] [--only light,text] [--ways python,spark] [--turns 3]``: how fast it all is.
 
 Compares them with the same work without this project and with other engines. Prints tables, and writes them to
-``build/bench.json`` with a chart beside it. A whole run, and a part of one with ``--record``, also writes
-``tests/benchmarks/RESULTS.md`` and ``results.svg``. Ends with 0 whether or not the targets are reached: this is a
-measurement, not a test.
+``build/bench.json`` with a chart beside it. A whole run, and a part of one with ``--record``, also adds what it found
+to ``tests/benchmarks/results.json``, in the place of what earlier runs found, and makes ``RESULTS.md`` and
+``results.svg`` of all. Ends with 0 whether or not the targets are reached: this is a measurement, not a test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rich.console import Console
 from scripts.layout import BUILD, relative
 from scripts.processes import end_with_cleanup_on_sigterm
 from scripts.temporary import own_temporary_folder
-from tests.benchmarks import chart, machine, report
+from tests.benchmarks import chart, machine, records, report
 from tests.benchmarks.measuring import PARTS, QUICK, WHOLE, Found, measure
 from tests.benchmarks.providers import PROVIDERS
 
@@ -60,7 +60,7 @@ def _options() -> argparse.Namespace:
         type=int,
         help=f"how often each caller is measured; without it {WHOLE.callers_rounds} times",
     )
-    parser.add_argument("--record", action="store_true", help="write RESULTS.md of a part, too")
+    parser.add_argument("--record", action="store_true", help="add a part to RESULTS.md, too")
     return parser.parse_args()
 
 
@@ -74,6 +74,17 @@ def _command(options: argparse.Namespace) -> str:
         flags += ["--turns", str(options.turns)]
     flags += ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
     return " ".join(["python -m tests.benchmarks", *flags])
+
+
+def _record(latest: records.Record) -> list[Path]:
+    """Adds a run to those that were recorded, and makes the page and the chart of them all."""
+    runs, page, picture = (HERE / name for name in ("results.json", "RESULTS.md", "results.svg"))
+    recorded = records.with_latest(records.read(runs), latest)
+    records.write(recorded, runs)
+    if rates := records.in_one_picture(recorded):
+        chart.draw(rates, picture)
+    report.write_page(recorded, (HERE / "METHOD.md").read_text(encoding="utf-8"), page)
+    return [runs, page, picture]
 
 
 def main() -> int:
@@ -93,13 +104,11 @@ def main() -> int:
             report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
     report.show(found, console)
     written = [JSON]
-    if found.rates:
-        written.append(HERE / "results.svg" if is_recorded else SVG)
-        chart.draw(found.rates, written[-1])
     if is_recorded:
-        notes = (HERE / "METHOD.md").read_text(encoding="utf-8")
-        written.append(HERE / "RESULTS.md")
-        report.write_page(found, machine.description(), command, notes, written[-1])
+        written += _record(records.Record(command, machine.description(), found))
+    elif found.rates:
+        written.append(SVG)
+        chart.draw(found.rates, SVG)
     console.print(f"{', '.join(map(relative, written))}; {time.monotonic() - start:.0f} s")
     return 0
 

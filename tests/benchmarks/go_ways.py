@@ -19,12 +19,12 @@ from tests.benchmarks.workload import Workload, different
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 4_194_304, HAND_WIRED: 131_072},
-    "digits": {ENSEMBLE: 2_097_152, HAND_WIRED: 65_536},
+    "light": {ENSEMBLE: 12_582_912, HAND_WIRED: 131_072},
+    "digits": {ENSEMBLE: 4_194_304, HAND_WIRED: 65_536},
     "text": {ENSEMBLE: 32_768},
     "image": {ENSEMBLE: 65_536},
 }
-"""Rows of a long run: more work than the start of workers differs by, which takes 10 to 20 s."""
+"""Rows of a long run: much more work than the start of workers differs by, which takes 10 to 20 s."""
 
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
 

@@ -15,7 +15,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
-ROWS: Final = {"light": 4_194_304, "digits": 2_097_152, "text": 32_768, "image": 65_536}
+ROWS: Final = {"light": 12_582_912, "digits": 4_194_304, "text": 32_768, "image": 65_536}
 """Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
 
 

@@ -13,6 +13,8 @@ from tests.benchmarks.sampling import Rate
 
 Rates = Mapping[tuple[str, str], Rate]
 """Rates by the names of the ensemble and of the caller."""
+Marks = Mapping[tuple[str, str], str]
+"""What stands behind a rate, by the same names."""
 
 LOOP: Final = "bare loop"
 LARGE_LOOP: Final = "bare loop 4096"
@@ -97,17 +99,17 @@ def show(rates: Rates, console: Console) -> None:
         table = Table(title=title)
         for number, heading in enumerate(_headings(rates)):
             table.add_column(heading, justify="right" if number else "left")
-        for texts in _lines(rates, cell):
+        for texts in _lines(rates, cell, {}):
             table.add_row(*texts)
         console.print(table)
 
 
-def page(rates: Rates) -> str:
+def page(rates: Rates, marks: Marks) -> str:
     """Gives both tables as a part of a page in Markdown."""
     lines: list[str] = []
     for title, cell in _TABLES.items():
         headings = _headings(rates)
-        rows = [headings, ["---", *["---:"] * (len(headings) - 1)], *_lines(rates, cell)]
+        rows = [headings, ["---", *["---:"] * (len(headings) - 1)], *_lines(rates, cell, marks)]
         lines += [f"## {title}", "", *(f"| {' | '.join(texts)} |" for texts in rows), ""]
     return "\n".join([*lines, ""])
 
@@ -116,10 +118,13 @@ def _headings(rates: Rates) -> list[str]:
     return ["", *ensembles(rates)]
 
 
-def _lines(rates: Rates, cell: Callable[[Rate], str]) -> Iterator[list[str]]:
+def _lines(rates: Rates, cell: Callable[[Rate], str], marks: Marks) -> Iterator[list[str]]:
     for caller in callers(rates):
-        found = (rates.get((ensemble, caller)) for ensemble in ensembles(rates))
-        yield [WORDS[caller], *("" if rate is None else cell(rate) for rate in found)]
+        keys = [(ensemble, caller) for ensemble in ensembles(rates)]
+        yield [
+            WORDS[caller],
+            *(cell(rates[key]) + marks.get(key, "") if key in rates else "" for key in keys),
+        ]
 
 
 def _start(rate: Rate) -> str:

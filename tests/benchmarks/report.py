@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import memory, peak_memory, peers_table, service_load
+from tests.benchmarks import memory, peak_memory, peers_table, records, service_load
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.measuring import Found
+from tests.benchmarks.records import Record
+from tests.benchmarks.sampling import Rate
+from tests.benchmarks.workload import NAMES
 
 HEADINGS: Final = ("ensemble", "caller", "what", "measured", "against", "measured", "ratio", "target", "")
 
@@ -77,34 +79,58 @@ def _show_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
 
 def write_json(found: Found, path: Path) -> None:
     """Writes an object: lists of comparisons and of rates, and what was found of memory."""
-    written = {
-        "comparisons": [dataclasses.asdict(one) | {"reached": one.reached} for one in found.comparisons],
-        "rates": [
-            {"ensemble": ensemble, "caller": caller, **dataclasses.asdict(rate)}
-            for (ensemble, caller), rate in found.rates.items()
-        ],
-        "held": [dataclasses.asdict(one) for one in found.held],
-        "peaks": [dataclasses.asdict(one) | {"reached": one.reached} for one in found.peaks],
-        "loads": [dataclasses.asdict(one) for one in found.loads],
-    }
-    path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(records.as_data(found), indent=2) + "\n", encoding="utf-8")
 
 
-def write_page(found: Found, machine: Mapping[str, str], command: str, notes: str, path: Path) -> None:
-    """Writes the page: the machine, the command, the tables, how it was measured."""
-    lines = ["# Results", "", f"Made by `{command}`. Do not edit.", ""]
-    lines += [f"- {name}: {text}" for name, text in machine.items()]
-    lines += ["", _line(HEADINGS), _line(["---"] * len(HEADINGS))]
-    lines += [_line(cells(comparison)) for comparison in found.comparisons]
-    parts = [
-        "\n".join([*lines, "", "![Rows a second](results.svg)", ""]),
-        peers_table.page(found.rates) if found.rates else "",
-        memory.page(found.held) if found.held else "",
-        peak_memory.page(found.peaks) if found.peaks else "",
-        *map(service_load.page, found.loads),
-        notes,
+def write_page(runs: Sequence[Record], notes: str, path: Path) -> None:
+    """Writes the page: the runs, the machine, the tables, how it was measured."""
+    tables = [
+        "\n".join(_head(runs)),
+        "\n".join(_lines_of_comparisons(runs)),
+        "![Rows a second](results.svg)\n",
+        peers_table.page(*_rates_with_marks(runs)),
     ]
-    path.write_text("\n".join(part.strip() + "\n" for part in parts if part), encoding="utf-8")
+    for of, page in (("held", memory.page), ("peaks", peak_memory.page)):
+        found = next((getattr(run.found, of) for run in runs if getattr(run.found, of)), None)
+        tables += [page(found)] if found else []
+    tables += [service_load.page(load) for run in runs for load in run.found.loads]
+    path.write_text("\n".join(part.strip() + "\n" for part in (*tables, notes)), encoding="utf-8")
+
+
+def _head(runs: Sequence[Record]) -> Iterator[str]:
+    yield from ("# Results", "")
+    if len(runs) == 1:
+        yield f"Made by `{runs[0].command}`. Do not edit."
+    else:
+        yield "Made in several runs. A line compares what one run measured, whose number it bears. Do not edit."
+        yield ""
+        yield from (
+            f"{number}. `{run.command}`, commit {run.machine['Commit']}" for number, run in enumerate(runs, 1)
+        )
+    yield ""
+    yield from (f"- {name}: {text}" for name, text in runs[0].machine.items())
+    for number, run in enumerate(runs[1:], 2):
+        for name, text in run.machine.items():
+            if name != "Commit" and text != runs[0].machine.get(name):
+                yield f"- {name}, run {number}: {text}"
+
+
+def _lines_of_comparisons(runs: Sequence[Record]) -> Iterator[str]:
+    headings = HEADINGS if len(runs) == 1 else (*HEADINGS, "run")
+    yield from (_line(headings), _line(["---"] * len(headings)))
+    for number, run in enumerate(runs, 1):
+        for comparison in run.found.comparisons:
+            yield _line((*cells(comparison), str(number))[: len(headings)])
+
+
+def _rates_with_marks(runs: Sequence[Record]) -> tuple[peers_table.Rates, peers_table.Marks]:
+    rates: dict[tuple[str, str], Rate] = {}
+    marks: dict[tuple[str, str], str] = {}
+    for number, run in enumerate(runs, 1):
+        rates |= run.found.rates
+        marks |= dict.fromkeys(run.found.rates, f" ({number})" if len(runs) > 1 else "")
+    order = {name: at for at, name in enumerate(NAMES)}
+    return dict(sorted(rates.items(), key=lambda one: order[one[0][0]])), marks
 
 
 def _line(texts: Sequence[str]) -> str:
