@@ -118,9 +118,9 @@ def _head(runs: Sequence[Record]) -> Iterator[str]:
 def _lines_of_comparisons(runs: Sequence[Record]) -> Iterator[str]:
     headings = HEADINGS if len(runs) == 1 else (*HEADINGS, "run")
     yield from (_line(headings), _line(["---"] * len(headings)))
-    for number, run in enumerate(runs, 1):
-        for comparison in run.found.comparisons:
-            yield _line((*cells(comparison), str(number))[: len(headings)])
+    numbered = [(one, number) for number, run in enumerate(runs, 1) for one in run.found.comparisons]
+    for comparison, number in sorted(numbered, key=lambda one: _place(one[0].ensemble)):
+        yield _line((*cells(comparison), str(number))[: len(headings)])
 
 
 def _rates_with_marks(runs: Sequence[Record]) -> tuple[peers_table.Rates, peers_table.Marks]:
@@ -129,8 +129,12 @@ def _rates_with_marks(runs: Sequence[Record]) -> tuple[peers_table.Rates, peers_
     for number, run in enumerate(runs, 1):
         rates |= run.found.rates
         marks |= dict.fromkeys(run.found.rates, f" ({number})" if len(runs) > 1 else "")
-    order = {name: at for at, name in enumerate(NAMES)}
-    return dict(sorted(rates.items(), key=lambda one: order[one[0][0]])), marks
+    return dict(sorted(rates.items(), key=lambda one: _place(one[0][0]))), marks
+
+
+def _place(ensemble: str) -> int:
+    """Gives where the lines of an ensemble stand, whichever run they are of; what is none of them comes last."""
+    return NAMES.index(ensemble) if ensemble in NAMES else len(NAMES)
 
 
 def _line(texts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ Values = np.ndarray[Any, Any]
 
 _MODES = {"rgb": "RGB", "rgba": "RGBA", "gray": "L"}
 _FULL = 255.0
+_VALUES = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,11 +72,11 @@ class Pixels:
         encoded = columns[self.column].tolist()
         height, width, channels = self._shape()
         pixels = np.empty((len(encoded), height, width * channels), dtype_of(self.given))
-        scaled, at = self._scale(width), itertools.count()
+        scale, at = self._scale(height, width), itertools.count()
 
         def decode(data: bytes) -> None:
             found = self._decoded(data).reshape(height, -1)
-            pixels[next(at)] = scaled(found)  # image by image, as the processor's cache holds it now
+            scale(found, pixels[next(at)])  # image by image, as the processor's cache holds it now
 
         found, faults = of_each(decode, encoded)
         values = self._arranged(pixels[: len(found)].reshape(-1, height, width, channels))
@@ -99,20 +100,26 @@ class Pixels:
         """
         return np.moveaxis(pixels, -1, 1) if self.is_chw else pixels
 
-    def _scale(self, width: int) -> Callable[[Values], Values]:
-        """Gives what scales ``[height, width * channels]`` to 0 to 1, less ``mean``, over ``std``, in double."""
+    def _scale(self, height: int, width: int) -> Callable[[Values, Values], None]:
+        """Gives what writes ``[height, width * channels]`` scaled to 0 to 1, less ``mean``, over ``std``, in double.
+
+        A colour has but 256 values: each is looked up.
+        """
         if dtype_of(self.given) == np.uint8:
-            return lambda pixels: pixels
-        mean = 0.0 if self.mean is None else np.tile(self.mean, width)
-        std = 1.0 if self.std is None else np.tile(self.std, width)
+            return lambda pixels, out: np.copyto(out, pixels)
+        channels = self._shape()[-1]
+        mean = np.zeros(channels) if self.mean is None else self.mean
+        std = np.ones(channels) if self.std is None else self.std
+        values = np.arange(_VALUES) / _FULL
+        table = ((values - mean[:, None]) / std[:, None]).astype(dtype_of(self.given)).ravel()
+        starts = np.tile(np.arange(channels, dtype=np.intp) * _VALUES, width)
+        places = np.empty((height, width * channels), np.intp)
 
-        def scaled(pixels: Values) -> Values:
-            values = pixels / _FULL
-            values -= mean
-            values /= std
-            return values
+        def scale(pixels: Values, out: Values) -> None:
+            np.add(pixels, starts, out=places)
+            np.take(table, places, out=out, mode="clip")  # with another mode it would make a copy first
 
-        return scaled
+        return scale
 
 
 def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
@@ -126,4 +133,4 @@ def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
         return lambda image: ImageOps.fit(image, size, method)
     if fit == "pad":
         return lambda image: ImageOps.pad(image, size, method)
-    return lambda image: image.resize(size, method)
+    return lambda image: image if image.size == size else image.resize(size, method)

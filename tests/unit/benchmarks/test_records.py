@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.benchmarks import records, report
+from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.measuring import Found
 from tests.benchmarks.memory import Held
 from tests.benchmarks.peak_memory import Peak
@@ -87,6 +88,18 @@ def test_the_page_says_which_run_found_what(tmp_path: Path) -> None:
     assert "| Ray Data map_batches | 4 (2) |" in text
     assert "| reached | 2 |" in text
     assert text.endswith("## How\n")
+
+
+def test_ensembles_come_in_their_order_and_before_all_else(tmp_path: Path) -> None:
+    other = Found(comparisons=[Comparison("-", "service", "ready", "Beam", 1.0, seconds=1.0, target=1.0)])
+    runs = [
+        record(other),
+        record(found("text", loop=1.0, python=1.0)),
+        record(found("light", loop=1.0, python=1.0)),
+    ]
+    report.write_page(runs, "", tmp_path / "RESULTS.md")
+    text = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert text.index("| light | python") < text.index("| text | python") < text.index("| - | service")
 
 
 def test_a_page_of_one_run_has_no_numbers(tmp_path: Path) -> None:
