@@ -37,13 +37,10 @@ class Record:
 
     def without(self, later: Found) -> Record:
         """Gives what is left of it after a later run."""
+        anew = set(map(line_of, later.comparisons))
         found = Found(
             {key: rate for key, rate in self.found.rates.items() if key not in later.rates},
-            [
-                one
-                for one in self.found.comparisons
-                if line_of(one) not in set(map(line_of, later.comparisons))
-            ],
+            [one for one in self.found.comparisons if line_of(one) not in anew],
             [] if later.held else self.found.held,
             [] if later.peaks else self.found.peaks,
             [] if later.loads else self.found.loads,
