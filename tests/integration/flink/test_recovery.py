@@ -120,7 +120,9 @@ def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     flink: Flink, on_flink: Servers, tmp_path: Path
 ) -> None:
     """The rows are so large that not all can be on their way: Flink waits until the worker takes more."""
-    job = Job(on_flink, tmp_path, 3, "--parallelism=1", "--padding=100000", "--rows=50", "--seconds=0.5")
+    # They all lie in Flink before the first one is sent: else it may wait for the step before, whose loss it notices.
+    at_once = ("--parallelism=1", "--execution_mode_for_batch=BATCH_FORCED")
+    job = Job(on_flink, tmp_path, 3, *at_once, "--padding=100000", "--rows=50", "--seconds=0.5")
     with job.until_done():
         worker = job.worker_that_saw(100)
         manager = manager_of(worker)
