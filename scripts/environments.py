@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
 from scripts.made import Made
 from scripts.shell import log_path, run
+from scripts.toolchains.python import install
 
 
 def locked_environment(name: str) -> Path:
@@ -23,8 +23,7 @@ def locked_environment(name: str) -> Path:
     def work() -> None:
         log = log_path(f"{name}-environment")
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
-        uv = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-        run([UV, "pip", "install", "--python", python, "--require-hashes", "-r", lock], log=log, env=uv)
+        install(["--require-hashes", "-r", lock], log, python)
 
     made.make(work)
     return folder

@@ -67,10 +67,14 @@ def _install_locked(lock: Path, made: Made) -> str:
     return f"{packages(lock)} packages installed"
 
 
-def install(what: list[str | Path], log: Path) -> None:
-    """Installs into ``.venv`` with uv, trusting the authorities that the machine trusts, as pip does."""
+def install(what: list[str | Path], log: Path, python: Path = PYTHON) -> None:
+    """Installs into ``.venv``, or for another Python, with uv.
+
+    Trusts the authorities that the machine trusts, and compiles what is installed, as pip does: else each process would
+    compile what it imports, for ever where ``PYTHONDONTWRITEBYTECODE`` is set.
+    """
     env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-    run([UV, "pip", "install", "--python", PYTHON, *what], log=log, env=env)
+    run([UV, "pip", "install", "--python", python, "--compile-bytecode", *what], log=log, env=env)
 
 
 def _interpreter() -> str:
