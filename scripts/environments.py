@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
 from scripts.made import Made
 from scripts.shell import log_path, run
-from scripts.toolchains.python import install
+from scripts.toolchains.python import install_lock
 
 
 def locked_environment(name: str) -> Path:
@@ -23,7 +23,7 @@ def locked_environment(name: str) -> Path:
     def work() -> None:
         log = log_path(f"{name}-environment")
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
-        install(["--require-hashes", "-r", lock], log, python)
+        install_lock(lock, log, python)
 
     made.make(work)
     return folder

@@ -7,10 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
-from scripts.layout import BUILD, PYTHON, REQUIREMENTS, ROOT, UV, relative
+from scripts.layout import BUILD, REQUIREMENTS, ROOT, relative
 from scripts.made import Made
 from scripts.shell import Command, log_path, run
-from scripts.toolchains import java, maven
+from scripts.toolchains import java, maven, python
 
 FLINK = BUILD / "flink"
 _LOCK = REQUIREMENTS / "flink.txt"
@@ -50,9 +50,8 @@ def install() -> Jars:
 
 def _fetch_flink() -> None:
     shutil.rmtree(_PACKAGE, ignore_errors=True)
-    flags: Command = ["--require-hashes", "--no-deps", "--target", _PACKAGE, "-r", _LOCK]
-    env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-    run([UV, "pip", "install", "--python", PYTHON, *flags], log=log_path("flink-package"), env=env)
+    flags: list[str | Path] = ["--require-hashes", "--no-deps", "--target", _PACKAGE, "-r", _LOCK]
+    python.install(flags, log_path("flink-package"))
 
 
 def _fetch_job_server() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Final
 from scripts.environments import locked_environment
 from scripts.layout import PYTHON, REQUIREMENTS, UV
 from scripts.release.coordinates import PYTHON_PACKAGE
-from scripts.shell import Command, CommandFailed, log_path, output, run
+from scripts.shell import CommandFailed, log_path, output, run
+from scripts.toolchains.python import install
 
 _LOG: Final = "release-python"
 _ENSEMBLE: Final = """\
@@ -81,11 +81,10 @@ def _check_sdist_builds_the_same(sdist: Path, wheel: Path, folder: Path) -> None
 
 def _check_installed(wheel: Path, version: str, folder: Path) -> None:
     """Installs the wheel where nothing else of this project is, and calls it."""
-    log, env = log_path(_LOG), {**os.environ, "UV_SYSTEM_CERTS": "true"}
+    log = log_path(_LOG)
     run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
     python, program = folder / "bin" / "python", folder / "bin" / PYTHON_PACKAGE
-    install: Command = ["pip", "install", "--python", python, "--constraint", REQUIREMENTS / "dev.txt", wheel]
-    run([UV, *install], log=log, env=env)
+    install(["--constraint", REQUIREMENTS / "dev.txt", wheel], log, python)
     said = output([program, "--version"])
     if said != f"{PYTHON_PACKAGE} {version}":
         raise CommandFailed(f"{PYTHON_PACKAGE} --version says {said!r}, not {version}")

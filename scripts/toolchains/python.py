@@ -61,20 +61,24 @@ def _install_locked(lock: Path, made: Made) -> str:
     log = log_path("python")
     for either in (_ALL, _DEMO):  # one environment: what installs one set changes the other's versions
         either.forget()
-    install(["--require-hashes", "-r", lock], log)
+    install_lock(lock, log)
     install(["--no-deps", "--no-build-isolation", "--editable", ROOT], log)
     made.remember()
     return f"{packages(lock)} packages installed"
 
 
-def install(what: list[str | Path], log: Path, python: Path = PYTHON) -> None:
-    """Installs into ``.venv``, or for another Python, with uv.
+def install_lock(lock: Path, log: Path, python: Path = PYTHON) -> None:
+    """Installs what a lock pins and compiles it, as pip does.
 
-    Trusts the authorities that the machine trusts, and compiles what is installed, as pip does: else each process would
-    compile what it imports, for ever where ``PYTHONDONTWRITEBYTECODE`` is set.
+    Else each process would compile what it imports, for ever where ``PYTHONDONTWRITEBYTECODE`` is set.
     """
+    install(["--require-hashes", "--compile-bytecode", "-r", lock], log, python)
+
+
+def install(what: list[str | Path], log: Path, python: Path = PYTHON) -> None:
+    """Installs into ``.venv``, or for another Python, with uv, trusting the authorities that the machine trusts."""
     env = {**os.environ, "UV_SYSTEM_CERTS": "true"}
-    run([UV, "pip", "install", "--python", python, "--compile-bytecode", *what], log=log, env=env)
+    run([UV, "pip", "install", "--python", python, *what], log=log, env=env)
 
 
 def _interpreter() -> str:

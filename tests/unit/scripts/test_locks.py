@@ -23,7 +23,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(python, lock, copy)
         monkeypatch.setattr(python, made, Made(tmp_path / made, (), lambda copy=copy: [copy]))
 
-    def install(what: list[str | Path], _: Path) -> None:
+    def install(what: list[str | Path], *_: Path) -> None:
         calls.extend(word.name for word in what if isinstance(word, Path) and word.parent == tmp_path)
 
     monkeypatch.setattr(python, "install", install)
