@@ -6,12 +6,13 @@ does not say which are which. So its tokenizer and its model are called here, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.huggingface.by_length import by_length
 
 POOLINGS: Final = ("mean", "cls", "max")
 """How the vectors of a text's tokens become one: their average, the first one, or the greatest of each number."""
@@ -30,20 +31,23 @@ def embed(
     """
     options = dict(args)
     pooling, normalize = options.pop("pooling", "mean"), options.pop("normalize", False)
-    texts = list(inputs["text"])
     step = 1 if pipe.tokenizer.pad_token_id is None else size
-    tokens = [
-        one
-        for at in range(0, len(texts), step)
-        for one in _token_vectors(pipe, texts[at : at + step], options)
-    ]
+    tokens = by_length(lambda texts: _token_vectors(pipe, texts, options, step), inputs["text"])
     vectors = np.stack([_pooled(one, pooling) for one in tokens])
     if normalize:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return {"embedding": vectors, "tokens": tokens}  # type: ignore[dict-item]
 
 
-def _token_vectors(pipe: Any, texts: list[str], options: Mapping[str, Any]) -> list[Values]:
+def _token_vectors(
+    pipe: Any, texts: Sequence[str], options: Mapping[str, Any], step: int
+) -> Iterator[Values]:
+    """Gives the vectors of each text's tokens, ``[tokens, hidden]``; ``step`` texts go through the model at once."""
+    for at in range(0, len(texts), step):
+        yield from _together(pipe, texts[at : at + step], options)
+
+
+def _together(pipe: Any, texts: Sequence[str], options: Mapping[str, Any]) -> list[Values]:
     padding = {"padding": True} if len(texts) > 1 else {}
     encoded = pipe.tokenizer(texts, return_tensors="pt", **{**padding, **options})
     vectors = pipe.forward(dict(encoded))[0].float().numpy()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.huggingface.audio import samples_of
+from beam_ensembles.handlers.huggingface.by_length import by_length
 
 Inputs = Mapping[str, Sequence[Any]]
 Answers = Mapping[str, Sequence[Any]]
@@ -33,7 +34,8 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
         items = [
             {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
         ]
-    found = pipe(items, batch_size=_batch(pipe, size), **{**options, "top_k": _ALL})
+    options["top_k"] = _ALL
+    found = by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **options), items)
     ranked = _ranked(found, most)
     return {**ranked, "probabilities": _in_class_order(pipe.model.config.id2label, found)}
 
@@ -61,7 +63,7 @@ def _with_candidates(
 ) -> list[Any]:
     """Calls a pipeline that takes one list of classes a call: once for all rows, or once a row."""
     if candidates is None:
-        return list(pipe(items, batch_size=_batch(pipe, size), **args))
+        return by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), items)
     if not all(candidates):
         raise NodeError("wrong_value", "a row has no candidate labels; a zero-shot task needs at least one")
     options = {name: value for name, value in args.items() if name != "candidate_labels"}
@@ -91,7 +93,7 @@ def _in_class_order(names: Mapping[int, str], found: Sequence[Sequence[Mapping[s
 
 def find_entities(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Names of people, places and the like in texts, with the characters where they stand."""
-    found = pipe(list(inputs["text"]), batch_size=_batch(pipe, size), **args)
+    found = by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), inputs["text"])
     entities = [[_entity(item) for item in one] for one in found]
     parts = {"labels": "label", "scores": "score", "words": "word", "starts": "start", "ends": "end"}
     lists = {port: [[item[field] for item in one] for one in entities] for port, field in parts.items()}

@@ -90,6 +90,40 @@ def test_rows_that_go_through_the_model_together_change_no_answer(
             np.testing.assert_allclose(together[name], alone[name], rtol=1e-4)
 
 
+def test_texts_of_about_one_length_go_through_the_model_together(
+    models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.pipelines import TextClassificationPipeline
+
+    calls: list[tuple[int, ...]] = []
+    forward = TextClassificationPipeline._forward
+
+    def noting(pipe: Any, inputs: Any) -> Any:
+        calls.append(tuple(inputs["input_ids"].shape))
+        return forward(pipe, inputs)
+
+    monkeypatch.setattr(TextClassificationPipeline, "_forward", noting)
+    texts = objects("awful", "the film was good . " * 3, "film", "the film was good . " * 4)
+
+    def scores(size: int) -> Columns:
+        args = {"inference_args": {"batch_size": size}}
+        return run(
+            models,
+            "classifier",
+            "text-classification",
+            {"text": "string"},
+            {"text": texts},
+            ["score"],
+            **args,
+        )
+
+    together = scores(2)["score"]
+    (few, short), (many, long) = calls
+    assert (few, many) == (2, 2)
+    assert short < long / 2
+    np.testing.assert_allclose(together, scores(1)["score"], rtol=1e-4)
+
+
 def test_probabilities_are_in_the_order_of_the_models_classes(models: Models) -> None:
     found = run(
         models, "classifier", "text-classification", {"text": "string"}, {"text": TEXTS},

@@ -1,0 +1,30 @@
+"""Texts of about one length go through a model together: each is padded to the longest that goes with it.
+
+sentence-transformers does so too. Of texts of 10 to 40 words, 32 at a time, every third token would be padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def by_length(call: Callable[[list[Any]], Iterable[T]], items: Sequence[Any]) -> list[T]:
+    """Calls something with items in the order of their lengths.
+
+    Args:
+        call: Gives an answer an item.
+        items: What it gets. Those that are no texts come first, as they stand.
+
+    Returns:
+        The answers in the order of ``items``.
+    """
+    order = sorted(range(len(items)), key=lambda at: _length(items[at]))
+    answers = dict(zip(order, call([items[at] for at in order]), strict=True))
+    return [answers[at] for at in range(len(items))]
+
+
+def _length(item: Any) -> int:
+    return len(item) if isinstance(item, str) else 0
