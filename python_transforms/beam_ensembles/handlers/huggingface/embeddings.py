@@ -13,6 +13,7 @@ import numpy as np
 
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.huggingface.by_length import by_length
+from beam_ensembles.handlers.huggingface.loaded import batches
 
 POOLINGS: Final = ("mean", "cls", "max")
 """How the vectors of a text's tokens become one: their average, the first one, or the greatest of each number."""
@@ -43,8 +44,8 @@ def _token_vectors(
     pipe: Any, texts: Sequence[str], options: Mapping[str, Any], step: int
 ) -> Iterator[Values]:
     """Gives the vectors of each text's tokens, ``[tokens, hidden]``; ``step`` texts go through the model at once."""
-    for at in range(0, len(texts), step):
-        yield from _together(pipe, texts[at : at + step], options)
+    for part in batches(len(texts), step):
+        yield from _together(pipe, texts[part], options)
 
 
 def _together(pipe: Any, texts: Sequence[str], options: Mapping[str, Any]) -> list[Values]:

@@ -35,7 +35,7 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
             {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
         ]
     options["top_k"] = _ALL
-    found = by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **options), items)
+    found = _answers(pipe, items, size, options)
     ranked = _ranked(found, most)
     return {**ranked, "probabilities": _in_class_order(pipe.model.config.id2label, found)}
 
@@ -63,7 +63,7 @@ def _with_candidates(
 ) -> list[Any]:
     """Calls a pipeline that takes one list of classes a call: once for all rows, or once a row."""
     if candidates is None:
-        return by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), items)
+        return _answers(pipe, items, size, args)
     if not all(candidates):
         raise NodeError("wrong_value", "a row has no candidate labels; a zero-shot task needs at least one")
     options = {name: value for name, value in args.items() if name != "candidate_labels"}
@@ -93,7 +93,7 @@ def _in_class_order(names: Mapping[int, str], found: Sequence[Sequence[Mapping[s
 
 def find_entities(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Names of people, places and the like in texts, with the characters where they stand."""
-    found = by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), inputs["text"])
+    found = _answers(pipe, inputs["text"], size, args)
     entities = [[_entity(item) for item in one] for one in found]
     parts = {"labels": "label", "scores": "score", "words": "word", "starts": "start", "ends": "end"}
     lists = {port: [[item[field] for item in one] for one in entities] for port, field in parts.items()}
@@ -199,6 +199,11 @@ def check_lengths(pipe: Any, texts: Sequence[str] | None) -> None:
     if longest > most:
         text = f"a text has {longest} tokens; the model reads {most}: cut it with 'truncation: true' in inference_args"
         raise NodeError("wrong_value", text)
+
+
+def _answers(pipe: Any, items: Sequence[Any], size: int, args: Mapping[str, Any]) -> list[Any]:
+    """Calls a pipeline with items in an order that leaves out padding; gives its answers in theirs."""
+    return by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), items)
 
 
 def _batch(pipe: Any, size: int) -> int:
