@@ -23,6 +23,11 @@ Element: TypeAlias = Any
 """Many rows: ``bytes`` that hold an Arrow IPC stream of one record batch, or a ``RecordBatch``, or a ``Table``."""
 
 
+def size_of_element(element: Element) -> int:
+    """Gives the size of an element in bytes; 0 of what is none."""
+    return len(element) if isinstance(element, bytes) else int(getattr(element, "nbytes", 0))
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArrowBatch:
     """An incoming record batch, and how the outputs are made of it.

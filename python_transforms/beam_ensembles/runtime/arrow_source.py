@@ -9,7 +9,7 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
-from beam_ensembles.columns.arrow_batch import ArrowBatch, Element
+from beam_ensembles.columns.arrow_batch import ArrowBatch, Element, size_of_element
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.columns.nulls import nullable_arrow_column
@@ -34,11 +34,7 @@ class ArrowResult:
 
     def size(self) -> int:
         """Gives the size of both elements in bytes."""
-        return sum(_size(element) for element in (self.ok, self.failed) if element is not None)
-
-
-def _size(element: Element) -> int:
-    return len(element) if isinstance(element, bytes) else int(element.nbytes)
+        return size_of_element(self.ok) + size_of_element(self.failed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

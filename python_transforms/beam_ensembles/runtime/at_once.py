@@ -1,4 +1,4 @@
-"""Nodes of a batch that do not need each other run at one time, on cores that have nothing else to do.
+"""Nodes of a batch that do not need each other run at one time, and so do batches, on cores that nothing else uses.
 
 That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and what
 another machine answers none. PyTorch and TensorFlow use all cores for a call, and a GPU would have to hold two calls.
@@ -7,15 +7,17 @@ another machine answers none. PyTorch and TensorFlow use all cores for a call, a
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.threads import as_here
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 WORTH_NANOSECONDS: Final = 1_000_000
@@ -23,6 +25,10 @@ WORTH_NANOSECONDS: Final = 1_000_000
 
 _COMPUTES: Final = frozenset(("sklearn", "xgboost", "onnx"))
 _WAITS: Final = frozenset(("open_inference", "vertex_ai"))
+_PYTORCHS_FUNCTIONS: Final = frozenset(("processor",))
+
+_HAS_CORE: Final = contextvars.ContextVar("has_core", default=False)
+"""Whether what runs here is counted already as what uses a core."""
 
 
 class Cores:
@@ -33,9 +39,10 @@ class Cores:
     """
 
     def __init__(self, count: int) -> None:
-        self._count = self._spare = count
+        self.count = self._spare = count
         self._lock = threading.Lock()
-        self._threads: ThreadPoolExecutor | None = None
+        # A batch waits for its nodes: if they shared their threads, all of these could wait for some that never come.
+        self._for_nodes, self._for_batches = (ThreadPoolExecutor(count, name) for name in ("node", "batch"))
 
     @property
     def has_spare(self) -> bool:
@@ -45,24 +52,66 @@ class Cores:
     @contextlib.contextmanager
     def one_used(self) -> Iterator[None]:
         """Notes that this thread uses a core within the block, whether or not one is to spare."""
+        if _HAS_CORE.get():
+            yield
+            return
         self._change(-1)
+        token = _HAS_CORE.set(True)
         try:
             yield
         finally:
+            _HAS_CORE.reset(token)
             self._change(1)
 
     def start(self, task: Callable[[], T]) -> Future[T]:
-        """Starts a task on a core of its own. It logs and counts as this thread does, which is to wait for it."""
-        self._change(-1)
-        started = self._pool().submit(as_here(task))
-        started.add_done_callback(lambda _: self._change(1))
-        return started
+        """Starts a node on a core of its own. It logs and counts as this thread does, which is to wait for it."""
+        return self._start(task, self._for_nodes)
 
-    def _pool(self) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(self._count, "node")
-            return self._threads
+    def each(self, task: Callable[[S], T], values: Sequence[S]) -> list[T]:
+        """Runs a task on each of some values, in this thread and on the cores that nothing uses.
+
+        Args:
+            task: It may start nodes itself.
+            values: In their order they are begun.
+
+        Returns:
+            What the task gave, in the order of the values.
+
+        Raises:
+            Exception: What the task raised first; what had begun has ended then, and nothing more begins.
+        """
+        places, found = iter(range(len(values))), dict[int, T]()
+
+        def work() -> None:
+            for at in places:  # each place is given once, to whichever thread comes next
+                try:
+                    found[at] = task(values[at])
+                except BaseException:
+                    for _ in places:
+                        pass
+                    raise
+
+        with self.one_used():
+            helpers: list[Future[None]] = []
+            while self.has_spare and len(helpers) + 1 < len(values):
+                helpers.append(self._start(work, self._for_batches))
+            try:
+                work()
+            finally:
+                wait(helpers)
+        for helper in helpers:
+            helper.result()
+        return [found[at] for at in range(len(values))]
+
+    def _start(self, task: Callable[[], T], threads: ThreadPoolExecutor) -> Future[T]:
+        def run() -> T:
+            try:
+                return task()
+            finally:
+                self._change(1)
+
+        self._change(-1)
+        return threads.submit(as_here(run))
 
     def _change(self, by: int) -> None:
         with self._lock:
@@ -99,3 +148,11 @@ def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
 
 def _is_one_cores_work(node: CheckedNode) -> bool:
     return node.spec.kind == "model" and node.spec.target in _COMPUTES | _WAITS
+
+
+def leave_cores(nodes: Sequence[CheckedNode]) -> bool:
+    """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
+    return any(node.spec.kind == "model" for node in nodes) and all(
+        node.spec.target not in _PYTORCHS_FUNCTIONS if node.spec.kind != "model" else _is_one_cores_work(node)
+        for node in nodes
+    )

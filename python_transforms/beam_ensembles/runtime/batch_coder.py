@@ -15,6 +15,7 @@ from apache_beam.coders.coders import Coder
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.runtime.arrow_source import ArrowResult
+from beam_ensembles.runtime.batch_groups import Group
 from beam_ensembles.runtime.in_flight import InFlight
 from beam_ensembles.runtime.row_source import BatchResult
 
@@ -53,22 +54,23 @@ class BatchCoder(Coder):
         return hash(BatchCoder)
 
 
-class ArrowResultCoder(BatchCoder):
-    """Likewise for results in Arrow's memory, whose size is known."""
+class SizedCoder(BatchCoder):
+    """Likewise for what is in Arrow's memory, whose size is known."""
 
     def estimate_size(self, value: Any) -> int:
         """Gives the size, in bytes."""
         return int(value.size())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrowResultCoder)
+        return isinstance(other, SizedCoder)
 
     def __hash__(self) -> int:
-        return hash(ArrowResultCoder)
+        return hash(SizedCoder)
 
 
 def register_batch_types() -> None:
     """Lets Beam find the coder of batches and results."""
     for type_ in (RowBatch, InFlight, BatchResult):
         typecoders.registry.register_coder(type_, BatchCoder)
-    typecoders.registry.register_coder(ArrowResult, ArrowResultCoder)
+    for sized in (ArrowResult, Group):
+        typecoders.registry.register_coder(sized, SizedCoder)

@@ -42,8 +42,7 @@ class Parts:
         known = [limit for limit in limits if limit is not None]
         if not known or len(known) < len(limits):
             return None
-        made = (type_ for node in nodes for type_ in node.outputs.values())
-        return cls(max(known), sum(map(_row_bytes, made)), kept)
+        return cls(max(known), made_bytes(nodes), kept)
 
     def are_worth(self, batch: ColumnBatch) -> bool:
         """Whether the columns of a batch would be large."""
@@ -67,6 +66,11 @@ class Parts:
         left = [part.columns for part in parts if len(part)]
         batch.columns = {}
         batch.add(concatenated(left))
+
+
+def made_bytes(nodes: Sequence[CheckedNode]) -> int:
+    """Gives the bytes of a row in the tensors that nodes make, as far as their types tell."""
+    return sum(_row_bytes(type_) for node in nodes for type_ in node.outputs.values())
 
 
 def _row_bytes(type_: Type) -> int:

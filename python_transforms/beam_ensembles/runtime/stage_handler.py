@@ -11,6 +11,7 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime import guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
+from beam_ensembles.runtime.batch_groups import Group, GroupScoring
 from beam_ensembles.runtime.in_flight import InFlight, Source
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.refresh import RefreshedStage, Watch
@@ -65,6 +66,9 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         inference_args: Mapping[str, Any] | None = None,
     ) -> Iterable[Any]:
         """Scores one batch; gives the outputs, or what the next stage goes on with."""
+        return [self._score(batch, model)]
+
+    def _score(self, batch: Any, model: LoadedStage | RefreshedStage) -> Any:
         code, stage, digest = self._code, model, ""
         if isinstance(stage, RefreshedStage):
             version = stage.version(batch.digest) if isinstance(batch, InFlight) else stage.newest()
@@ -77,10 +81,10 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         stage.run(columns)
         if code.alive is not None:
             columns.keep(code.alive)
-            return [InFlight(source, columns, digest)]
+            return InFlight(source, columns, digest)
         if code.provenance is not None:
             code.provenance.add(columns)
-        return [source.finish(code, columns)]
+        return source.finish(code, columns)
 
     def _open(self, batch: Any) -> Source:
         """Gives the rows of an element of the PCollection that the ensemble is applied to."""
@@ -107,7 +111,7 @@ class StageModelHandler(_StageHandler):
 
 
 class ArrowStageHandler(_StageHandler):
-    """Runs a stage of rows in Arrow: takes an element that holds a record batch, or an ``InFlight``.
+    """Runs a stage of rows in Arrow: takes an element that holds a record batch, a ``Group`` or an ``InFlight``.
 
     Args:
         code: What the stage does.
@@ -119,6 +123,14 @@ class ArrowStageHandler(_StageHandler):
         super().__init__(code, watch)
         self._rows = rows
         self._reader = ArrowReader(rows)
+        self._groups = GroupScoring()
+
+    def _score(self, batch: Any, model: LoadedStage | RefreshedStage) -> Any:
+        if isinstance(batch, Group):
+            return self._groups.each(
+                lambda element: super(ArrowStageHandler, self)._score(element, model), batch
+            )
+        return super()._score(batch, model)
 
     def _open(self, batch: Element) -> Source:
         return ArrowSource(self._reader.read(batch))

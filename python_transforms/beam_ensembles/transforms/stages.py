@@ -14,8 +14,10 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Stage, alive_between, plan
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
+from beam_ensembles.runtime.batch_groups import Group, GroupBatches, items_of
 from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
 from beam_ensembles.runtime.in_flight import InFlight
 from beam_ensembles.runtime.provenance import Provenance
@@ -78,9 +80,9 @@ def run_plan_on_arrow(
         InvalidEnsemble: The rows are not what the ensemble reads.
     """
     binding = bind(graph, rows, call)
-    ends = _ArrowEnds(
-        graph.spec.name, arrow_rows(rows, graph, binding, announced), pcoll.element_type, errors
-    )
+    held = arrow_rows(rows, graph, binding, announced)
+    grouped = batch_groups.are_worth(plan(graph).stages)
+    ends = _ArrowEnds(graph.spec.name, held, pcoll.element_type, errors, grouped)
     return _run(pcoll, graph, binding, ends, call.watch)
 
 
@@ -157,14 +159,21 @@ class _ArrowEnds:
     rows: ArrowRows
     element_type: Any
     errors: str | None
+    grouped: bool
 
     def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        return pcoll
+        if not self.grouped:
+            return pcoll
+        groups: beam.PCollection[Any] = pcoll | "Group" >> beam.ParDo(GroupBatches()).with_output_types(Group)
+        return groups
 
     def handler(self, code: StageCode, watch: Watch | None) -> ArrowStageHandler:
         return ArrowStageHandler(code, self.rows, watch)
 
     def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
+        if self.grouped:
+            results.element_type = Group
+            results = results | "Ungroup" >> beam.FlatMap(items_of)
         results.element_type = ArrowResult
         emit = EmitArrow(self.ensemble, self.errors)
         return _emit(results, "Emit", emit, self.errors, (self.element_type, self.element_type))

@@ -18,6 +18,9 @@ from apache_beam.transforms.window import TimestampedValue
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.files import Files
+from beam_ensembles.runtime import batch_groups
+from beam_ensembles.runtime.at_once import Cores
+from beam_ensembles.runtime.trials import Trials
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, record_batch, stream
@@ -150,6 +153,47 @@ def test_elements_keep_their_windows_and_times(iris: Path) -> None:
             )
         )
         assert_that(found, equal_to([(3, 5, 0), (2, 65, 60)]))
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_batches_at_one_time_give_what_one_after_another_gives(
+    iris: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    tried = []
+
+    def takes_other(_: Trials) -> bool:
+        tried.append(True)
+        return True
+
+    monkeypatch.setattr(batch_groups, "CORES", Cores(count))
+    monkeypatch.setattr(Trials, "takes_other", property(takes_other))
+    values, (labels, _) = rows(), expected(iris.parent)
+    values[9] = (9, float("nan"), *values[9][2:])
+    times = range(0, 150, 10)
+    elements = [TimestampedValue(batch(values[time : time + 10]), time) for time in times]
+    p = Pipeline()
+    timed = (
+        p
+        | beam.Create(elements, reshuffle=False)
+        | beam.Map(lambda element: element).with_output_types(bytes)
+    )
+    outputs = timed | beam.WindowInto(window.FixedWindows(40)) | run(iris, errors=True)
+    found = outputs["output"] | beam.FlatMap(
+        lambda data, time=beam.DoFn.TimestampParam, w=beam.DoFn.WindowParam: [
+            (row["id"], row["label"], int(time), int(w.start)) for row in read(data).to_pylist()
+        ]
+    )
+    failed = outputs["bad"] | "failed" >> beam.FlatMap(
+        lambda data: [row["element"]["id"] for row in read(data).to_pylist()]
+    )
+    wanted = [(at, label, at // 10 * 10, at // 40 * 40) for at, label in enumerate(labels) if at != 9]
+    assert_that(found, equal_to(wanted), label="good")
+    assert_that(failed, equal_to([9]), label="bad")
+    result = p.run()
+    result.wait_until_finish()
+    counters = result.metrics().query(MetricsFilter().with_namespace("iris/forest"))["counters"]
+    assert {c.key.metric.name: c.committed for c in counters} == {"num_inferences": 149}
+    assert bool(tried) == (count > 1)
 
 
 def test_each_node_counts_rows_not_elements(iris: Path) -> None:
