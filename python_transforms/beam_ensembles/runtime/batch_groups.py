@@ -83,14 +83,14 @@ class GroupBatches(beam.DoFn):
 
     def process(
         self, element: Element, value: Any = beam.DoFn.WindowedValueParam
-    ) -> Iterable[WindowedValue] | None:
+    ) -> Iterable[WindowedValue]:
         windows = tuple(value.windows)
         waiting = self._waiting.setdefault(windows, _Waiting())
         waiting.items.append(element)
         waiting.micros.append(value.timestamp_micros)
         waiting.bytes += size_of_element(element)
         if len(waiting.items) < self._count and waiting.bytes < BYTES:
-            return None
+            return ()
         return [self._waiting.pop(windows).group(windows)]
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

@@ -38,7 +38,7 @@ def cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Cores]]:
 def grouped(dofn: GroupBatches, elements: list[WindowedValue]) -> list[WindowedValue]:
     dofn.setup()
     dofn.start_bundle()
-    found = [made for element in elements for made in dofn.process(element.value, element) or ()]
+    found = [made for element in elements for made in dofn.process(element.value, element)]
     return [*found, *dofn.finish_bundle()]
 
 
@@ -60,7 +60,7 @@ def test_on_one_core_nothing_waits() -> None:
     dofn = GroupBatches(cores=1)
     dofn.setup()
     dofn.start_bundle()
-    (found,) = dofn.process(b"0", timed(b"0", 0)) or ()
+    (found,) = dofn.process(b"0", timed(b"0", 0))
     assert found.value.items == [b"0"]
 
 
