@@ -81,9 +81,7 @@ class GroupBatches(beam.DoFn):
     def start_bundle(self) -> None:
         self._waiting: dict[tuple[Any, ...], _Waiting] = {}
 
-    def process(
-        self, element: Element, value: Any = beam.DoFn.WindowedValueParam
-    ) -> Iterable[WindowedValue]:
+    def process(self, element: Element, value: Any = beam.DoFn.WindowedValueParam) -> Iterable[WindowedValue]:
         windows = tuple(value.windows)
         waiting = self._waiting.setdefault(windows, _Waiting())
         waiting.items.append(element)
