@@ -7,7 +7,9 @@ import pickle
 from apache_beam.coders import typecoders
 
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.runtime.batch_coder import BatchCoder, register_batch_types
+from beam_ensembles.runtime.arrow_source import ArrowResult
+from beam_ensembles.runtime.batch_coder import BatchCoder, SizedCoder, register_batch_types
+from beam_ensembles.runtime.batch_groups import Group
 from beam_ensembles.runtime.row_source import BatchResult
 
 
@@ -31,3 +33,13 @@ def test_beam_finds_it() -> None:
         typecoders.registry.get_coder(RowBatch) == typecoders.registry.get_coder(BatchResult) == BatchCoder()
     )
     assert pickle.loads(pickle.dumps(BatchCoder())) == BatchCoder()
+
+
+def test_groups_of_record_batches_and_of_their_results_have_their_size() -> None:
+    register_batch_types()
+    coder = typecoders.registry.get_coder(Group)
+    assert coder == typecoders.registry.get_coder(ArrowResult) == SizedCoder()
+    batches = Group([b"123", b"45"], [1, 2], ())
+    results = Group([ArrowResult(b"123", b"4", None), ArrowResult(None, None, None)], [1, 2], ())
+    assert [coder.get_impl().estimate_size(group) for group in (batches, results)] == [5, 4]
+    assert [coder.decode(coder.encode(group)) for group in (batches, results)] == [batches, results]
