@@ -27,6 +27,11 @@ _IDLE_SECONDS: Final = 10.0
 """How long a thread that is not needed any more is kept for the next calls at one time."""
 
 
+def needs_pytorch(kind: Kind) -> bool:
+    """Whether nodes of a kind call PyTorch."""
+    return _PYTORCH in kind.modules
+
+
 def load_here(kind: Kind, node: CheckedNode) -> Member:
     """Loads a node in this process; what needs PyTorch, in as few threads as there are calls at once.
 
@@ -37,7 +42,7 @@ def load_here(kind: Kind, node: CheckedNode) -> Member:
     Raises:
         EnsembleError: It cannot be loaded.
     """
-    if _PYTORCH not in kind.modules:
+    if not needs_pytorch(kind):
         return kind.load(node)
     member = TEAMS.run(functools.partial(kind.load, node))
 

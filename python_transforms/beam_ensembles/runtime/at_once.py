@@ -15,7 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.threads import as_here
+from beam_ensembles.handlers.threads import as_here, needs_pytorch
+from beam_ensembles.runtime.kinds import KINDS
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -25,7 +26,6 @@ WORTH_NANOSECONDS: Final = 1_000_000
 
 _COMPUTES: Final = frozenset(("sklearn", "xgboost", "onnx"))
 _WAITS: Final = frozenset(("open_inference", "vertex_ai"))
-_PYTORCHS_FUNCTIONS: Final = frozenset(("processor",))
 
 _HAS_CORE: Final = contextvars.ContextVar("has_core", default=False)
 """Whether what runs here is counted already as what uses a core."""
@@ -153,6 +153,8 @@ def _is_one_cores_work(node: CheckedNode) -> bool:
 def leave_cores(nodes: Sequence[CheckedNode]) -> bool:
     """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
     return any(node.spec.kind == "model" for node in nodes) and all(
-        node.spec.target not in _PYTORCHS_FUNCTIONS if node.spec.kind != "model" else _is_one_cores_work(node)
+        _is_one_cores_work(node)
+        if node.spec.kind == "model"
+        else not needs_pytorch(KINDS[node.spec.kind, node.spec.target])
         for node in nodes
     )

@@ -125,12 +125,16 @@ class ArrowStageHandler(_StageHandler):
         self._reader = ArrowReader(rows)
         self._groups = GroupScoring()
 
-    def _score(self, batch: Any, model: LoadedStage | RefreshedStage) -> Any:
+    def run_inference(
+        self,
+        batch: Any,
+        model: LoadedStage | RefreshedStage,
+        inference_args: Mapping[str, Any] | None = None,
+    ) -> Iterable[Any]:
+        """Scores one batch, or those of a group; gives the outputs, or what the next stage goes on with."""
         if isinstance(batch, Group):
-            return self._groups.each(
-                lambda element: super(ArrowStageHandler, self)._score(element, model), batch
-            )
-        return super()._score(batch, model)
+            return [self._groups.each(lambda element: self._score(element, model), batch)]
+        return super().run_inference(batch, model, inference_args)
 
     def _open(self, batch: Element) -> Source:
         return ArrowSource(self._reader.read(batch))

@@ -16,13 +16,13 @@ class Trials:
     """
 
     def __init__(self) -> None:
-        self._left = -3
+        self._run = -3  # -3 is not counted, -2 and -1 compare, from 0 on the faster way runs
         self._plain = self._other = 0.0
 
     @property
     def takes_other(self) -> bool:
         """Whether the next run is the other way's."""
-        return self._left == -1 or (self._left >= 0 and self._other < self._plain)
+        return self._run == -1 or (self._run >= 0 and self._other < self._plain)
 
     def took(self, time: float) -> None:
         """Notes how long the next run took.
@@ -30,8 +30,8 @@ class Trials:
         Args:
             time: Of what ``takes_other`` said, for the same amount of work each time.
         """
-        if self._left == -2:
+        if self._run == -2:
             self._plain = time
-        elif self._left == -1:
+        elif self._run == -1:
             self._other = time
-        self._left = self._left + 1 if self._left < RUNS - 1 else -2
+        self._run = self._run + 1 if self._run < RUNS - 1 else -2

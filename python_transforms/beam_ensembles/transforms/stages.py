@@ -12,7 +12,7 @@ from apache_beam.transforms.window import GlobalWindows
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.graph.planning import Stage, alive_between, plan
+from beam_ensembles.graph.planning import Plan, Stage, alive_between, plan
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
@@ -52,7 +52,7 @@ def run_plan(
     """
     binding = bind(graph, input_rows(pcoll.element_type), call)
     ends = _RowEnds(graph.spec.name, binding, errors)
-    return _run(pcoll, graph, binding, ends, call.watch)
+    return _run(pcoll, graph, plan(graph), binding, ends, call.watch)
 
 
 def run_plan_on_arrow(
@@ -81,18 +81,23 @@ def run_plan_on_arrow(
     """
     binding = bind(graph, rows, call)
     held = arrow_rows(rows, graph, binding, announced)
-    grouped = batch_groups.are_worth(plan(graph).stages)
+    stages = plan(graph)
+    grouped = batch_groups.are_worth(stages.stages)
     ends = _ArrowEnds(graph.spec.name, held, pcoll.element_type, errors, grouped)
-    return _run(pcoll, graph, binding, ends, call.watch)
+    return _run(pcoll, graph, stages, binding, ends, call.watch)
 
 
 def _run(
-    pcoll: beam.PCollection[Any], graph: EnsembleGraph, binding: Binding, ends: _Ends, watch: Watch | None
+    pcoll: beam.PCollection[Any],
+    graph: EnsembleGraph,
+    stages: Plan,
+    binding: Binding,
+    ends: _Ends,
+    watch: Watch | None,
 ) -> dict[str, beam.PCollection[Any]]:
     register_batch_types()
     provenance = Provenance.of(graph)
     found: Any = pcoll
-    stages = plan(graph)
     for at, (stage, alive) in enumerate(
         zip(stages.stages, (*alive_between(graph, stages), None), strict=True)
     ):

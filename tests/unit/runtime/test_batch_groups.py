@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ SECONDS = 30
 
 
 @pytest.fixture
-def cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Cores]]:
+def cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Cores]:
     """Has this process have so many cores, and every group count as a long one."""
     monkeypatch.setattr(batch_groups, "WORTH_NANOSECONDS", -1)
 
