@@ -36,6 +36,14 @@ class Rest:
         history = (self._get(f"/jobs/{job}/exceptions") or {}).get("exceptionHistory", {})
         return [str(entry["stacktrace"]) for entry in history.get("entries", [])]
 
+    def stacks(self) -> list[str]:
+        """Gives where each thread of the task managers is, as deep as ``cluster.thread-dump.stacktrace-max-depth``."""
+        managers = (self._get("/taskmanagers") or {}).get("taskmanagers", [])
+        dumps = [self._get(f"/taskmanagers/{manager['id']}/thread-dump") or {} for manager in managers]
+        return [
+            str(thread["stringifiedThreadInfo"]) for dump in dumps for thread in dump.get("threadInfos", [])
+        ]
+
     def cancel(self, job: str) -> None:
         """Ends a job, as one that would go on for ever."""
         self._ask(urllib.request.Request(f"{self.url}/jobs/{job}", method="PATCH"))  # noqa: S310 - our own server

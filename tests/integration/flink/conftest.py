@@ -19,7 +19,9 @@ from tests.support.flink import Flink
 @pytest.fixture(scope="session")
 def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
     """A cluster with two task managers."""
-    jars, options = install(), Options(logs="flink-tests")
+    # So deep that the frame is seen which a task waits in for its worker.
+    settings = {"cluster.thread-dump.stacktrace-max-depth": "50"}
+    jars, options = install(), Options(logs="flink-tests", settings=settings)
     log = log_path(f"{options.logs}-workers")
     folder, cache = (tmp_path_factory.mktemp(name) for name in ("flink", "workers"))
     with worker_pool(log, cache) as workers, cluster(jars, folder, options) as running:

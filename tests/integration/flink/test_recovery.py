@@ -31,6 +31,16 @@ pytestmark = pytest.mark.timeout(2 * SECONDS)
 PIPELINE = Path(__file__).with_name("paced.py")
 BROKEN = 7
 """Of every hundred ids, the one whose row ends in the error output."""
+HANGING = (
+    # All rows lie in Flink before the first one is sent: else it may wait for the step before, whose loss it notices.
+    "--parallelism=1", "--execution_mode_for_batch=BATCH_FORCED",
+    # After every hundredth block the runner looks whether the worker can take more: here each row is a block.
+    "--padding=100000", "--experiments=data_buffer_size_limit=100000",
+    "--rows=50", "--seconds=0.5",
+)  # fmt: skip
+"""Of a job most of whose rows cannot be on their way to the worker at one time."""
+WAITS = "DirectStreamObserver.onNext"
+"""Where Flink's task waits until the worker takes more."""
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +109,15 @@ def manager_of(worker: int) -> int:
     return manager
 
 
+def have_flink_wait(flink: Flink, worker: int) -> None:
+    """Stops a worker until it is killed; waits until Flink waits for it to take more rows."""
+    os.kill(worker, signal.SIGSTOP)
+    deadline = time.monotonic() + SECONDS
+    while not any(WAITS in stack for stack in flink.cluster.rest.stacks()):
+        assert time.monotonic() < deadline, "Flink does not wait for the worker"
+        time.sleep(0.2)
+
+
 def assert_it_was_run_again(flink: Flink) -> None:
     """Looks at the newest job: it had to be run again, and ended well."""
     job = flink.cluster.rest.jobs()[-1]
@@ -119,13 +138,11 @@ def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Pat
 def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     flink: Flink, on_flink: Servers, tmp_path: Path
 ) -> None:
-    """The rows are so large that not all can be on their way: Flink waits until the worker takes more."""
-    # They all lie in Flink before the first one is sent: else it may wait for the step before, whose loss it notices.
-    at_once = ("--parallelism=1", "--execution_mode_for_batch=BATCH_FORCED")
-    job = Job(on_flink, tmp_path, 3, *at_once, "--padding=100000", "--rows=50", "--seconds=0.5")
+    job = Job(on_flink, tmp_path, 3, *HANGING)
     with job.until_done():
         worker = job.worker_that_saw(100)
         manager = manager_of(worker)
+        have_flink_wait(flink, worker)
         os.kill(worker, signal.SIGKILL)
     job.assert_every_row_came_out_once()
     assert_it_was_run_again(flink)
@@ -149,11 +166,15 @@ def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tm
     state, folder = tmp_path / "state", tmp_path / "job"
     folder.mkdir()
     with pool_with(state, port) as (pool, _):
-        job = Job(at, folder, 3, "--parallelism=1", "--padding=100000", "--rows=50", "--seconds=0.5")
+        job = Job(at, folder, 3, *HANGING)
         with job.until_done(), contextlib.ExitStack() as later:
-            manager = manager_of(job.worker_that_saw(100))
+            worker = job.worker_that_saw(100)
+            manager = manager_of(worker)
+            have_flink_wait(flink, worker)
             pool.kill()
             pool.wait()
+            # Stopped, it does not see that its pool is gone.
+            os.kill(worker, signal.SIGKILL)
             _, log = later.enter_context(pool_with(state, port))
             job.wait()
             said = log.read_text()
