@@ -39,8 +39,8 @@ HANGING = (
     "--rows=50", "--seconds=0.5",
 )  # fmt: skip
 """Of a job most of whose rows cannot be on their way to the worker at one time."""
-WAITS = "DirectStreamObserver.onNext"
-"""Where Flink's task waits until the worker takes more."""
+WAITS = ("Phaser.awaitAdvance", "DirectStreamObserver.onNext")
+"""In the stack of Flink's task while it waits until the worker takes more."""
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +113,7 @@ def have_flink_wait(flink: Flink, worker: int) -> None:
     """Stops a worker until it is killed; waits until Flink waits for it to take more rows."""
     os.kill(worker, signal.SIGSTOP)
     deadline = time.monotonic() + SECONDS
-    while not any(WAITS in stack for stack in flink.cluster.rest.stacks()):
+    while not any(all(frame in stack for frame in WAITS) for stack in flink.cluster.rest.stacks()):
         assert time.monotonic() < deadline, "Flink does not wait for the worker"
         time.sleep(0.2)
 
