@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ def picky(values: Any) -> Any:
 def short(values: Any) -> Any:
     """Forgets a row."""
     return values[:-1]
+
+
+def threads(values: Any) -> Any:
+    """Says of every row in which thread this is called."""
+    return np.full(len(values), threading.get_native_id())
 
 
 class Scaler:

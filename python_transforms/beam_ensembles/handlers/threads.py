@@ -89,19 +89,25 @@ class LastUsed:
         self._idle_seconds = idle_seconds
         self._lock = threading.Lock()
         self._idle: list[tuple[_Thread, float]] = []  # with the time since when, the longest first
+        self._here = threading.local()
 
     def run(self, task: Callable[[], T]) -> T:
-        """Runs a task in one of the threads, as if it were this one.
+        """Runs a task in one of the threads, as if it were this one; in this one, if it is one of them.
 
         Raises:
             Exception: What the task raised.
         """
+        if getattr(self._here, "is_one", False):
+            return task()
         with self._lock:
-            thread = self._idle.pop()[0] if self._idle else _Thread()
+            thread = self._idle.pop()[0] if self._idle else _Thread(self._enter)
         try:
             return thread.run(as_here(task))
         finally:
             self._give_back(thread)
+
+    def _enter(self) -> None:
+        self._here.is_one = True
 
     def _give_back(self, thread: _Thread) -> None:
         now = time.monotonic()
@@ -112,9 +118,14 @@ class LastUsed:
 
 
 class _Thread:
-    """A thread that runs one task after another. It keeps no process alive."""
+    """A thread that runs one task after another. It keeps no process alive.
 
-    def __init__(self) -> None:
+    Args:
+        enter: Called in it before the first task.
+    """
+
+    def __init__(self, enter: Callable[[], None]) -> None:
+        self._enter = enter
         self._tasks: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
         threading.Thread(target=self._work, daemon=True, name="pytorch").start()
 
@@ -130,6 +141,7 @@ class _Thread:
         self._tasks.put(None)
 
     def _work(self) -> None:
+        self._enter()
         while (given := self._tasks.get()) is not None:
             task, answer = given
             try:

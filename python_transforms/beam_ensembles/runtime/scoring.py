@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import logging
 import resource
@@ -24,6 +25,7 @@ from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
+from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
 from beam_ensembles.runtime.at_once import CORES, may_run_beside
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.parts import Parts
@@ -78,24 +80,35 @@ class LoadedStage:
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
             self._steps = [_load(node, kinds) for node in nodes]
+        self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
         self._parts = Parts.of(nodes, code.kept)
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
-        """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons."""
+        """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons.
+
+        A stage that needs PyTorch runs as a whole in the thread in which that is: a core waits at each change of
+        thread, and PyTorch's other threads, which spin, may have taken it meanwhile.
+        """
+        if self._needs_pytorch:
+            TEAMS.run(functools.partial(self._run_batch, batch))
+        else:
+            self._run_batch(batch)
+
+    def _run_batch(self, batch: ColumnBatch) -> None:
         with CORES.one_used():
             if self._parts is None or not self._parts.are_worth(batch):
-                self._run(batch)
+                self._run_nodes(batch)
                 return
             done = []
             for part in self._parts.cut(batch):
-                self._run(part)
+                self._run_nodes(part)
                 part.keep(self._parts.kept)
                 done.append(part)
             self._parts.join(batch, done)
 
-    def _run(self, batch: ColumnBatch) -> None:
+    def _run_nodes(self, batch: ColumnBatch) -> None:
         begun: dict[int, Begun] = {}
         try:
             for at, step in enumerate(self._steps):

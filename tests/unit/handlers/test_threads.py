@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from beam_ensembles import logs
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import LastUsed
 from beam_ensembles.metrics.local import counting
+from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.nodes import check_node
 
@@ -52,14 +54,30 @@ def test_calls_at_one_time_run_at_one_time() -> None:
         assert first.result() != second.result()
 
 
+def test_a_call_from_one_of_the_threads_stays_in_it() -> None:
+    threads = LastUsed()
+    outer, inner = threads.run(lambda: (threading.get_ident(), threads.run(threading.get_ident)))
+    assert outer == inner != threading.get_ident()
+
+
+def test_a_call_from_a_thread_of_others_does_not_stay_in_it() -> None:
+    threads, others = LastUsed(), LastUsed()
+    outer, inner = others.run(lambda: (threading.get_ident(), threads.run(threading.get_ident)))
+    assert outer != inner
+
+
 def test_a_thread_that_nothing_needs_any_more_ends() -> None:
-    threads = LastUsed(idle_seconds=0)
-    outer = threads.run(lambda: (threading.current_thread(), threads.run(threading.current_thread)))
+    threads, both_are_here = LastUsed(idle_seconds=0), threading.Barrier(2, timeout=30)
+
+    def task() -> threading.Thread:
+        both_are_here.wait()
+        return threading.current_thread()
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (pool.submit(threads.run, task) for _ in range(2))
+        both = (first.result(), second.result())
     threads.run(int)
-    one, other = outer
-    ended = [thread for thread in (one, other) if _ends(thread)]
-    assert one is not other
-    assert len(ended) == 1
+    assert sum(map(_ends, both)) == 1
 
 
 def _ends(thread: threading.Thread) -> bool:
@@ -107,20 +125,24 @@ def test_nothing_of_a_call_is_kept() -> None:
     assert left() is None
 
 
-def test_pytorch_is_loaded_and_called_in_one_thread(tmp_path: Path) -> None:
+NODE: dict[str, Any] = {
+    "model": "pytorch",
+    "uri": "here.pt",
+    "model_class": "tests.support.pytorch_models.Threads",
+    "inputs": ["x"],
+    "outputs": {"y": "array<int64>[2]"},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     torch = pytest.importorskip("torch")
     torch.save({}, tmp_path / "here.pt")
-    node = check_node(
-        tmp_path,
-        {"x": "float"},
-        {
-            "model": "pytorch",
-            "uri": "here.pt",
-            "model_class": "tests.support.pytorch_models.Threads",
-            "inputs": ["x"],
-            "outputs": {"y": "array<int64>[2]"},
-        },
-    )
+    return tmp_path
+
+
+def test_pytorch_is_loaded_and_called_in_one_thread(folder: Path) -> None:
+    node = check_node(folder, {"x": "float"}, NODE)
     member = load_member(KINDS["model", "pytorch"], node)
 
     def call() -> tuple[int, int]:
@@ -128,3 +150,23 @@ def test_pytorch_is_loaded_and_called_in_one_thread(tmp_path: Path) -> None:
         return int(loaded), int(called)
 
     assert len({thread for found in in_turn(4, call) for thread in found}) == 1
+
+
+def test_all_of_a_stage_that_needs_pytorch_runs_in_its_thread(folder: Path) -> None:
+    before = {
+        "apply": "python",
+        "function": "tests.support.column_functions.threads",
+        "inputs": ["x"],
+        "outputs": {"own": "int64"},
+    }
+    spec = {"ensemble": "test", "inputs": {"x": "float"}, "nodes": {"before": before, "node": NODE}}
+    file = folder / "test.json"
+    file.write_text(json.dumps(spec))
+    handler = EnsembleModelHandler(file)
+    stage = handler.load_model()
+
+    def score() -> set[int]:
+        (found,) = handler.run_inference([{"x": 1.0}], stage)
+        return {found.inference.own, *found.inference.y}
+
+    assert len(set.union(*in_turn(4, score))) == 1
