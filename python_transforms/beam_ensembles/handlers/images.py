@@ -42,7 +42,8 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
             if width * height > most_pixels:
                 text = f"it has {width} x {height} pixels, more than the {most_pixels} that are allowed"
                 raise _wrong(name, text)
-            return _upright(image).convert(mode)
+            found = _upright(image)
+            return found if found.mode == mode else found.convert(mode)
     except NodeError:
         raise
     except UnidentifiedImageError as exc:
@@ -58,9 +59,9 @@ def _wrong(name: str, reason: str) -> NodeError:
 def _upright(image: Any) -> Any:
     from PIL import Image, ImageOps
 
-    found = ImageOps.exif_transpose(image)
-    if found.mode in _SIXTEEN_BITS:  # Pillow itself would cut all above 255 off
-        return Image.fromarray((np.asarray(found) >> 8).astype(np.uint8))
-    if found.mode in _UNKNOWN_SCALE:
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.mode in _SIXTEEN_BITS:  # Pillow itself would cut all above 255 off
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode in _UNKNOWN_SCALE:
         raise ValueError("its pixels are neither of 8 nor of 16 bits")
-    return found.convert("RGBA") if "transparency" in found.info else found
+    return image.convert("RGBA") if "transparency" in image.info else image

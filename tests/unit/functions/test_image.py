@@ -11,6 +11,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from beam_ensembles.errors import SomeFailed
+from beam_ensembles.handlers.images import IMAGE_FORMATS
 from beam_ensembles.types import parse_type
 from tests.support.media import objects, pixels, png
 from tests.support.nodes import load_node, problems_of
@@ -18,6 +19,8 @@ from tests.support.nodes import load_node, problems_of
 FOLDER = Path("/")
 PICTURES = [pixels(1), pixels(2, 30, 70)]
 COLUMNS = {"i": objects(*map(png, PICTURES))}
+SEVERAL = ("GIF", "TIFF", "WEBP")
+"""Formats whose files hold more pictures than one here."""
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
@@ -86,6 +89,21 @@ def test_a_photo_is_upright() -> None:
     node = node_of(size=[50, 40], outputs={"p": "array<int32>[50,40,3]"})
     found = load_node(FOLDER, {"i": "bytes"}, node)({"i": objects(file.getvalue())})["p"]
     np.testing.assert_array_equal(found[0], np.rot90(PICTURES[0], -1))
+
+
+@pytest.mark.parametrize("format_", IMAGE_FORMATS)
+@pytest.mark.parametrize("mode", ["RGB", "L", "P"])
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_pictures_of_each_format_are_pillows(format_: str, mode: str, orientation: int) -> None:
+    picture, exif = Image.fromarray(pixels(3, 32, 32)), Image.Exif()
+    exif[0x0112] = orientation
+    file, more = io.BytesIO(), {"append_images": [picture], "save_all": True} if format_ in SEVERAL else {}
+    as_saved = picture if (format_, mode) == ("JPEG", "P") else picture.convert(mode)
+    as_saved.save(file, format_, exif=exif, **more)
+    node = node_of(size=[32, 32], outputs={"p": "array<int32>[32,32,3]"})
+    found = load_node(FOLDER, {"i": "bytes"}, node)({"i": objects(file.getvalue())})["p"]
+    wanted = ImageOps.exif_transpose(Image.open(file)).convert("RGB")
+    np.testing.assert_array_equal(found[0], np.asarray(wanted))
 
 
 def test_bad_rows_fail_alone() -> None:
