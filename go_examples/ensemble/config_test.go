@@ -3,6 +3,7 @@ package ensemble
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -285,6 +286,19 @@ func TestConfigPassesOpaqueFieldsInTheirColumn(t *testing.T) {
 	got := crossing.passThrough([]string{"taken", "x"})
 	if want := []string{"x", "__opaque"}; !slices.Equal(got, want) {
 		t.Errorf("passes %v, not %v", got, want)
+	}
+}
+
+func TestFromFileSendsNoFileThatIsNoText(t *testing.T) {
+	for code, text := range map[string]string{"empty_file": " \n", "unreadable_file": "\xff\xfee\x00"} {
+		file := filepath.Join(t.TempDir(), "ensemble.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var found *Error
+		if err := FromFile(file).describe(&config{}); !errors.As(err, &found) || found.Problems[0].Code != code {
+			t.Errorf("%q gives %v, not %s", text, err, code)
+		}
 	}
 }
 

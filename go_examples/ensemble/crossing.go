@@ -199,15 +199,17 @@ func elementsOf(rows beam.PCollection) (key, element reflect.Type, err error) {
 	if !rows.IsValid() {
 		return nil, nil, errors.New("ensemble: the rows are not a PCollection of a pipeline")
 	}
-	element = rows.Type().Type()
-	if typex.IsKV(rows.Type()) {
-		pair := rows.Type().Components()
-		key, element = pair[0].Type(), pair[1].Type()
+	values := rows.Type()
+	if typex.IsKV(values) {
+		pair := values.Components()
+		key, values = pair[0].Type(), pair[1]
 		if pair[0].Class() != typex.Concrete && pair[0].Class() != typex.Container {
 			return nil, nil, fmt.Errorf("ensemble: keys of the type %v cannot be carried", pair[0])
 		}
 	}
-	if structOf(element).Kind() != reflect.Struct {
+	element = values.Type()
+	// Beam's own types, such as the groups of a GroupByKey, are structs in Go, too.
+	if values.Class() != typex.Concrete || structOf(element).Kind() != reflect.Struct {
 		return nil, nil, fmt.Errorf("ensemble: rows are structs, or KV pairs with structs as values, not %v", rows.Type())
 	}
 	return key, element, nil

@@ -42,7 +42,15 @@ func TestCrossingRefuses(t *testing.T) {
 	type retyped struct {
 		Taken string `beam:"taken"`
 	}
+	type namedTwice struct {
+		X float64 `beam:"average"`
+		Y float64 `beam:"average"`
+	}
+	type within struct {
+		Inner namedTwice `beam:"inner"`
+	}
 	_, s := beam.NewPipelineWithRoot()
+	groups := beam.GroupByKey(s, beam.ParDo(s, func(p point) (string, point) { return "", p }, beam.Create(s, point{})))
 	points, photos := beam.Create(s, point{}), beam.Create(s, photo{})
 	for name, c := range map[string]struct {
 		rows       beam.PCollection
@@ -56,6 +64,19 @@ func TestCrossingRefuses(t *testing.T) {
 		"a narrow column":     {points, reflect.TypeFor[narrow](), false, "field Average of ensemble.narrow has the type int16"},
 		"a time from nowhere": {photos, reflect.TypeFor[clock](), false, "field Now of ensemble.clock has the type time.Time"},
 		"another type":        {photos, reflect.TypeFor[retyped](), false, "that of ensemble.photo has the type time.Time"},
+		"groups":              {groups, reflect.TypeFor[average](), false, "rows are structs, or KV pairs with structs as values, not CoGBK"},
+		"one name twice": {
+			beam.Create(s, namedTwice{}), reflect.TypeFor[average](), false,
+			`the fields X and Y of ensemble.namedTwice are both called "average" in rows`,
+		},
+		"one name twice in what comes back": {
+			points, reflect.TypeFor[namedTwice](), false,
+			`the fields X and Y of ensemble.namedTwice are both called "average" in rows`,
+		},
+		"one name twice in a row of a row": {
+			beam.Create(s, within{}), reflect.TypeFor[average](), false,
+			`the fields X and Y of ensemble.namedTwice are both called "average" in rows`,
+		},
 		"unregistered rows": {
 			beam.Create(s, unregistered{}), reflect.TypeFor[average](), false,
 			"add beam.RegisterType(reflect.TypeFor[ensemble.unregistered]())",

@@ -53,6 +53,9 @@
 // nullify, needs a pointer (*float64), or a slice, which is nil then. A row in
 // a row, as in lists that rank makes, is a struct with the row's fields.
 //
+// A field [N]T of a scored row takes lists of N items: a list of another
+// length fails the pipeline, so that a column of any length is a []T.
+//
 // A tensor such as array<double>[8,8] is a flat []float64, row by row. A nil
 // slice or map is null; one that the ensemble reads fails its row.
 //

@@ -27,6 +27,9 @@ type shape struct {
 // shapeOf sorts the fields of row, a struct type.
 func shapeOf(row reflect.Type) (shape, error) {
 	s := shape{row: row}
+	if err := checkNames(row); err != nil {
+		return shape{}, fmt.Errorf("ensemble: %w", err)
+	}
 	for _, field := range structFields(row) {
 		if !field.IsExported() {
 			s.hidden = true
@@ -43,6 +46,22 @@ func shapeOf(row reflect.Type) (shape, error) {
 		}
 	}
 	return s, nil
+}
+
+// checkNames reports two fields of a struct type that have one name in rows.
+func checkNames(row reflect.Type) error {
+	first := map[string]string{}
+	for _, field := range structFields(row) {
+		if !field.IsExported() {
+			continue
+		}
+		name := columns.FieldName(field)
+		if other, taken := first[name]; taken {
+			return fmt.Errorf("the fields %s and %s of %v are both called %q in rows", other, field.Name, row, name)
+		}
+		first[name] = field.Name
+	}
+	return nil
 }
 
 // direct says that rows can cross as they are, with Beam's own coder.

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // Source says where the ensemble file is. FromFile, FromText and FromURI make
@@ -54,6 +55,12 @@ func (f fileSource) describe(c *config) error {
 	}
 	if err != nil {
 		return unreadable("unreadable_file", "the file '%s' cannot be read: %v", f.absolute(), innermost(err))
+	}
+	if !utf8.Valid(text) {
+		return unreadable("unreadable_file", "the file '%s' is no text in UTF-8", f.absolute())
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return unreadable("empty_file", "there is nothing in the file '%s'", f.absolute())
 	}
 	c.Spec, c.BaseURI = string(text), f.folder()
 	return nil

@@ -56,6 +56,9 @@ func wireSchema(t reflect.Type) (*pipepb.Schema, error) {
 			return nil, errOpaque
 		}
 	}
+	if err := checkNames(t); err != nil {
+		return nil, err
+	}
 	wire := &pipepb.Schema{Id: inferred.GetId(), Options: inferred.GetOptions()}
 	for _, field := range structFields(t) {
 		if !field.IsExported() {
