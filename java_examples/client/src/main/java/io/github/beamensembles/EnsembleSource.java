@@ -78,6 +78,13 @@ sealed interface EnsembleSource extends Serializable {
   /** Text that the program has already; URIs in it are relative to {@code baseUri}. */
   record Text(String text, String baseUri) implements EnsembleSource {
 
+    public Text {
+      if (text == null || text.isBlank()) {
+        throw new IllegalArgumentException("the text given to fromText is empty");
+      }
+      baseUri = baseUri == null ? "" : baseUri;
+    }
+
     @Override
     public void describe(ConfigRow.Builder config) {
       config.string("spec", text);

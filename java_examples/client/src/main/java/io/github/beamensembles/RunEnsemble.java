@@ -113,7 +113,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   /**
    * Uses the text of an ensemble file, YAML or JSON.
    *
-   * @param baseUri the absolute folder or URI that URIs in the text are relative to; may be empty
+   * @param baseUri the absolute folder or URI that URIs in the text are relative to; empty or null
    *     where there are none
    */
   public static RunEnsemble fromText(String text, String baseUri) {

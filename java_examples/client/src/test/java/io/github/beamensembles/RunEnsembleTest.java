@@ -211,6 +211,23 @@ public class RunEnsembleTest {
   }
 
   @Test
+  public void aTextNeedsNoPlace() throws IOException {
+    RunEnsemble nowhere = RunEnsemble.fromText(TEXT, null).withEncoding(Encoding.ROWS);
+    apply(pipeline.apply(Create.of(new Item())), nowhere.withExpansionService(service.address()));
+
+    assertEquals(List.of("spec", "client"), service.config().getSchema().getFieldNames());
+  }
+
+  @Test
+  public void aTextHasWords() {
+    for (String text : new String[] {null, " \n"}) {
+      IllegalArgumentException error =
+          assertThrows(IllegalArgumentException.class, () -> RunEnsemble.fromText(text, "/models"));
+      assertTrue(error.getMessage(), error.getMessage().contains("fromText is empty"));
+    }
+  }
+
+  @Test
   public void aFileIsOneOfThisMachine() {
     IllegalArgumentException error =
         assertThrows(
