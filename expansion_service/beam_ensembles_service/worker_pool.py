@@ -122,7 +122,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             return beam_fn_api_pb2.StopWorkerResponse(error=str(error))
         with self._lock:
             running = self._workers.get(request.worker_id, [])
-            stopping = self._workers.pop(request.worker_id, []) if len(running) == 1 else []
+            # One that has ended by itself is left to who watches it: a runner that lost a worker stops it, too.
+            is_asked_to_end = len(running) == 1 and not _has_ended(running[0])
+            stopping = self._workers.pop(request.worker_id, []) if is_asked_to_end else []
         _end(stopping)
         return beam_fn_api_pb2.StopWorkerResponse()
 
@@ -201,6 +203,16 @@ def _spawn(command: list[str], worker_id: str) -> subprocess.Popen[bytes]:
         stdout=_STDERR,  # standard output is for the service's one line
         start_new_session=True,  # Ctrl-C at a terminal reaches the service, which then stops its workers
     )
+
+
+def _has_ended(worker: subprocess.Popen[bytes]) -> bool:
+    """Whether a process has ended, also where one is still waiting for it, when ``poll`` does not tell."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return worker.poll() is not None
+    try:
+        return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
 
 
 def _end(workers: list[subprocess.Popen[bytes]]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -15,7 +17,7 @@ from apache_beam.portability.api import (
 )
 
 from beam_ensembles_service import worker_pool
-from beam_ensembles_service.worker_pool import WorkerPool
+from beam_ensembles_service.worker_pool import LostWorker, WorkerPool
 
 
 class Call:
@@ -106,6 +108,22 @@ def test_boot_is_for_workers_that_get_files(files: int, program: str, spawned: l
     assert not WorkerPool(boot_program="/opt/boot").StartWorker(request, call).error
     server.stop(None).wait()
     assert [command[0] for command in spawned] == [program]
+
+
+def test_a_worker_that_was_killed_is_told_of_though_its_runner_stops_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as worker:
+        monkeypatch.setattr(worker_pool, "_spawn", lambda command, worker_id: worker)
+        lost: SimpleQueue[LostWorker] = SimpleQueue()
+        pool, call = WorkerPool(on_lost=lost.put), Call("unix:/s")
+        assert not _start(pool, "unix:/s")
+        worker.kill()
+        worker.wait(30)
+        pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="w"), cast(Any, call))
+        assert lost.get(timeout=30).how == "exit code -9"
+    assert f"worker 'w' (process {worker.pid}) ended with exit code -9" in caplog.text
 
 
 def test_none_is_started_once_the_service_stops(spawned: list[list[str]]) -> None:
