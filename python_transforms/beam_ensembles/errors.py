@@ -39,6 +39,9 @@ _SAYS_NO_VALUES = frozenset(
 """Codes whose messages are of this project's making and name columns, types and lengths, never a row's values."""
 _TYPE_OF_ERROR = re.compile(r"[A-Za-z_]\w*(?:Error|Exception)(?=:|$)")
 
+ENDS_THE_PROGRAM = (KeyboardInterrupt, GeneratorExit)
+"""What foreign code may raise that is no failure of its own; all else is, ``SystemExit`` too."""
+
 WHOLE_FILE = "$"
 """The path of a problem that belongs to the file as a whole."""
 

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, listed, nearest
 from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 
@@ -57,8 +57,12 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
     """
     try:
         found = _find(name)
+    except ENDS_THE_PROGRAM:
+        raise
     except ImportError as exc:
         raise _failed(node, key, str(exc)) from exc
+    except BaseException as exc:  # what stands in a module may raise anything, and call sys.exit()
+        raise _failed(node, key, f"importing '{name}' raises {NodeError.of(exc).message}") from exc
     if not (inspect.isclass(found) or inspect.isroutine(found)):
         raise _failed(node, key, f"'{name}' is neither a class nor a function, but a {type(found).__name__}")
     if str(found.__module__).partition(".")[0] != name.partition(".")[0]:

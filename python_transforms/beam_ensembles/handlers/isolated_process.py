@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from beam_ensembles import logs
-from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers.threads import load_here
 
@@ -29,7 +29,7 @@ def _serve(pipe: Connection, kind: Kind, node: CheckedNode) -> None:
     member, error = loaded(kind, node)
     pipe.send(error)
     while member is not None:
-        pipe.send(_answer(member, pipe.recv()))
+        pipe.send(answer(member, pipe.recv()))
 
 
 def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
@@ -38,14 +38,20 @@ def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError 
         return load_here(kind, node), None
     except EnsembleError as error:
         return None, error
-    except Exception as error:  # whatever a model's own code raises
-        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {error}")
+    except ENDS_THE_PROGRAM:
+        raise
+    except BaseException as error:  # whatever a model's own code raises
+        text = error if isinstance(error, Exception) else NodeError.of(error).message
+        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {text}")
 
 
-def _answer(member: Member, columns: Columns) -> Any:
+def answer(member: Member, columns: Columns) -> Any:
+    """Gives what a member gives, or why it does not; what cannot be sent is said in words that can."""
     try:
         return dict(member(columns))
-    except Exception as error:
+    except ENDS_THE_PROGRAM:
+        raise
+    except BaseException as error:  # code that calls sys.exit() ends its row, not the process
         return NodeError.of(error)
 
 

@@ -12,9 +12,8 @@ import sys
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, Listener
-from typing import Any, Final
+from typing import Final
 
-from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Member
 from beam_ensembles.handlers import isolated_process
 from beam_ensembles.handlers.locking import lock_of, locked
@@ -89,15 +88,7 @@ def _wait(starter: Connection) -> None:
 def _answer(member: Member, connection: Connection) -> None:
     connection.send(WELCOME)
     while True:
-        connection.send(_called(member, connection.recv()))
-
-
-def _called(member: Member, columns: Any) -> Any:
-    """Gives what the member gives, or why it does not; what cannot be sent is said in words that can."""
-    try:
-        return dict(member(columns))
-    except Exception as error:
-        return NodeError.of(error)
+        connection.send(isolated_process.answer(member, connection.recv()))
 
 
 if __name__ == "__main__":

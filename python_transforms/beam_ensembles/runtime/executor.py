@@ -9,7 +9,7 @@ from typing import Final
 from apache_beam.utils.retry import FuzzedExponentialIntervals
 
 from beam_ensembles.columns.batch import concatenated
-from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
+from beam_ensembles.errors import ENDS_THE_PROGRAM, BatchFailed, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import Columns, Member
 
 _FIRST_PAUSE: Final = 0.1
@@ -48,7 +48,9 @@ def run_split(
             faults.update((start + at, fault) for at, fault in error.faults.items())
             if len(error.faults) < end - start:
                 parts.append(error.columns)
-        except (Exception, SystemExit) as error:  # code that calls sys.exit() ends its row, not the worker
+        except ENDS_THE_PROGRAM:
+            raise
+        except BaseException as error:  # code that calls sys.exit() ends its row, not the worker
             if tries < retries:
                 time.sleep(_pause(tries))
                 waiting.append((start, end, tries + 1))

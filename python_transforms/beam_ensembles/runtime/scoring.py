@@ -21,7 +21,14 @@ from beam_ensembles.bundles.user_code import use_code_of
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
-from beam_ensembles.errors import BatchFailed, NodeError, RowFailed
+from beam_ensembles.errors import (
+    ENDS_THE_PROGRAM,
+    BatchFailed,
+    InvalidEnsemble,
+    NodeError,
+    Problem,
+    RowFailed,
+)
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
@@ -143,9 +150,16 @@ def _load_in_its_name(node: CheckedNode, kinds: Kinds) -> NodeStep:
     before, start = _peak_memory(), time.monotonic()
     try:
         member = load_member(kind, node)
-    except (Exception, SystemExit) as error:  # code that calls sys.exit() ends its shadow, not the worker
+    except ENDS_THE_PROGRAM:
+        raise
+    except (
+        BaseException
+    ) as error:  # code that calls sys.exit() ends neither the worker nor a program that checks
         if node.spec.shadow_of is None:
-            raise
+            if isinstance(error, Exception):
+                raise
+            text = f"loading it raises {NodeError.of(error).message}"
+            raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
         _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
         member = _Out(str(error))
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json.decoder
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,19 @@ def test_what_cannot_be_imported(name: str, text: str) -> None:
     assert text in problem.message
 
 
-def test_a_module_that_breaks_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "breaks.py").write_text("import no_such_package\n")
+@pytest.mark.parametrize(
+    ("name", "code", "text"),
+    [
+        ("lacks", "import no_such_package", "No module named 'no_such_package'"),
+        ("raises", "raise KeyError('q')", "importing 'raises.Net' raises KeyError: 'q'"),
+        ("open", "def f(", "importing 'open.Net' raises SyntaxError: '(' was never closed"),
+        ("leaves", "raise SystemExit(0)", "importing 'leaves.Net' raises SystemExit: 0"),
+    ],
+)
+def test_a_module_that_breaks_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str, text: str
+) -> None:
+    (tmp_path / f"{name}.py").write_text(f"{code}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InvalidEnsemble, match="No module named 'no_such_package'"):
-        import_name(NODE, "model_class", "breaks.Net")
+    with pytest.raises(InvalidEnsemble, match=re.escape(text)):
+        import_name(NODE, "model_class", f"{name}.Net")

@@ -41,6 +41,8 @@ class Hazard:
             os._exit(7)
         if (batch[:, 0] == -3).any():
             raise ValueError("a bad row")
+        if (batch[:, 0] == -4).any():
+            sys.exit("a bad row")
         return batch.sum(axis=1)
 
 
@@ -53,7 +55,8 @@ def check_isolated(folder: Path, model: Any, **more: Any) -> CheckedNode:
         "inputs": ["x"],
         "outputs": {"y": "double"},
     }
-    text = json.dumps({"ensemble": "e", "inputs": {"x": "array<double>[4]"}, "nodes": {"n": node | more}})
+    keys = {key: value for key, value in (node | more).items() if value is not None}
+    text = json.dumps({"ensemble": "e", "inputs": {"x": "array<double>[4]"}, "nodes": {"n": keys}})
     return check_text(text, KINDS, Files(str(folder), (str(folder),), code=LIBRARY_CODE)).nodes[0]
 
 
@@ -90,9 +93,13 @@ def test_a_row_that_kills_is_the_only_one_that_fails(tmp_path: Path) -> None:
     assert len(outputs["y"]) == 1
 
 
-def test_an_error_comes_back_as_it_is(tmp_path: Path) -> None:
-    x = rows(8, m3=2)
-    _, faults = run_split(member(tmp_path, Hazard()), {"x": x}, 8)
+@pytest.mark.parametrize("bad", ["m3", "m4"])
+@pytest.mark.parametrize(
+    "more", [{}, {"isolate": None, "config": {"model_copies": 1}}], ids=["own", "shared"]
+)
+def test_an_error_comes_back_as_it_is(tmp_path: Path, bad: str, more: dict[str, Any]) -> None:
+    x = rows(8, **{bad: 2})
+    _, faults = run_split(member(tmp_path, Hazard(), **more), {"x": x}, 8)
     assert {at: error.code for at, error in faults.items()} == {2: "model_error"}
     assert "a bad row" in str(faults[2])
     assert "in predict" in faults[2].stack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import pickle
 
@@ -129,14 +130,15 @@ def test_an_interrupt_is_nobodys_fault() -> None:
         run_split(interrupted, {"x": np.zeros(1)}, 1)
 
 
-def test_code_that_exits_fails_its_row() -> None:
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError, BaseException])
+def test_whatever_code_raises_fails_its_row(kind: type[BaseException]) -> None:
     def leaves(columns: Columns) -> Columns:
         if (columns["x"] < 0).any():
-            raise SystemExit("no more")
+            raise kind("no more")
         return {"y": columns["x"]}
 
     outputs, faults = run_split(leaves, {"x": np.array([1.0, -1.0, 2.0])}, 3)
     assert outputs["y"].tolist() == [1.0, 2.0]
     assert {at: (error.code, str(error)) for at, error in faults.items()} == {
-        1: ("model_error", "SystemExit: no more")
+        1: ("model_error", f"{kind.__name__}: no more")
     }
