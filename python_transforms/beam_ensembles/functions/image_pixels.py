@@ -132,5 +132,12 @@ def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
     if fit == "crop":
         return lambda image: ImageOps.fit(image, size, method)
     if fit == "pad":
-        return lambda image: ImageOps.pad(image, size, method)
+        return lambda image: ImageOps.pad(_not_too_thin(image, size), size, method)
     return lambda image: image if image.size == size else image.resize(size, method)
+
+
+def _not_too_thin(image: Any, size: tuple[int, int]) -> Any:
+    """Gives an image of which a side would be none once it fits into a size with that side one pixel long there."""
+    scale = min(wanted / side for wanted, side in zip(size, image.size, strict=True))
+    fitting = tuple(round(side * scale) for side in image.size)
+    return image if all(fitting) else image.resize(tuple(max(side, 1) for side in fitting))

@@ -106,6 +106,16 @@ def test_pictures_of_each_format_are_pillows(format_: str, mode: str, orientatio
     np.testing.assert_array_equal(found[0], np.asarray(wanted))
 
 
+@pytest.mark.parametrize(("height", "width"), [(1, 5_000), (5_000, 1)])
+@pytest.mark.parametrize("fit", ["stretch", "crop", "pad"])
+def test_an_image_as_thin_as_a_hair_keeps_a_pixel(height: int, width: int, fit: str) -> None:
+    white = png(np.full((height, width, 3), 255, np.uint8))
+    node = node_of(size=[4, 6], fit=fit, outputs={"p": "array<int32>[4,6,3]"})
+    found = load_node(FOLDER, {"i": "bytes"}, node)({"i": objects(white)})["p"]
+    shown = (found[0, :, :, 0] == 255).sum()
+    assert shown == (24 if fit != "pad" else max(4 if height > 1 else 0, 6 if width > 1 else 0))
+
+
 def test_bad_rows_fail_alone() -> None:
     node = node_of(max_pixels=2_050, outputs={"p": "array<int32>[20,32,3]"})
     good, large = map(png, PICTURES)
