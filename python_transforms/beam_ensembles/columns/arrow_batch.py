@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
-from beam_ensembles.columns.arrow_types import in_wire_layout
+from beam_ensembles.columns.arrow_types import beyond_micros, in_wire_layout
 from beam_ensembles.columns.to_arrow import array_of
 from beam_ensembles.errors import EnsembleError
 
@@ -52,6 +52,10 @@ class ArrowBatch:
         found = self.batch.column(field)
         return found if self.rows.announced is None else in_wire_layout(found)
 
+    def beyond_micros(self, field: str) -> np.ndarray | None:
+        """Says of which rows a field is a point in time that ``column`` cannot give; None where it can of all."""
+        return beyond_micros(self.batch.column(field))
+
     def scored(self, rows: np.ndarray, added: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> Element:
         """Makes the main output's element.
 
@@ -59,7 +63,7 @@ class ArrowBatch:
             rows: The rows that were scored, by their place, in order.
             added: The added columns, one leading item a scored row; each with which rows have a value (None: all).
         """
-        kept = self.batch if len(rows) == len(self) else self.batch.take(pa.array(rows))
+        kept = self.batch if len(rows) == len(self) else _taken(self.batch, rows)
         count, schema = len(self.rows.fields), self.schemas.output
         made = [
             array_of(column, of, valid)
@@ -78,7 +82,7 @@ class ArrowBatch:
             rows: The rows that failed, by their place.
             details: For each of them ensemble, node, code, msg, stack.
         """
-        gone = self.batch.take(pa.array(rows, pa.int64()))
+        gone = _taken(self.batch, np.array(rows, np.int64))
         count = len(self.rows.fields)
         schema = self.schemas.errors
         element = pa.StructArray.from_arrays(gone.columns[:count], fields=list(schema.field(0).type))
@@ -92,13 +96,23 @@ class ArrowBatch:
 
     def take(self, rows: np.ndarray) -> ArrowBatch:
         """Gives some of the rows, by their places."""
-        return dataclasses.replace(self, batch=self.batch.take(pa.array(rows, pa.int64())))
+        return dataclasses.replace(self, batch=_taken(self.batch, rows))
 
     def joined(self, others: Sequence[ArrowBatch]) -> ArrowBatch:
         """Gives these rows and those of other batches of one schema."""
         return dataclasses.replace(
             self, batch=pa.concat_batches([self.batch, *(other.batch for other in others)])
         )
+
+
+def _taken(batch: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
+    """Gives some of the rows of a record batch, by their places in order."""
+    try:
+        return batch.take(pa.array(rows, pa.int64()))
+    except pa.ArrowNotImplementedError:  # of views and of what is run-end encoded (pyarrow 25)
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        parts = [batch.slice(run[0], len(run)) for run in np.split(rows, breaks) if len(run)]
+        return pa.concat_batches(parts or [batch.slice(0, 0)])
 
 
 class ArrowReader:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
@@ -104,6 +105,17 @@ def in_wire_layout(array: pa.Array) -> pa.Array:
     return array if wire == array.type else array.cast(wire)
 
 
+def beyond_micros(array: pa.Array) -> np.ndarray | None:
+    """Says for each row whether its point in time is too far away to be counted in microseconds; None where none is."""
+    per_unit = _MICROS_OF.get(array.type.unit) if pa.types.is_timestamp(array.type) else None
+    if per_unit is None:
+        return None
+    counts = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    most = np.iinfo(np.int64).max // per_unit
+    beyond: np.ndarray = (counts > most) | (counts < -most)
+    return beyond if beyond.any() else None
+
+
 def _changed(found: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
     """Changes the types that hold no others, wherever they stand."""
     if is_list(found):
@@ -132,4 +144,5 @@ def _whole(found: pa.DataType) -> pa.DataType:
     return MICROSECONDS if pa.types.is_timestamp(found) else found
 
 
+_MICROS_OF: Final = {"s": 1_000_000, "ms": 1_000}
 _SMALL: Final = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}

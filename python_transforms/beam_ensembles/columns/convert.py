@@ -18,7 +18,7 @@ from apache_beam.utils.timestamp import Timestamp
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
 from beam_ensembles.columns.number_lists import matrix_of, vector_of
 from beam_ensembles.errors import NodeError
-from beam_ensembles.types import Array, Row, Scalar, Type, dtype_of, row_shape, width_of
+from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
 _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
@@ -142,9 +142,22 @@ def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:
         kinds = set(map(type, values))
         if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
             return None
-    elif not all(_is_object(value, type_) for value in values):
+        if type_.name == "string" and not _are_unicode(values):
+            return None
+    elif not all(_is_object(value, type_) for value in values) or not _hold_parts(values, type_):
         return None
     return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _are_unicode(texts: Sequence[str]) -> bool:
+    """Says whether texts can be written as UTF-8; what cannot was read from bytes that are none."""
+    if all(map(str.isascii, texts)):
+        return True
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_object(value: Any, type_: Type) -> bool:
@@ -152,7 +165,22 @@ def _is_object(value: Any, type_: Type) -> bool:
         return False
     if isinstance(type_, Array):
         return isinstance(value, list | tuple | np.ndarray) and _holds(value, type_.element)
-    return not isinstance(type_, Row) or isinstance(value, Mapping)
+    if isinstance(type_, Row):
+        return isinstance(value, Mapping) and all(name in value for name, _ in type_.fields)
+    return isinstance(value, Mapping)
+
+
+def _hold_parts(values: Sequence[Any], type_: Type) -> bool:
+    """Says whether the fields of rows, or the keys and values of maps, are all of their types."""
+    if isinstance(type_, Row):
+        return all(_holds([value[name] for value in values], of) for name, of in type_.fields)
+    if not isinstance(type_, Map):
+        return True
+    keys, items = [[*value] for value in values], [[*value.values()] for value in values]
+    return all(
+        _holds(list(itertools.chain.from_iterable(parts)), of)
+        for parts, of in ((keys, type_.key), (items, type_.value))
+    )
 
 
 def _holds(items: Any, element: Type) -> bool:
@@ -171,14 +199,47 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
         items = [value] if isinstance(value, np.ndarray) and value.ndim == 0 else value
         if any(item is None for item in items):
-            return NodeError(
-                "null_value", f"input '{name}' holds a null among its values, {type_} takes none"
-            )
+            return _null_within(name, type_)
         if len(items) not in (width, row_shape(type_)[0]):
             return NodeError(
                 "wrong_length", f"input '{name}' holds {len(items)} values, {type_} needs {width}"
             )
+    if _has_null(value, type_):
+        return _null_within(name, type_)
+    if _has_bad_text(value):
+        return bad_text(name)
     return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
+
+
+def bad_text(name: str) -> NodeError:
+    """Gives the error of a row with a text that is not UTF-8."""
+    return NodeError("wrong_value", f"input '{name}' holds a text that is not UTF-8")
+
+
+def _null_within(name: str, type_: Type) -> NodeError:
+    return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")
+
+
+def _has_null(value: Any, type_: Type) -> bool:
+    """Says whether a null stands in a value where its type takes none."""
+    if value is None:
+        return not type_.nullable
+    if isinstance(type_, Array) and isinstance(value, list | tuple):
+        return any(_has_null(item, type_.element) for item in value)
+    if isinstance(type_, Map) and isinstance(value, Mapping):
+        return any(_has_null(item, type_.value) for item in value.values())
+    if isinstance(type_, Row) and isinstance(value, Mapping):
+        return any(_has_null(value[name], of) for name, of in type_.fields if name in value)
+    return False
+
+
+def _has_bad_text(value: Any) -> bool:
+    """Says whether a text that is not UTF-8 stands in a value."""
+    if isinstance(value, str):
+        return not _are_unicode([value])
+    if isinstance(value, Mapping):
+        return any(map(_has_bad_text, itertools.chain(value.keys(), value.values())))
+    return isinstance(value, list | tuple) and any(map(_has_bad_text, value))
 
 
 def _shown(value: Any) -> str:

@@ -6,16 +6,21 @@ become Python objects, as models take them; so do lists of any length, maps and 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from apache_beam.utils.timestamp import Timestamp
 
-from beam_ensembles.columns.convert import Converted, fault, to_column
+from beam_ensembles.columns.convert import Converted, bad_text, fault, to_column
+from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
+
+_NO_UTF8: Final = (pa.ArrowException, UnicodeDecodeError)
+"""What pyarrow raises where a text is not UTF-8, of a whole array and of one value."""
 
 
 def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
@@ -33,8 +38,12 @@ def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
     dtype = dtype_of(type_)
     if dtype is None:
         if isinstance(type_, Scalar) and type_.name != "timestamp" and array.null_count == 0:
-            return Converted(array.to_numpy(zero_copy_only=False), {})
-        return to_column(values_of(array, type_), type_, name)
+            with contextlib.suppress(*_NO_UTF8):
+                return Converted(array.to_numpy(zero_copy_only=False), {})
+        try:
+            return to_column(values_of(array, type_), type_, name)
+        except _NO_UTF8:
+            return _of_good_texts(array, type_, name)
     good = _good_tensors(array, type_) if isinstance(type_, Array) else _good_scalars(array)
     if good is None:
         return Converted(_numbers(array, type_, dtype), {})
@@ -42,6 +51,20 @@ def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
     values = array.take(pa.array(bad)).to_pylist()
     faults = {at: fault(value, type_, name) for at, value in zip(bad.tolist(), values, strict=True)}
     return Converted(_numbers(array.filter(pa.array(good)), type_, dtype), faults)
+
+
+def _of_good_texts(array: pa.Array, type_: Type, name: str) -> Converted:
+    """Makes a column of the values whose texts are UTF-8, which Arrow does not look at before Python reads them."""
+    good: list[Any] = []
+    faults: dict[int, NodeError] = {}
+    for at in range(len(array)):
+        try:
+            good += values_of(array.slice(at, 1), type_)
+        except _NO_UTF8:
+            faults[at] = bad_text(name)
+    found = to_column(good, type_, name)
+    places = np.delete(np.arange(len(array)), list(faults)).tolist()
+    return Converted(found.values, faults | {places[at]: error for at, error in found.faults.items()})
 
 
 def _numbers(array: pa.Array, type_: Type, dtype: np.dtype) -> np.ndarray:

@@ -32,10 +32,14 @@ def with_dicts(value: Any, type_: Type) -> Any:
 
 
 def _items(value: Any, type_: Row) -> list[Any] | None:
-    """Gives a row's values in the order of its type's fields; None where it is no row of that type."""
+    """Gives a row's values in the order of its type's fields; None where it is no row of that type.
+
+    A mapping need not have a field that may be null.
+    """
     names = [name for name, _ in type_.fields]
     if isinstance(value, Mapping):
-        return [value[name] for name in names] if set(names) <= set(value) else None
+        has_all = all(name in value or of.nullable for name, of in type_.fields)
+        return [value.get(name) for name in names] if has_all else None
     if isinstance(value, tuple):
         return list(value) if len(value) == len(names) else None
     return [getattr(value, name) for name in names] if all(hasattr(value, name) for name in names) else None

@@ -22,7 +22,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from apache_beam.coders import typecoders
-from apache_beam.coders.coders import Coder, FastCoder
+from apache_beam.coders.coders import (
+    Coder,
+    FastCoder,
+    IterableCoder,
+    MapCoder,
+    NullableCoder,
+    StrUtf8Coder,
+)
 from apache_beam.coders.row_coder import RowCoder
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import schema_pb2
@@ -81,7 +88,7 @@ class PositionalRowCoder(FastCoder):
 
     def __init__(self, schema: schema_pb2.Schema) -> None:
         self.schema = schema
-        self._rows = RowCoder(neutral_schema(schema))
+        self._rows = _with_any_text(RowCoder(neutral_schema(schema)))
 
     def _create_impl(self) -> Any:
         return self._rows.get_impl()
@@ -107,6 +114,37 @@ class PositionalRowCoder(FastCoder):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore_coder, (self.schema.SerializeToString(),)
+
+
+class AnyText(StrUtf8Coder):
+    """Reads texts that are not UTF-8, too, which Go may send, and writes the same bytes: one must not lose a bundle.
+
+    Bytes that are none of UTF-8 are lone surrogates in Python, which no column takes.
+    """
+
+    def encode(self, value: str) -> bytes:
+        return value.encode("utf-8", "surrogateescape")
+
+    def decode(self, value: bytes) -> str:
+        return value.decode("utf-8", "surrogateescape")
+
+
+_WITHIN: Final = {
+    NullableCoder: ("_value_coder",),
+    IterableCoder: ("_elem_coder",),
+    MapCoder: ("_key_coder", "_value_coder"),
+}
+
+
+def _with_any_text(coder: Any) -> Any:
+    """Puts ``AnyText`` into a coder of Beam's wherever that reads texts."""
+    if type(coder) is StrUtf8Coder:
+        return AnyText()
+    if isinstance(coder, RowCoder):
+        coder.components = [_with_any_text(component) for component in coder.components]
+    for name in _WITHIN.get(type(coder), ()):
+        setattr(coder, name, _with_any_text(getattr(coder, name)))
+    return coder
 
 
 def _restore_coder(schema: bytes) -> PositionalRowCoder:

@@ -8,11 +8,14 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 
 from beam_ensembles.columns.arrow_batch import ArrowBatch, Element, size_of_element
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
+from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.columns.nulls import nullable_arrow_column
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.runtime.scoring import Read, StageCode, bundle_error, in_order, read_columns
 from beam_ensembles.types import Type
@@ -87,7 +90,17 @@ class ArrowSource:
 
 
 def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
-    array = batch.column(field)
+    array, beyond = batch.column(field), batch.beyond_micros(field)
+    if beyond is None:
+        return _read(array, field, type_)
+    places = np.flatnonzero(~beyond).tolist()
+    found, valid = _read(array.filter(pa.array(~beyond)), field, type_)
+    error = NodeError("wrong_value", f"input '{field}' is farther away than a {type_} can be")
+    faults = dict.fromkeys(np.flatnonzero(beyond).tolist(), error)
+    return Converted(found.values, faults | {places[at]: own for at, own in found.faults.items()}), valid
+
+
+def _read(array: pa.Array, field: str, type_: Type) -> Read:
     if type_.nullable:
         return nullable_arrow_column(array, type_, field)
     return column_of(array, type_, field), None

@@ -57,6 +57,8 @@ def type_of_arrow(found: pa.DataType) -> Type | None:
         fields = [(field.name, type_of_arrow(field.type)) for field in found]
         known = tuple((name, type_) for name, type_ in fields if type_)
         return Row(known) if len(known) == len(fields) else None
+    if isinstance(found, pa.BaseExtensionType):  # one that a program defines may have no hash
+        return None
     name = _NAMES.get(found)
     return Scalar(name) if name else None
 

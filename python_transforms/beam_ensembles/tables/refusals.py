@@ -12,17 +12,25 @@ FILE: Final = "input"
 """The path of a problem of the whole file."""
 
 
-def refuse_duplicates(fields: Sequence[str]) -> None:
+def refuse_duplicates(fields: Sequence[str], what: str = "the file") -> None:
     """Refuses a file with two fields of one name.
+
+    Args:
+        fields: The names.
+        what: What has the fields, where it is no file.
 
     Raises:
         InvalidEnsemble: There are such fields.
     """
     twice = [name for name in dict.fromkeys(fields) if fields.count(name) > 1]
     if twice:
-        text = "{count} columns of the file are named '{name}'; give each a name of its own"
+        text = "{count} columns of {what} are named '{name}'; give each a name of its own"
         raise InvalidEnsemble(
-            Problem(f"{FILE}.{name}", "duplicate_field", text.format(count=fields.count(name), name=name))
+            Problem(
+                f"{FILE}.{name}",
+                "duplicate_field",
+                text.format(count=fields.count(name), what=what, name=name),
+            )
             for name in twice
         )
 

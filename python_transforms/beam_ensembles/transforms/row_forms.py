@@ -18,6 +18,7 @@ from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, Row
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.tables.arrow import type_of_arrow
+from beam_ensembles.tables.refusals import refuse_duplicates
 from beam_ensembles.types import STRING, Array, Map, Row, Type, is_portable
 
 
@@ -54,7 +55,12 @@ class InputRows:
 
 
 def arrow_input_rows(schema: pa.Schema) -> InputRows:
-    """Gives the rows of a PCollection whose elements are Arrow record batches or tables."""
+    """Gives the rows of a PCollection whose elements are Arrow record batches or tables.
+
+    Raises:
+        InvalidEnsemble: Two columns have one name.
+    """
+    refuse_duplicates(schema.names, "the schema")
     types = {field.name: _type_of_arrow(field) for field in schema}
     fields = [_placeholder(field, types[field.name]) for field in schema]
     rows = schema_pb2.Schema(fields=fields)

@@ -67,6 +67,47 @@ def test_rows_that_failed_are_taken_out_of_one_output_and_into_the_other() -> No
     ]  # fmt: skip
 
 
+UNUSUAL = [
+    pa.array(["a", "b", "c"], pa.string_view()),
+    pa.array([b"a", None, b"c"], pa.binary_view()),
+    pa.array([["a"], [], None], pa.list_(pa.string_view())),
+    pa.array([{"s": "a"}, None, {"s": "c"}], pa.struct([("s", pa.string_view())])),
+    pa.compute.run_end_encode(pa.array(["a", "a", "c"])),
+]
+
+
+@pytest.mark.parametrize("array", UNUSUAL, ids=lambda array: str(array.type))
+def test_rows_of_what_arrow_cannot_take_from_are_taken_out_too(array: pa.Array) -> None:
+    batch = pa.RecordBatch.from_pydict({"x": pa.array([1.0, None, 3.0]), "s": array})
+    rows = ArrowRows((("x", parse_type("double?")), ("s", None)), (), (0, 1), announced=batch.schema)
+    read_batch = ArrowReader(rows).read(batch)
+    assert read_batch.scored(np.array([0, 2]), []).column("s").to_pylist() == array.to_pylist()[::2]
+    failed = read_batch.failed([1], [("e", "n", "c", "m", "s")])
+    assert failed.column("element").to_pylist() == [{"x": None, "s": array.to_pylist()[1]}]
+    assert len(read_batch.take(np.array([], np.int64))) == 0
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [("string", ["a", "?", "b"]), ("string", ["a", "?", None]), ("array<string>", [["a"], ["?", "b"], []])],
+)
+def test_a_text_that_is_not_utf8_is_the_error_of_its_row(type_: str, values: list[Any]) -> None:
+    plain = pa.array(values)
+    buffers = [
+        None if b is None else pa.py_buffer(b.to_pybytes().replace(b"?", b"\xff")) for b in plain.buffers()
+    ]
+    if type_ == "string":
+        array = pa.Array.from_buffers(plain.type, len(plain), buffers)
+    else:
+        texts = pa.Array.from_buffers(pa.string(), len(plain.flatten()), buffers[2:])
+        array = pa.ListArray.from_arrays(plain.offsets, texts)
+    found = column_of(array, parse_type(type_), "s")
+    assert {at: error.code for at, error in found.faults.items()}[1] == "wrong_value"
+    assert "'s' holds a text that is not UTF-8" in str(found.faults[1])
+    good = [value for at, value in enumerate(values) if at != 1 and value is not None]
+    assert list(found.values) == good
+
+
 def without_times(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.select(["x", "s"])
 

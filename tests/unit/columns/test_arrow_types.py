@@ -11,7 +11,8 @@ import pytest
 
 from beam_ensembles.columns.arrow_batch import ArrowReader
 from beam_ensembles.columns.arrow_rows import ArrowRows
-from beam_ensembles.columns.arrow_types import arrow_type, in_wire_layout, is_layout_of
+from beam_ensembles.columns.arrow_types import arrow_type, beyond_micros, in_wire_layout, is_layout_of
+from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.types import parse_type
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
@@ -81,6 +82,34 @@ def test_arrays_of_python_pipelines_are_read_in_the_layout_that_crosses(
     made = in_wire_layout(array)
     assert is_layout_of(made.type, parse_type(type_))
     assert made.to_pylist() == values
+
+
+@pytest.mark.parametrize(("unit", "micros"), [("s", 10**6), ("ms", 10**3), ("us", 1), ("ns", 1)])
+def test_a_point_in_time_may_be_too_far_away_to_be_counted_in_microseconds(unit: str, micros: int) -> None:
+    most = (2**63 - 1) // micros
+    array = pa.array([most, -most, None, 0], pa.timestamp(unit))
+    assert beyond_micros(array) is None
+    if micros > 1:
+        beyond = beyond_micros(pa.array([most + 1, 0, -most - 1, None, 2**63 - 1], pa.timestamp(unit)))
+        assert beyond is not None
+        assert beyond.tolist() == [True, False, True, False, True]
+
+
+class Program(pa.ExtensionType):
+    """A type that a program defines: it has no hash, as few have."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.int32(), "tests.program")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program)
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+
+def test_a_type_that_a_program_defines_has_no_word_in_the_language() -> None:
+    assert type_of_arrow(Program()) is None
 
 
 def test_points_in_time_are_arrows_own_in_a_python_pipeline_and_microseconds_elsewhere() -> None:

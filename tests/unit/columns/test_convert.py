@@ -54,6 +54,7 @@ def test_an_empty_column_keeps_its_type() -> None:
         ("boolean", 1, "wrong_value"),
         ("string", 5, "wrong_value"),
         ("string", None, "null_value"),
+        ("string", "a\udcff", "wrong_value"),
         ("bytes", "text", "wrong_value"),
         ("array<double>[2]", [1.0], "wrong_length"),
         ("array<double>[2]", [1.0, 2.0, 3.0], "wrong_length"),
@@ -73,6 +74,31 @@ def test_a_bad_value_is_the_error_of_its_own_row(type_: str, bad: Any, code: str
     assert list(found.faults) == [1]
     assert len(found.values) == 2
     assert "'x'" in str(found.faults[1])
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "bad", "code"),
+    [
+        ("array<string>", ["a"], ["a", None], "null_value"),
+        ("array<array<double>>", [[1.0]], [[None]], "null_value"),
+        ("array<row<a: double>>", [{"a": 1.0}], [{"a": None}], "null_value"),
+        ("array<row<a: double>>", [{"a": 1.0}], [None], "null_value"),
+        ("row<a: double, b: string?>", {"a": 1.0, "b": None}, {"a": None, "b": "x"}, "null_value"),
+        ("row<a: double, b: string?>", {"a": 1.0}, {"b": "x"}, "wrong_value"),
+        ("row<a: double, b: string?>", (1.0, "x"), ("a", "x"), "wrong_value"),
+        ("row<a: row<b: array<string>>>", {"a": {"b": []}}, {"a": {"b": None}}, "null_value"),
+        ("map<string, double>", {"k": 1.0}, {"k": None}, "null_value"),
+        ("map<string, double>", {"k": 1.0}, {"k": "x"}, "wrong_value"),
+        ("map<string, double>", {}, {1: 1.0}, "wrong_value"),
+        ("map<string, double>", {"ä": 1.0}, {"\udcff": 1.0}, "wrong_value"),
+        ("array<string>", ["ä"], ["ä", "\udcff"], "wrong_value"),
+        ("map<string, double?>", {"k": None}, [("k", 1.0)], "wrong_value"),
+    ],
+)
+def test_what_is_within_a_value_is_checked_as_well(type_: str, good: Any, bad: Any, code: str) -> None:
+    found = to_column([good, bad, good], parse_type(type_), "x")
+    assert {at: error.code for at, error in found.faults.items()} == {1: code}
+    assert len(found.values) == 2
 
 
 def test_nan_is_a_number_and_none_is_not() -> None:

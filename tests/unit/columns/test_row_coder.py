@@ -33,6 +33,19 @@ def test_the_bytes_are_those_of_beams_own_coder() -> None:
     assert tuple(ours.decode(theirs.encode(row))) == tuple(row)
 
 
+def test_a_text_that_is_not_utf8_crosses_as_it_is() -> None:
+    types = {"a": "TEXT", "b": "TEXT?", "c": "array<TEXT?>", "d": "map<TEXT,TEXT>", "e": "row<f: TEXT>"}
+    as_bytes, as_texts = (
+        PositionalRowCoder(_schema(**{name: type_.replace("TEXT", text) for name, type_ in types.items()}))
+        for text in ("bytes", "string")
+    )
+    nested = row_class(("f",))._make((b"\xff",))
+    row = row_class(tuple(types))._make((b"\xff", b"\xfe", [b"a\xff", None], {b"\xff": b"b"}, nested))
+    on_the_wire = as_bytes.encode(row)
+    assert as_texts.encode(as_texts.decode(on_the_wire)) == on_the_wire
+    assert next(iter(as_texts.decode(on_the_wire))) == "\udcff"
+
+
 @pytest.mark.parametrize("name", ["class", "_x", "my-field", "", "f1", "count", "größe", "a.b"])
 def test_any_field_name_crosses(name: str) -> None:
     schema = schema_of([(name, parse_type("string")), ("z", parse_type("int64"))])

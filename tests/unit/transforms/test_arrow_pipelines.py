@@ -104,6 +104,7 @@ def test_an_element_that_is_not_as_announced_fails_in_one_sentence(
         (pa.field("d", pa.string()), "field_type", "input.d"),
         (pa.field("d", pa.decimal128(5, 2)), "field_type", "input.d"),
         (pa.field("e", pa.float64()), "missing_field", "input.d"),
+        (pa.field("a", pa.float64()), "duplicate_field", "input.a"),
     ],
 )
 def test_a_schema_that_does_not_fit_is_refused_before_anything_runs(
