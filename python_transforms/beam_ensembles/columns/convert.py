@@ -44,6 +44,11 @@ class Converted:
     values: np.ndarray
     faults: dict[int, NodeError]
 
+    def among(self, places: np.ndarray, others: Mapping[int, NodeError]) -> Converted:
+        """Gives the column of more rows: these stand at some places among others that have faults."""
+        own = {int(places[at]): error for at, error in self.faults.items()}
+        return Converted(self.values, {**others, **own})
+
 
 def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
     """Makes a column of declared type from the values of its rows.
@@ -195,17 +200,15 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
     if value is None:
         reason = "what reads it takes no nulls" if type_.nullable else f"the ensemble declares it as {type_}"
         return NodeError("null_value", f"input '{name}' is null, and {reason}")
+    if _has_null(value, type_):
+        return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")
     width = width_of(type_)
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
         items = [value] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        if any(item is None for item in items):
-            return _null_within(name, type_)
         if len(items) not in (width, row_shape(type_)[0]):
             return NodeError(
                 "wrong_length", f"input '{name}' holds {len(items)} values, {type_} needs {width}"
             )
-    if _has_null(value, type_):
-        return _null_within(name, type_)
     if _has_bad_text(value):
         return bad_text(name)
     return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
@@ -216,15 +219,13 @@ def bad_text(name: str) -> NodeError:
     return NodeError("wrong_value", f"input '{name}' holds a text that is not UTF-8")
 
 
-def _null_within(name: str, type_: Type) -> NodeError:
-    return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")
-
-
 def _has_null(value: Any, type_: Type) -> bool:
     """Says whether a null stands in a value where its type takes none."""
     if value is None:
         return not type_.nullable
-    if isinstance(type_, Array) and isinstance(value, list | tuple):
+    if isinstance(type_, Array) and (
+        isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    ):
         return any(_has_null(item, type_.element) for item in value)
     if isinstance(type_, Map) and isinstance(value, Mapping):
         return any(_has_null(item, type_.value) for item in value.values())

@@ -62,9 +62,8 @@ def _of_good_texts(array: pa.Array, type_: Type, name: str) -> Converted:
             good += values_of(array.slice(at, 1), type_)
         except _NO_UTF8:
             faults[at] = bad_text(name)
-    found = to_column(good, type_, name)
-    places = np.delete(np.arange(len(array)), list(faults)).tolist()
-    return Converted(found.values, faults | {places[at]: error for at, error in found.faults.items()})
+    places = np.delete(np.arange(len(array)), list(faults))
+    return to_column(good, type_, name).among(places, faults)
 
 
 def _numbers(array: pa.Array, type_: Type, dtype: np.dtype) -> np.ndarray:

@@ -70,8 +70,7 @@ def nullable_arrow_column(array: pa.Array, type_: Type, name: str) -> tuple[Conv
 
 def _around_nulls(found: Converted, present: np.ndarray, type_: Type) -> tuple[Converted, np.ndarray | None]:
     """Puts a column that was made of the values alone back between the nulls."""
-    places = np.flatnonzero(present)
-    faults = {int(places[at]): error for at, error in found.faults.items()}
+    faults = found.among(np.flatnonzero(present), {}).faults
     good = np.delete(present, list(faults))
     values = spread(found.values, good) if len(found.values) else blank(len(good), type_)
     return Converted(values, faults), good

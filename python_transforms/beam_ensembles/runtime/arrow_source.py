@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from beam_ensembles.columns.arrow_batch import ArrowBatch, Element, size_of_element
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
-from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.columns.nulls import nullable_arrow_column
 from beam_ensembles.errors import NodeError
@@ -93,11 +92,10 @@ def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
     array, beyond = batch.column(field), batch.beyond_micros(field)
     if beyond is None:
         return _read(array, field, type_)
-    places = np.flatnonzero(~beyond).tolist()
     found, valid = _read(array.filter(pa.array(~beyond)), field, type_)
     error = NodeError("wrong_value", f"input '{field}' is farther away than a {type_} can be")
     faults = dict.fromkeys(np.flatnonzero(beyond).tolist(), error)
-    return Converted(found.values, faults | {places[at]: own for at, own in found.faults.items()}), valid
+    return found.among(np.flatnonzero(~beyond), faults), valid
 
 
 def _read(array: pa.Array, field: str, type_: Type) -> Read:

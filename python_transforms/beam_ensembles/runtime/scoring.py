@@ -152,9 +152,7 @@ def _load_in_its_name(node: CheckedNode, kinds: Kinds) -> NodeStep:
         member = load_member(kind, node)
     except ENDS_THE_PROGRAM:
         raise
-    except (
-        BaseException
-    ) as error:  # code that calls sys.exit() ends neither the worker nor a program that checks
+    except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program
         if node.spec.shadow_of is None:
             if isinstance(error, Exception):
                 raise
