@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -315,5 +316,17 @@ func TestFromFileLeavesABundleToTheService(t *testing.T) {
 	}
 	if source.folder() != folder {
 		t.Errorf("a service of its own would trust %s, not %s", source.folder(), folder)
+	}
+}
+
+func TestARefreshIntervalIsAtLeastASecond(t *testing.T) {
+	for _, interval := range []time.Duration{-time.Minute, 0, time.Second - 1} {
+		_, s := beam.NewPipelineWithRoot()
+		rows := beam.Create(s, point{})
+		_, err := TryRun[average](s, rows, FromText("ensemble: x", "/"), WithRefreshInterval(interval))
+		want := fmt.Sprintf("ensemble: a refresh interval is at least one second, not %v", interval)
+		if err == nil || err.Error() != want {
+			t.Errorf("says %v, not %q", err, want)
+		}
 	}
 }

@@ -51,7 +51,8 @@
 //
 // A column that may be null, such as those of a node with when or on_error:
 // nullify, needs a pointer (*float64), or a slice, which is nil then. A row in
-// a row, as in lists that rank makes, is a struct with the row's fields.
+// a row, as in lists that rank makes, is a struct with the row's fields. So is
+// an embedded struct: its fields are not the row's own.
 //
 // A field [N]T of a scored row takes lists of N items: a list of another
 // length fails the pipeline, so that a column of any length is a []T.

@@ -96,6 +96,9 @@ func query(ctx context.Context, addr string, request *jobpb.ExpansionRequest) (*
 // connect opens a connection to the service at addr, and makes sure that it is
 // one and that it is ready.
 func connect(ctx context.Context, addr string) (*grpc.ClientConn, error) {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return nil, failure("ensemble: the address of a service is host:port, such as localhost:8097, not %q", addr)
+	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)

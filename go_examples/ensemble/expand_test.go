@@ -34,7 +34,7 @@ func TestTryRunSaysQuicklyThatThereIsNoService(t *testing.T) {
 			grpcAddr(t, func(h *health.Server) { h.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING) }),
 			"is not ready",
 		},
-		"no address": {"localhost", "localhost"},
+		"no port": {"localhost", "is host:port, such as localhost:8097, not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

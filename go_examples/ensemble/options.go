@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"time"
 )
@@ -14,6 +15,8 @@ type call struct {
 	addr     string
 	encoding Encoding
 	config   config
+	// refused is what is wrong with an option.
+	refused error
 }
 
 // WithExpansionAddr names the expansion service to use, as host:port. Without
@@ -57,8 +60,14 @@ func WithProvenance() Option {
 // WithRefreshInterval has the workers look every so often, in whole seconds,
 // whether the ensemble's file or a file that it names has changed, and then
 // go on with what is there now. Without it they keep what they started with.
+// An interval of less than a second is refused.
 func WithRefreshInterval(interval time.Duration) Option {
-	return func(c *call) { c.config.RefreshSecs = max(1, int64(interval/time.Second)) }
+	return func(c *call) {
+		if interval < time.Second {
+			c.refused = fmt.Errorf("ensemble: a refresh interval is at least one second, not %v", interval)
+		}
+		c.config.RefreshSecs = int64(interval / time.Second)
+	}
 }
 
 func merged(into, from map[string]string) map[string]string {

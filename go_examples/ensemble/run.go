@@ -69,6 +69,9 @@ func apply(
 	for _, opt := range opts {
 		opt(&c)
 	}
+	if c.refused != nil {
+		return none, none, c.refused
+	}
 	crossing, err := newCrossing(rows, scored, withErrors, c.encoding)
 	if err != nil {
 		return none, none, err

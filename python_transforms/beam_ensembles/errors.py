@@ -211,7 +211,9 @@ class NodeFailed(RowFailed):
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
     """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
-    close = difflib.get_close_matches(word, list(allowed), n=1)
+    words = list(allowed)
+    close = [one for one in words if one.casefold() == word.casefold()]
+    close = close or difflib.get_close_matches(word, words, n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

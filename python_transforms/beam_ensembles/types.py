@@ -203,7 +203,7 @@ class _Parser:
         from beam_ensembles.errors import nearest
 
         known = (*PORTABLE_SCALARS, "array<T>", "array<T>[2,3]", "map<K,V>", "row<a: T>", "optional<T>")
-        near = nearest(_ALIASES.get(word.lower(), word), SCALARS)
+        near = nearest(_ALIASES.get(word.lower(), word), (*SCALARS, "array", "map", "row", "optional"))
         return TypeSyntaxError(f"unknown type '{word}'{near or ''} (types: {', '.join(known)})")
 
     def _array(self) -> Type:
@@ -261,6 +261,7 @@ class _Parser:
 _ALIASES: Final = {
     "str": "string", "text": "string", "bool": "boolean", "int": "int64", "integer": "int64", "long": "int64",
     "float32": "float", "float64": "double", "datetime": "timestamp", "binary": "bytes",
+    "list": "array", "tensor": "array", "dict": "map", "struct": "row",
 }  # fmt: skip
 
 

@@ -65,6 +65,7 @@ def test_a_message_of_a_member_is_one_line() -> None:
 def test_nearest() -> None:
     assert nearest("forst", ["forest", "vote"]) == "; did you mean 'forest'?"
     assert nearest("xyz", ["forest", "vote"]) == ""
+    assert nearest("ID", ["IX", "id"]) == "; did you mean 'id'?"
 
 
 def test_listed() -> None:

@@ -94,6 +94,8 @@ def test_types(text: str, type_: Type) -> None:
         ("", "expected a type"),
         ("str", "did you mean 'string'"),
         ("float64", "did you mean 'double'"),
+        ("aray<double>", "did you mean 'array'"),
+        ("List<double>", "did you mean 'array'"),
         ("array<double", "expected '>'"),
         ("array<double>[0]", "a dimension"),
         ("array<double>[a]", "a dimension"),

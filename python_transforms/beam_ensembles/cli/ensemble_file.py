@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
 from beam_ensembles.errors import Problem
+from beam_ensembles.graph.files import local_path
 
 RED: Final = "31"
 GREEN: Final = "32"
@@ -33,6 +34,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         action="append",
         default=[],
+        type=_folder,
         help="a folder or URI prefix whose pickles may be loaded unpinned, beside the file's own folder",
     )
 
@@ -42,6 +44,13 @@ def _parameter(text: str) -> tuple[str, str]:
     if not separator or not name:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _folder(text: str) -> str:
+    path = local_path(text)
+    if path is not None and not os.path.isdir(path):
+        raise argparse.ArgumentTypeError(f"there is no folder '{path}'")
+    return text
 
 
 def no_file(path: str) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from beam_ensembles import __version__
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 1 for failure, 2 for a call that cannot be understood.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = _parser(given[0] if given else "")
+    parser = _parser(given)
     args = parser.parse_args(given)
     if args.verb is None:
         parser.print_help(sys.stderr)
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(verb: str) -> argparse.ArgumentParser:
+def _parser(given: list[str]) -> argparse.ArgumentParser:
+    """Gives what parses a call, in which it has looked already for names that there are not."""
     parser = argparse.ArgumentParser(
         prog="beam-ensembles",
         description=_DESCRIPTION,
@@ -78,11 +80,30 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"beam-ensembles {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+    verb = given[0] if given else ""
     for name, summary in SUMMARIES.items():
         child = verbs.add_parser(name, help=summary, allow_abbrev=False)
         if name == verb:
             _fill(child, verb)
+            _check_options(child, given[1:])
+    if verb and not verb.startswith("-") and verb not in SUMMARIES:
+        parser.error(f"there is no verb '{verb}'{_nearest(verb, SUMMARIES)} (verbs: {', '.join(SUMMARIES)})")
     return parser
+
+
+def _check_options(parser: argparse.ArgumentParser, given: list[str]) -> None:
+    """Names an option that there is not, and the nearest: argparse would say first what else is missing."""
+    known = parser._option_string_actions  # the only list that has those which --help leaves out
+    for word in itertools.takewhile(lambda one: one != "--", given):
+        name = word.partition("=")[0]
+        if name.startswith("--") and name not in known and " " not in word:  # with a space it is a value
+            parser.error(f"there is no option '{name}'{_nearest(name, known)}")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    from beam_ensembles.errors import nearest
+
+    return nearest(word, known)
 
 
 def _fill(parser: argparse.ArgumentParser, verb: str) -> None:

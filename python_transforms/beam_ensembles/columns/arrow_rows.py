@@ -68,11 +68,8 @@ class ArrowRows:
     def _check_announced(self, incoming: pa.Schema, announced: pa.Schema) -> None:
         if incoming.equals(announced):
             return
-        wrong = [
-            f"{field.name}: {field.type}"
-            for field in incoming
-            if field.name not in announced.names or not announced.field(field.name).equals(field)
-        ]
+        known = {field.name: field for field in announced}
+        wrong = [said for field in incoming if (said := _difference(field, known.get(field.name)))]
         text = "a record batch has another schema than with_arrow_schema was given: found "
         raise EnsembleError(text + (listed(wrong) if wrong else "fewer columns, or another order"))
 
@@ -90,6 +87,16 @@ class ArrowRows:
         if incoming.field(EVENT_TIME).type != pa.int64():
             found = incoming.field(EVENT_TIME).type
             raise EnsembleError(f"'{EVENT_TIME}' of the incoming Arrow batches is {found}, not int64")
+
+
+def _difference(found: pa.Field, announced: pa.Field | None) -> str:
+    if announced is None:
+        return _shown(found)
+    return "" if announced.equals(found) else f"{_shown(found)} where {_shown(announced)} was announced"
+
+
+def _shown(field: pa.Field) -> str:
+    return f"{field.name}: {field.type}{'' if field.nullable else ' not null'}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
@@ -106,14 +107,41 @@ def in_wire_layout(array: pa.Array) -> pa.Array:
 
 
 def beyond_micros(array: pa.Array) -> np.ndarray | None:
-    """Says for each row whether its point in time is too far away to be counted in microseconds; None where none is."""
-    per_unit = _MICROS_OF.get(array.type.unit) if pa.types.is_timestamp(array.type) else None
-    if per_unit is None:
+    """Says for each row whether a point in time of it is too far away for microseconds; None where none is."""
+    if not _has_coarse_instants(array.type):
         return None
-    counts = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    most = np.iinfo(np.int64).max // per_unit
-    beyond: np.ndarray = (counts > most) | (counts < -most)
-    return beyond if beyond.any() else None
+    if pa.types.is_timestamp(array.type):
+        counts = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        most = np.iinfo(np.int64).max // _MICROS_OF[array.type.unit]
+        beyond: np.ndarray = (counts > most) | (counts < -most)
+        return beyond if beyond.any() else None
+    if pa.types.is_map(array.type):
+        key, item = pa.field("key", array.type.key_type), array.type.item_field
+        array = array.cast(pa.list_(pa.struct([key, item])))
+    parts = [part for child in _children(array) if (part := beyond_micros(child)) is not None]
+    if not parts:
+        return None
+    found: np.ndarray = np.logical_or.reduce(parts)
+    if pa.types.is_struct(array.type):
+        return found
+    parents = pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
+    return np.isin(np.arange(len(array)), parents[found])
+
+
+def _has_coarse_instants(found: pa.DataType) -> bool:
+    if pa.types.is_timestamp(found):
+        return found.unit in _MICROS_OF
+    if is_list(found):
+        return _has_coarse_instants(found.value_type)
+    if pa.types.is_map(found):
+        return _has_coarse_instants(found.key_type) or _has_coarse_instants(found.item_type)
+    return pa.types.is_struct(found) and any(_has_coarse_instants(field.type) for field in found)
+
+
+def _children(array: pa.Array) -> list[pa.Array]:
+    """Gives what stands in lists or structs, without what stands where they are null."""
+    found = array.flatten()
+    return found if pa.types.is_struct(array.type) else [found]
 
 
 def _changed(found: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:

@@ -17,7 +17,7 @@ from beam_ensembles.columns.nulls import nullable_arrow_column
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.runtime.scoring import Read, StageCode, bundle_error, in_order, read_columns
-from beam_ensembles.types import Type
+from beam_ensembles.types import Scalar, Type
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
     if beyond is None:
         return _read(array, field, type_)
     found, valid = _read(array.filter(pa.array(~beyond)), field, type_)
-    error = NodeError("wrong_value", f"input '{field}' is farther away than a {type_} can be")
+    what = "is" if isinstance(type_, Scalar) else "has a point in time that is"
+    error = NodeError("wrong_value", f"input '{field}' {what} farther away than a timestamp can be")
     faults = dict.fromkeys(np.flatnonzero(beyond).tolist(), error)
     return found.among(np.flatnonzero(~beyond), faults), valid
 

@@ -95,7 +95,15 @@ class RunEnsemble(beam.PTransform[Any, Any]):
 
         Args:
             schema: The schema of every record batch.
+
+        Raises:
+            TypeError: It is no Arrow schema.
         """
+        if not isinstance(schema, pa.Schema):
+            found = type(schema).__name__
+            raise TypeError(
+                f"with_arrow_schema takes a pyarrow.Schema, not {found}; pyarrow.schema(...) makes one"
+            )
         self._arrow_schema = schema
         return self
 

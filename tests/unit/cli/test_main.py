@@ -41,6 +41,27 @@ def test_calls_that_cannot_be_understood(arguments: list[str], capsys: pytest.Ca
     assert "usage: beam-ensembles" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["validat", "x"], "there is no verb 'validat'; did you mean 'validate'?"),
+        (["validate", "a", "--jsn"], "validate: error: there is no option '--jsn'; did you mean '--json'?"),
+        (["run", "a", "--inptu=rows.csv"], "there is no option '--inptu'; did you mean '--input'?"),
+    ],
+)
+def test_the_nearest_name_is_given(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert said in capsys.readouterr().err
+
+
+def test_behind_two_dashes_a_word_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--", "--jsn"]) == 2
+    assert "there is no file '--jsn'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("verb", SUMMARIES)
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

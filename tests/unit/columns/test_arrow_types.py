@@ -95,6 +95,29 @@ def test_a_point_in_time_may_be_too_far_away_to_be_counted_in_microseconds(unit:
         assert beyond.tolist() == [True, False, True, False, True]
 
 
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        (pa.list_(pa.timestamp("s")), [[0], [0, 2**62], [], None, [None, 2**62]]),
+        (pa.large_list(pa.timestamp("ms")), [[0], [0, 2**62], [], None, [-(2**62)]]),
+        (pa.list_(pa.timestamp("s"), 1), [[0], [2**62], [5], None, [2**62]]),
+        (pa.struct([("n", pa.int8()), ("t", pa.timestamp("s"))]), [{}, {"t": 2**62}, {}, None, {"t": 2**62}]),
+        (pa.map_(pa.string(), pa.timestamp("s")), [{}, {"a": 0, "b": 2**62}, {"c": 1}, None, {"a": 2**62}]),
+        (
+            pa.list_(pa.struct([("t", pa.list_(pa.timestamp("s")))])),
+            [[{}], [{"t": [1]}, {"t": [2**62]}], [], None, [{"t": [2**62]}]],
+        ),
+    ],
+)
+def test_a_point_in_time_within_a_value_may_be_too_far_away(type_: pa.DataType, values: list[Any]) -> None:
+    given = [list(value.items()) if pa.types.is_map(type_) and value else value for value in values]
+    array = pa.array([None, *given], type_)
+    for found in (beyond_micros(array), beyond_micros(array.slice(1))):
+        assert found is not None
+        assert found.tolist()[-5:] == [False, True, False, False, True]
+    assert beyond_micros(array.take(pa.array([0, 1, 3]))) is None
+
+
 class Program(pa.ExtensionType):
     """A type that a program defines: it has no hash, as few have."""
 

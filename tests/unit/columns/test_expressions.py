@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from beam_ensembles.columns.expressions import Condition, Conditions, Expressions
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, validity
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import DOUBLE, STRING, Scalar, Type, dtype_of, parse_type, row_shape
 from tests.support.expressions import EXPRESSIONS, TYPES
 
@@ -163,6 +164,24 @@ def test_lists_and_tensors_are_counted_from_one() -> None:
     found, present = evaluated("q[1]", {"q": "array<double>"}, q=q)
     assert (found[present].tolist(), present.tolist()) == ([1.0, 3.0], [True, False, True])
     assert evaluated("ARRAY_SUM(p)", {"p": "array<int32>[2]"}, p=p.astype(np.int32))[0].tolist() == [1, 5, 9]
+
+
+@pytest.mark.parametrize("text", ["LPAD(t, n, 'x')", "UPPER(RPAD(t, n * 1, 'x'))"])
+def test_a_row_asks_for_no_longer_text_than_there_is_memory_for(text: str) -> None:
+    types, t = {"t": "string", "n": "int64"}, np.array(["a", "b"], dtype=object)
+    found, _ = evaluated(text, types, t=t, n=np.array([2, 65_535]))
+    assert [len(value) for value in found] == [2, 65_535]
+    for length in (65_536, 2**40, -1):
+        with pytest.raises(NodeError, match=rf"'{length}'.* cannot be made a value of type uint16"):
+            evaluated(text, types, t=t, n=np.array([2, length]))
+
+
+def test_a_text_is_not_filled_up_without_a_limit() -> None:
+    types = {"t": "string"}
+    found, _ = evaluated("LPAD(t, 65535, 'x')", types, t=np.array(["a"], dtype=object))
+    assert len(found[0]) == 65_535
+    with pytest.raises(ExpressionError, match="fill a text up to 65535 characters at most, not to 65536"):
+        evaluated("LPAD(t, 65536, 'x')", types, t=np.array(["a"], dtype=object))
 
 
 @pytest.mark.parametrize(("text", "of_none"), [("ARRAY_SUM(q)", 0.0), ("1 / ARRAY_SUM(q)", math.inf)])

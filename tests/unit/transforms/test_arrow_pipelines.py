@@ -46,6 +46,11 @@ def as_table(batch: pa.RecordBatch) -> pa.Table:
     return pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)])
 
 
+def not_null(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    fields = [field.with_nullable(field.name != name) for field in batch.schema]
+    return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
+
+
 @pytest.mark.parametrize("made", [as_batch, as_table])
 def test_elements_come_out_as_what_they_were_with_the_columns_added(iris: Path, made: Any) -> None:
     labels, confidences = expected(iris.parent)
@@ -88,6 +93,7 @@ def test_a_table_without_rows_gives_nothing(iris: Path) -> None:
     [
         (flower_batch(1).drop_columns("price"), "fewer columns, or another order"),
         (flower_batch(1).rename_columns([*SCHEMA.names[:-1], "e"]), r"found e: float"),
+        (not_null(flower_batch(1), "a"), "found a: float not null where a: float was announced"),
         ({"a": 1.0}, "an element is dict, which is no Arrow record batch or table"),
     ],
 )
@@ -114,3 +120,26 @@ def test_a_schema_that_does_not_fit_is_refused_before_anything_runs(
     with pytest.raises(InvalidEnsemble) as caught:
         _ = Pipeline() | beam.Create([1]) | RunEnsemble(iris).with_arrow_schema(schema)
     assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, path)]
+
+
+def test_what_is_no_schema_is_refused_where_it_is_given(iris: Path) -> None:
+    with pytest.raises(TypeError, match=r"takes a pyarrow.Schema, not dict; pyarrow.schema\(...\) makes one"):
+        RunEnsemble(iris).with_arrow_schema({"a": pa.float64()})  # type: ignore[arg-type]
+
+
+def test_a_list_with_a_point_in_time_that_is_too_far_away_fails_alone(tmp_path: Path) -> None:
+    file = tmp_path / "times.yaml"
+    file.write_text(
+        "ensemble: times\ninputs: {times: array<timestamp>}\n"
+        "nodes:\n  count: {apply: sql, select: {n: ARRAY_LENGTH(times)}}\noutputs: [n]\n"
+    )
+    schema = pa.schema([("times", pa.list_(pa.timestamp("s")))])
+    batch = pa.RecordBatch.from_pydict({"times": [[0, 1], [0, 2**62], [5]]}, schema=schema)
+    with Pipeline() as p:
+        run = RunEnsemble(file).with_arrow_schema(schema).with_errors()
+        scored, errors = p | beam.Create([batch]) | run
+        counts = scored | "n" >> beam.FlatMap(lambda found: found.column("n").to_pylist())
+        said = errors | "said" >> beam.FlatMap(lambda found: found.column("msg").to_pylist())
+        text = "input 'times' has a point in time that is farther away than a timestamp can be"
+        assert_that(counts, equal_to([2, 1]), label="scored")
+        assert_that(said, equal_to([text]), label="errors")
