@@ -15,7 +15,7 @@ from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED
 from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.stock_service import running_stock_service
-from tests.benchmarks.workload import Workload, different
+from tests.benchmarks.workload import BUNDLE_ROWS, Workload, different
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
@@ -46,7 +46,7 @@ def go_ways(workload: Workload) -> Iterator[dict[str, Way]]:
         address = {ENSEMBLE: ours, HAND_WIRED: stock}
         yield {
             name: Way(
-                scoring(workload, name, address[name], prism),
+                scoring(workload, name, address[name], prism, f"--bundle_rows={BUNDLE_ROWS}"),
                 rows,
                 scores="all",
                 step=different(workload.name),

@@ -13,7 +13,7 @@ from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE
 from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
-from tests.benchmarks.workload import Workload, different
+from tests.benchmarks.workload import BUNDLE_ROWS, Workload, different
 
 ROWS: Final = {"light": 12_582_912, "digits": 4_194_304, "text": 32_768, "image": 65_536}
 """Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
@@ -34,7 +34,8 @@ def build() -> None:
 def java_ways(workload: Workload) -> Iterator[dict[str, Way]]:
     """Gives the way to score a workload's rows from Java, on Prism."""
     with servers.service(workload.models) as service, servers.prism() as prism:
-        run, rows = scoring(workload, service, prism), ROWS[workload.name]
+        bundles = f"--bundleRows={BUNDLE_ROWS}"
+        run, rows = scoring(workload, service, prism, bundles), ROWS[workload.name]
         yield {ENSEMBLE: Way(run, rows, scores="all", step=different(workload.name))}
 
 

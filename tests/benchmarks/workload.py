@@ -26,6 +26,10 @@ MANY: Final = 8_192
 ARROW_BATCH: Final = 4_096
 """Rows of the record batches in which Go's and Java's clients send rows."""
 
+BUNDLE_ROWS: Final = 65_536
+"""Rows after which a source in Go or Java ends its bundle on Prism, as readers of files and queues do: Prism sends a
+bundle in one message, and a step begins with what the step before has ended."""
+
 BENCH: Final = BUILD / "bench"
 """Folder of what the benchmarks make."""
 

@@ -28,6 +28,7 @@ var (
 	mode          = flag.String("mode", "ensemble", "How: ensemble, or handwired, with Beam's RunInference a model.")
 	rows          = flag.Int64("rows", 100_000, "How many rows to score; the values are taken in turn.")
 	parts         = flag.Int64("parts", 1, "In how many parts the rows are made; more than one are spread over the workers.")
+	bundleRows    = flag.Int64("bundle_rows", 0, "How many rows of a part make a bundle; 0: all. For runners that have splittable steps.")
 	values        = flag.String("values", "", "File of the rows' values: doubles, row by row; of text and image an Arrow file.")
 	ensembleFile  = flag.String("ensemble", "", "Ensemble file, for the ensemble.")
 	models        = flag.String("models", "", "Folder of the models, for what is wired by hand.")
@@ -70,10 +71,13 @@ func source(s beam.Scope) beam.PCollection {
 		made = append(made, part{*rows * i / *parts, *rows * (i + 1) / *parts})
 	}
 	all := beam.Create(s, made...)
-	if len(made) == 1 {
-		return all
+	if len(made) > 1 {
+		all = beam.Reshuffle(s, all)
 	}
-	return beam.Reshuffle(s, all)
+	if *bundleRows > 0 {
+		all = beam.ParDo(s, &bundles{Rows: *bundleRows}, all)
+	}
+	return all
 }
 
 func measure(ctx context.Context) (run, error) {

@@ -48,6 +48,12 @@ public final class Bench {
 
     void setParts(int count);
 
+    @Description("How many rows of a part make a bundle; 0: all. For runners of splittable steps")
+    @Default.Long(0)
+    long getBundleRows();
+
+    void setBundleRows(long count);
+
     @Description("On Flink: in how many parts the job is cut; -1: as the cluster says")
     @Default.Integer(-1)
     int getParallelism();
@@ -92,7 +98,7 @@ public final class Bench {
     return pipeline;
   }
 
-  /** Gives how many rows each part has. */
+  /** Gives how many rows each part, or each bundle, has. */
   private static PCollection<Long> source(Pipeline pipeline, Options options) {
     List<Long> counts = new ArrayList<>();
     long left = options.getRows();
@@ -101,7 +107,13 @@ public final class Bench {
       left -= left / parts;
     }
     PCollection<Long> made = pipeline.apply(Create.of(counts).withCoder(VarLongCoder.of()));
-    return counts.size() == 1 ? made : made.apply(Reshuffle.viaRandomKey());
+    if (counts.size() > 1) {
+      made = made.apply(Reshuffle.viaRandomKey());
+    }
+    if (options.getBundleRows() > 0) {
+      made = made.apply("Bundles", ParDo.of(new Bundles(options.getBundleRows())));
+    }
+    return made;
   }
 
   /**
