@@ -139,7 +139,8 @@ def mended(tree: Tree, is_float: Callable[[Tree], bool]) -> Tree:
     name = function_name(held["function"]) if kind == "Function" else ""
     if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
         text, length = new["input"]
-        return {kind: {**new, "input": [text, _limited(length)]}}
+        limited = _limited(length)
+        return found if limited is length else {kind: {**new, "input": [text, limited]}}
     if name != "ListExpr.Sum" or not is_float(found):
         return found
     is_zero = {"BinaryExpr": {"left": found, "op": "Eq", "right": _ZERO}}
