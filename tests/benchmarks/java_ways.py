@@ -15,7 +15,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, Workload, different
 
-ROWS: Final = {"light": 12_582_912, "digits": 4_194_304, "text": 32_768, "image": 65_536}
+ROWS: Final = {"light": 18_874_368, "digits": 6_291_456, "text": 36_864, "image": 98_304}
 """Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
 
 
