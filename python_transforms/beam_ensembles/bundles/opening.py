@@ -7,14 +7,14 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
-from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
 from beam_ensembles.handlers.remote_files import fetched
 from beam_ensembles.handlers.web import is_web
@@ -62,7 +62,8 @@ def open_bundle(
 
     Raises:
         InvalidEnsemble: It may not be opened for a client, cannot be read, is no bundle, is not as it was packed, or
-            brings code that nobody vouches for; or there is no room for it on this machine.
+            brings code that nobody vouches for; or there is no room for it on this machine; or it was packed without
+            a value for one of ``parameters``.
     """
     try:
         bundle, manifest = _unpacked(place, files, is_asked_for)
@@ -74,9 +75,19 @@ def open_bundle(
     except OSError as exc:
         text = f"'{place}' cannot be read or unpacked: {exc.strerror or exc}"
         raise InvalidEnsemble([Problem(where, "unreadable_file", text)]) from exc
+    _check_parameters(parameters or {}, sorted(manifest.parameters), where)
     file = os.path.join(bundle.root, manifest.file)
     inside = dataclasses.replace(files, base_uri=os.path.dirname(file), bundle=bundle)
     return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})})
+
+
+def _check_parameters(given: Mapping[str, str], known: Sequence[str], where: str) -> None:
+    """Refuses names that the bundle was packed without: the value that it has for what was meant would hold unseen."""
+    if unknown := [name for name in given if name not in known]:
+        texts = (f"the bundle has no parameter '{name}'{nearest(name, known)}" for name in unknown)
+        raise InvalidEnsemble(
+            [Problem(where, "unknown_parameter", f"{text} (it has: {listed(known)})") for text in texts]
+        )
 
 
 def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Manifest]:

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed, Packing, pack
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble
 from beam_ensembles.graph.files import Files
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import checked, graph_of_file
@@ -138,6 +138,19 @@ def test_parameters_are_kept_and_may_be_said_again(originals: Path, pack_file: P
     (problem,) = refused.value.problems
     assert (problem.code, problem.path) == ("not_in_bundle", "nodes.name.file")
     assert "(it has: names.txt)" in problem.message
+
+
+def test_a_bundle_does_not_keep_its_value_where_a_callers_name_is_wrong(
+    originals: Path, pack_file: Pack
+) -> None:
+    (originals / "named.yaml").write_text(LABELS.replace("names.txt", '"${which}.txt"'))
+    packed = pack_file(originals / "named.yaml", parameters={"which": "names"})
+    with pytest.raises(InvalidEnsemble) as refused:
+        graph_of_file(packed.path, parameters={"wich": "other"})
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.path) == ("unknown_parameter", WHOLE_FILE)
+    expected = "the bundle has no parameter 'wich'; did you mean 'which'? (it has: which)"
+    assert problem.message == expected
 
 
 def test_a_parameter_that_the_file_does_not_have_is_refused(
