@@ -7,18 +7,19 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import IO, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
-from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
 from beam_ensembles.handlers.remote_files import fetched
 from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
+from beam_ensembles.spec.parameters import not_known
 
 _BLOCK: Final = 1 << 20
 _DIGESTS_KEPT: Final = 64
@@ -75,19 +76,12 @@ def open_bundle(
     except OSError as exc:
         text = f"'{place}' cannot be read or unpacked: {exc.strerror or exc}"
         raise InvalidEnsemble([Problem(where, "unreadable_file", text)]) from exc
-    _check_parameters(parameters or {}, sorted(manifest.parameters), where)
+    # For what a misspelled name means the value that was packed would hold unseen.
+    if unknown := not_known(parameters or {}, manifest.parameters, "the bundle"):
+        raise InvalidEnsemble([Problem(where, "unknown_parameter", text) for text in unknown])
     file = os.path.join(bundle.root, manifest.file)
     inside = dataclasses.replace(files, base_uri=os.path.dirname(file), bundle=bundle)
     return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})})
-
-
-def _check_parameters(given: Mapping[str, str], known: Sequence[str], where: str) -> None:
-    """Refuses names that the bundle was packed without: the value that it has for what was meant would hold unseen."""
-    if unknown := [name for name in given if name not in known]:
-        texts = (f"the bundle has no parameter '{name}'{nearest(name, known)}" for name in unknown)
-        raise InvalidEnsemble(
-            [Problem(where, "unknown_parameter", f"{text} (it has: {listed(known)})") for text in texts]
-        )
 
 
 def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Manifest]:

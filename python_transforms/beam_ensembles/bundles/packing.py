@@ -18,13 +18,13 @@ from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile, digest_
 from beam_ensembles.bundles.members import Members, add_sources
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
-from beam_ensembles.errors import EnsembleError, listed, nearest
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.kinds import Kinds
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.load import read_text
-from beam_ensembles.spec.parameters import names_in
+from beam_ensembles.spec.parameters import names_in, not_known
 
 _NOTHING_YET: Final = "0" * 64
 
@@ -123,12 +123,8 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
 
 def _check_parameters(text: str, given: Mapping[str, str]) -> None:
     """Refuses values that nothing in the file takes, which the bundle would keep for ever."""
-    known = sorted(names_in(read_document(text).data))
-    for name in given:
-        if name not in known:
-            raise EnsembleError(
-                f"the file has no parameter '{name}'{nearest(name, known)} (it has: {listed(known)})"
-            )
+    for problem in not_known(given, names_in(read_document(text).data), "the file"):
+        raise EnsembleError(problem)
 
 
 def _check_alone(

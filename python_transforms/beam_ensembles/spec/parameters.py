@@ -8,7 +8,7 @@ code.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
@@ -42,6 +42,16 @@ def names_in(data: Any) -> frozenset[str]:
     filler = _Filler({})
     filler.fill(data, WHOLE_FILE, ())
     return frozenset(filler.names)
+
+
+def not_known(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
+    """Says of each name that is not among the known ones that a file or a bundle (``what``) has no such parameter."""
+    names = sorted(known)
+    return [
+        f"{what} has no parameter '{name}'{nearest(name, names)} (it has: {listed(names)})"
+        for name in given
+        if name not in names
+    ]
 
 
 class _Filler:
