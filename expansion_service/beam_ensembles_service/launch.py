@@ -10,6 +10,7 @@ import sys
 from typing import Final
 
 from beam_ensembles import logs
+from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
@@ -58,6 +59,8 @@ def _log_to_stderr(settings: Settings) -> None:
     os.environ[logs.LOG_FORMAT_VARIABLE] = settings.log_format
     if settings.log_rows:
         os.environ[logs.LOG_ROWS_VARIABLE] = "1"
+    if settings.stage_processes:
+        os.environ[PROCESSES_VARIABLE] = settings.stage_processes
     logs.to_stderr(max(settings.logging_level, logging.WARNING), settings.log_format)
     drop_import_noise()
     for name in ("beam_ensembles", "beam_ensembles_service"):

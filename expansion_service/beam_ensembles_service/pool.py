@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 from beam_ensembles import logs
+from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 
@@ -55,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         metavar="S",
         help="how long a runner has to notice by itself (%(default)s)",
+    )
+    parser.add_argument(
+        "--stage-processes", default=os.environ.get(PROCESSES_VARIABLE, ""), metavar="N", help=HELP
     )
     parser.add_argument(
         "--state",
@@ -103,6 +107,8 @@ def run(args: argparse.Namespace) -> int:
         os.environ[logs.LOG_FORMAT_VARIABLE] = args.log_format  # the workers that it starts inherit it
     if args.log_rows:
         os.environ[logs.LOG_ROWS_VARIABLE] = "1"
+    if args.stage_processes:
+        os.environ[PROCESSES_VARIABLE] = args.stage_processes
     logs.to_stderr(max(level, logging.WARNING), args.log_format)
     logging.getLogger("beam_ensembles_service").setLevel(level)
     drop_import_noise()
@@ -122,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
 def _wrong(args: argparse.Namespace) -> str:
     if not 0 <= args.port <= 65535:
         return f"--port is a number from 0 to 65535, not {args.port}"
+    if args.stage_processes and (wrong := wrong_count(args.stage_processes)):
+        return f"--stage-processes {wrong}"
     if not args.notice_seconds > 0:
         return f"--notice-seconds is more than 0, not {args.notice_seconds}"
     if args.boot is not None and shutil.which(args.boot) is None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
 from beam_ensembles.logs import LOG_FORMATS, LOG_ROWS_VARIABLE
+from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
@@ -68,6 +69,7 @@ class Settings:
         log_level: One of ``LOG_LEVELS``.
         log_format: One of ``beam_ensembles.logs.LOG_FORMATS``.
         log_rows: Whether values of rows may be in the logs of the workers that the service starts.
+        stage_processes: In how many processes the workers that the service starts run an ensemble; empty: not said.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -85,6 +87,7 @@ class Settings:
     log_level: str = "info"
     log_format: str = "text"
     log_rows: bool = False
+    stage_processes: str = ""
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -100,6 +103,8 @@ class Settings:
             path = local_path(place)
             if path is not None and not os.path.isdir(path):
                 raise UsageError(f"--trust: there is no folder '{path}'")
+        if self.stage_processes and (wrong := wrong_count(self.stage_processes)):
+            raise UsageError(f"--stage-processes {wrong}")
         if self.serve_loopback_worker and self.environment_config:
             raise UsageError("--serve-loopback-worker and --environment-config exclude each other")
 
@@ -193,6 +198,7 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="start the workers here, one process each, for a runner on this machine (Prism, local Flink)",
     )
+    group.add_argument("--stage-processes", default="", metavar="N", help=HELP)
     group.add_argument(
         "--environment-type",
         type=str.upper,
@@ -232,6 +238,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
     """
     if args.serve_loopback_worker and args.environment_type is not None:
         raise UsageError("--serve-loopback-worker and --environment-type exclude each other")
+    if args.stage_processes and not args.serve_loopback_worker:
+        text = f"the workers that --serve-loopback-worker starts; to others ${PROCESSES_VARIABLE} says it"
+        raise UsageError(f"--stage-processes is for {text}")
     given = [flag for flag in _IGNORED if getattr(args, flag.lstrip("-")) is not None]
     return Settings(
         host=args.host,
@@ -248,5 +257,6 @@ def settings_of(args: argparse.Namespace) -> Settings:
         log_level=args.log_level,
         log_format=args.log_format,
         log_rows=args.log_rows,
+        stage_processes=args.stage_processes or os.environ.get(PROCESSES_VARIABLE, ""),
         ignored=tuple(given),
     )

@@ -15,7 +15,7 @@ from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED
 from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.stock_service import running_stock_service
-from tests.benchmarks.workload import BUNDLE_ROWS, Workload, different
+from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
@@ -42,11 +42,12 @@ def build() -> None:
 @contextlib.contextmanager
 def go_ways(workload: Workload) -> Iterator[dict[str, Way]]:
     """Gives the ways to score a workload's rows from Go."""
-    with servers.service(workload.models) as ours, running_stock_service() as stock, servers.prism() as prism:
+    ours_ready = servers.service(workload.models, flags=SERVICE_FLAGS)
+    with ours_ready as ours, running_stock_service() as stock, servers.prism() as prism:
         address = {ENSEMBLE: ours, HAND_WIRED: stock}
         yield {
             name: Way(
-                scoring(workload, name, address[name], prism, f"--bundle_rows={BUNDLE_ROWS}"),
+                scoring(workload, name, address[name], prism, f"--bundle_rows={BUNDLE_ROWS[workload.name]}"),
                 rows,
                 scores="all",
                 step=different(workload.name),

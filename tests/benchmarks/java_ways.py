@@ -13,7 +13,7 @@ from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE
 from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
-from tests.benchmarks.workload import BUNDLE_ROWS, Workload, different
+from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
 ROWS: Final = {"light": 18_874_368, "digits": 6_291_456, "text": 36_864, "image": 98_304}
 """Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
@@ -33,8 +33,8 @@ def build() -> None:
 @contextlib.contextmanager
 def java_ways(workload: Workload) -> Iterator[dict[str, Way]]:
     """Gives the way to score a workload's rows from Java, on Prism."""
-    with servers.service(workload.models) as service, servers.prism() as prism:
-        bundles = f"--bundleRows={BUNDLE_ROWS}"
+    with servers.service(workload.models, flags=SERVICE_FLAGS) as service, servers.prism() as prism:
+        bundles = f"--bundleRows={BUNDLE_ROWS[workload.name]}"
         run, rows = scoring(workload, service, prism, bundles), ROWS[workload.name]
         yield {ENSEMBLE: Way(run, rows, scores="all", step=different(workload.name))}
 

@@ -28,7 +28,7 @@ from scripts.steps import Missing
 from tests.benchmarks import bare, go_ways
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE
-from tests.benchmarks.workload import ARROW_BATCH, Workload
+from tests.benchmarks.workload import ARROW_BATCH, SERVICE_FLAGS, Workload
 
 ENSEMBLES: Final = ("text", "image")
 ALLOWED: Final = 500
@@ -74,7 +74,8 @@ def _of(workload: Workload) -> Peak:
     alone = subprocess.run(
         [PYTHON, "-m", __name__, workload.name], cwd=ROOT, stdout=subprocess.PIPE, check=True
     )
-    with servers.service(workload.models) as service, servers.prism() as prism:
+    ready = servers.service(workload.models, flags=SERVICE_FLAGS)
+    with ready as service, servers.prism() as prism:
         process = process_on(service)
         assert process is not None
         score = go_ways.scoring(workload, ENSEMBLE, service, prism)
@@ -83,7 +84,10 @@ def _of(workload: Workload) -> Peak:
 
 
 def _of_workers(service: int, work: Callable[[], object]) -> int:
-    """Gives the most bytes that a worker of a service has had resident; it looks often, for they end with the job."""
+    """Gives the most bytes that a worker of a service, or a process of its stage, has had resident.
+
+    It looks often, for they end with the job.
+    """
     found: dict[int, int] = {}
     with ThreadPoolExecutor(1) as threads:
         done = threads.submit(work)

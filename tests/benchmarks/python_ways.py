@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import multiprocessing
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final, TypeVar
 
+from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
 from tests.benchmarks import pipelines
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
 from tests.benchmarks.sampling import Way
-from tests.benchmarks.workload import Workload, different
+from tests.benchmarks.workload import STAGE_PROCESSES, Workload, different
 
 Result = TypeVar("Result")
 
@@ -61,7 +63,8 @@ def _way(processes: contextlib.ExitStack, workload: str, way: str) -> Way:
 
 
 def isolated(processes: contextlib.ExitStack, run: Callable[[int], Result]) -> Callable[[int], Result]:
-    """Gives what runs in a process of its own, which ends with the stack."""
-    spawn = multiprocessing.get_context("spawn")
-    process = processes.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
+    """Gives what runs in a process of its own, which ends with the stack; ensembles in it, in several more."""
+    spawn, has = multiprocessing.get_context("spawn"), {PROCESSES_VARIABLE: str(STAGE_PROCESSES)}
+    pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=os.environ.update, initargs=(has,))
+    process = processes.enter_context(pool)
     return lambda count: process.submit(run, count).result()

@@ -26,9 +26,15 @@ MANY: Final = 8_192
 ARROW_BATCH: Final = 4_096
 """Rows of the record batches in which Go's and Java's clients send rows."""
 
-BUNDLE_ROWS: Final = 65_536
+BUNDLE_ROWS: Final = {"light": 65_536, "digits": 65_536, "text": 65_536, "image": 8_192}
 """Rows after which a source in Go or Java ends its bundle on Prism, as readers of files and queues do: Prism sends a
-bundle in one message, and a step begins with what the step before has ended."""
+bundle in one message, and a step begins with what the step before has ended. Those of pictures have 57 MB."""
+
+STAGE_PROCESSES: Final = 2
+"""Processes in which an ensemble's workers run it on Prism and in Python: as many as Spark and Ray have here."""
+
+SERVICE_FLAGS: Final = (f"--stage-processes={STAGE_PROCESSES}",)
+"""What a service is told for that."""
 
 BENCH: Final = BUILD / "bench"
 """Folder of what the benchmarks make."""

@@ -20,10 +20,10 @@ from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
 from beam_ensembles.graph import EnsembleGraph
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.scoring import StageCode
+from beam_ensembles.runtime.stage_processes import Stage, load_stage
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
 from beam_ensembles.tables.formats import Columns, open_reader, open_writer
 from beam_ensembles.tables.json_text import to_json
@@ -89,9 +89,7 @@ def score_file(call: Call, show: Show) -> Summary:
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     form = ChunkRows(columns.added_names, columns.inputs)
     code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
-    scoring = _Scoring(
-        code, LoadedStage(code, KINDS), Summary(code.ensemble, call.input, call.output, call.errors)
-    )
+    scoring = _Scoring(code, load_stage(code), Summary(code.ensemble, call.input, call.output, call.errors))
     scoring.summary.loading_seconds = time.monotonic() - start
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
@@ -157,7 +155,7 @@ class _Scoring:
     """
 
     code: StageCode
-    stage: LoadedStage
+    stage: Stage
     summary: Summary
 
     def score(self, chunk: Chunk) -> tuple[list[int], tuple[list[Any], ...], list[dict[str, Any]]]:

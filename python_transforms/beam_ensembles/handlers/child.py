@@ -12,8 +12,15 @@ from typing import Final
 _STANDARD_ERROR: Final = 2
 """Where a process writes that may go on longer than this one: whoever reads our output is not to wait for it."""
 
+_CORES_VARIABLE: Final = "BEAM_ENSEMBLES_CORES"
+"""Names the environment variable that tells a process that this one starts how many cores it is to use."""
+_THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
+"""Those by which PyTorch, scikit-learn, XGBoost and TensorFlow are told so. onnxruntime has none."""
 
-def start(module: str, *words: str, own_session: bool = False) -> tuple[subprocess.Popen[bytes], Connection]:
+
+def start(
+    module: str, *words: str, own_session: bool = False, cores: int | None = None
+) -> tuple[subprocess.Popen[bytes], Connection]:
     """Starts a module, with a pipe to it.
 
     What multiprocessing starts would import the user's main script, and run it once more where it lacks
@@ -23,6 +30,8 @@ def start(module: str, *words: str, own_session: bool = False) -> tuple[subproce
         module: Its name; the number of its end of the pipe is its first argument.
         words: Its other arguments.
         own_session: Whether it may go on when this process ends, also where a signal to its whole group ends it.
+            Such a process is for several others, and uses all cores.
+        cores: How many cores it is to use; None: as many as this process.
 
     Returns:
         The process and our end of the pipe.
@@ -35,10 +44,28 @@ def start(module: str, *words: str, own_session: bool = False) -> tuple[subproce
             pass_fds=[descriptor],
             stdin=subprocess.DEVNULL,
             stdout=_STANDARD_ERROR if own_session else None,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=_environment(None if own_session else cores or own_cores()),
             start_new_session=own_session,
         )
     return process, pipe
+
+
+def own_cores() -> int | None:
+    """Gives how many cores this process is to use; None: all that its operating system gives it."""
+    said = os.environ.get(_CORES_VARIABLE)
+    return None if said is None else int(said)
+
+
+def _environment(cores: int | None) -> dict[str, str]:
+    """Gives the environment of a process that is to use some cores; what a user says of threads himself holds."""
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ours = found.pop(_CORES_VARIABLE, None)
+    for name in _THREAD_VARIABLES:
+        if ours is not None and found.get(name) == ours:
+            del found[name]
+        if cores is not None:
+            found.setdefault(name, str(cores))
+    return found if cores is None else {**found, _CORES_VARIABLE: str(cores)}
 
 
 def how_it_ended(code: int | None) -> str:

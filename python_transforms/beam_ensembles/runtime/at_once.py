@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.child import own_cores
 from beam_ensembles.handlers.threads import as_here, needs_pytorch
 from beam_ensembles.runtime.kinds import KINDS
 
@@ -52,7 +53,7 @@ class Cores:
     @contextlib.contextmanager
     def one_used(self) -> Iterator[None]:
         """Notes that this thread uses a core within the block, whether or not one is to spare."""
-        if _HAS_CORE.get():
+        if self.is_one_used():
             yield
             return
         self._change(-1)
@@ -62,6 +63,11 @@ class Cores:
         finally:
             _HAS_CORE.reset(token)
             self._change(1)
+
+    @staticmethod
+    def is_one_used() -> bool:
+        """Says whether what runs here is counted as what uses a core: within ``one_used``, and what ``each`` runs."""
+        return _HAS_CORE.get()
 
     def start(self, task: Callable[[], T]) -> Future[T]:
         """Starts a node on a core of its own. It logs and counts as this thread does, which is to wait for it."""
@@ -118,9 +124,13 @@ class Cores:
             self._spare += by
 
 
-CORES: Final = Cores(
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-)
+def _count() -> int:
+    if (own := own_cores()) is not None:
+        return own
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+CORES: Final = Cores(_count())
 """Those of this process, for all stages and threads in it."""
 
 
@@ -148,6 +158,11 @@ def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
 
 def _is_one_cores_work(node: CheckedNode) -> bool:
     return node.spec.kind == "model" and node.spec.target in _COMPUTES | _WAITS
+
+
+def compute_here(nodes: Sequence[CheckedNode]) -> bool:
+    """Whether some nodes have a model that computes on this machine."""
+    return any(node.spec.kind == "model" and node.spec.target not in _WAITS for node in nodes)
 
 
 def leave_cores(nodes: Sequence[CheckedNode]) -> bool:

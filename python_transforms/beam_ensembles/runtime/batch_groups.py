@@ -21,7 +21,7 @@ from beam_ensembles.columns.arrow_batch import Element, size_of_element
 from beam_ensembles.graph.planning import Stage
 from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.at_once import CORES, WORTH_NANOSECONDS, leave_cores
-from beam_ensembles.runtime.parts import made_bytes
+from beam_ensembles.runtime.parts import makes_large_columns
 from beam_ensembles.runtime.trials import Trials
 
 BATCHES_A_CORE: Final = 2
@@ -30,16 +30,13 @@ BATCHES_A_CORE: Final = 2
 BYTES: Final = 32 << 20
 """A group that has them is complete."""
 
-ROW_BYTES: Final = 4 << 10
-"""More of them that a stage's nodes make of a row are large columns: 16 MiB of a batch from Go or Java."""
-
 
 def are_worth(stages: Sequence[Stage]) -> bool:
     """Whether an ensemble of some stages puts batches into groups: it has one stage, which may leave cores idle."""
     if len(stages) > 1:
         return False
     (stage,) = stages
-    return leave_cores(stage.nodes) and made_bytes(stage.nodes) <= ROW_BYTES
+    return leave_cores(stage.nodes) and not makes_large_columns(stage.nodes)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

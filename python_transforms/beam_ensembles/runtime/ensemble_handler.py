@@ -13,10 +13,10 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.planning import needs_stages
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import ScoredColumns, score
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.scoring import StageCode
+from beam_ensembles.runtime.stage_processes import Stage, load_stage
 
 base = beam_compat.import_base()
 
@@ -82,12 +82,12 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
         inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
         self._code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, ObjectRows((), added))
 
-    def load_model(self) -> LoadedStage:
+    def load_model(self) -> Stage:
         """Loads every member of the ensemble."""
-        return LoadedStage(self._code, KINDS)
+        return load_stage(self._code)
 
     def run_inference(
-        self, batch: Sequence[Any], model: LoadedStage, inference_args: Mapping[str, Any] | None = None
+        self, batch: Sequence[Any], model: Stage, inference_args: Mapping[str, Any] | None = None
     ) -> Iterable[Any]:
         """Scores a batch of rows; gives one result a row, in order."""
         return _results(self._code, batch, score(self._code, model, list(map(_row, batch))))

@@ -20,6 +20,9 @@ from beam_ensembles.types import Type, dtype_of, width_of
 LARGE_BYTES: Final = 16 << 20
 """Fewer bytes are not worth more calls of a stage's other nodes: about what the caches of a processor hold."""
 
+LARGE_ROW_BYTES: Final = 4 << 10
+"""More of them that a stage's nodes make of a row are large columns: 16 MiB of a batch from Go or Java."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parts:
@@ -66,6 +69,11 @@ class Parts:
         left = [part.columns for part in parts if len(part)]
         batch.columns = {}
         batch.add(concatenated(left))
+
+
+def makes_large_columns(nodes: Sequence[CheckedNode]) -> bool:
+    """Whether nodes make large columns of a batch from Go or Java."""
+    return made_bytes(nodes) > LARGE_ROW_BYTES
 
 
 def made_bytes(nodes: Sequence[CheckedNode]) -> int:

@@ -11,7 +11,7 @@ import dataclasses
 import logging
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from apache_beam.metrics.metric import Metrics
@@ -26,8 +26,9 @@ from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.metrics import names
 from beam_ensembles.runtime.digest import digest_of
 from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.sources import read_uri
+from beam_ensembles.runtime.stage_processes import Stage
 
 _LOGGER: Final = logging.getLogger(__name__)
 _KEPT: Final = 2
@@ -138,7 +139,7 @@ class Version:
 
     digest: str
     code: StageCode
-    stage: LoadedStage
+    stage: Stage
 
 
 class RefreshedStage:
@@ -147,15 +148,16 @@ class RefreshedStage:
     Args:
         code: What the stage does, when the pipeline was made.
         watch: What is looked at.
+        load: Loads a version.
     """
 
-    def __init__(self, code: StageCode, watch: Watch) -> None:
-        self._code, self._watch = code, watch
+    def __init__(self, code: StageCode, watch: Watch, load: Callable[[StageCode], Stage]) -> None:
+        self._code, self._watch, self._load_stage = code, watch, load
         self._nodes: tuple[CheckedNode, ...] = code.nodes
         self._state: Any = None
         self._events: list[str] = []
         self._lock = threading.Lock()
-        self._newest = Version(watch.digest, code, LoadedStage(code, KINDS))
+        self._newest = Version(watch.digest, code, load(code))
         self._versions = {watch.digest: self._newest}
         self.look()  # the files may be others by now than when the pipeline was made
         self._ended = threading.Event()
@@ -215,7 +217,7 @@ class RefreshedStage:
         code = dataclasses.replace(self._code, nodes=plan(graph).stages[self._watch.stage].nodes)
         if code.provenance is not None:
             code = dataclasses.replace(code, provenance=dataclasses.replace(code.provenance, digest=digest))
-        stage = LoadedStage(code, KINDS)
+        stage = self._load_stage(code)
         if digest_of(graph) != digest:
             self._state = None
             raise EnsembleError("its files changed while they were read; they are looked at again")

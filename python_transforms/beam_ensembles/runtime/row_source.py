@@ -12,7 +12,8 @@ from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
 from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
 from beam_ensembles.graph.kinds import validity
-from beam_ensembles.runtime.scoring import LoadedStage, Read, StageCode, in_order, read_columns
+from beam_ensembles.runtime.scoring import Read, StageCode, in_order, read_columns
+from beam_ensembles.runtime.stage_processes import Stage
 from beam_ensembles.types import Type
 
 
@@ -53,7 +54,7 @@ class ScoredColumns:
     failures: tuple[RowFailure, ...]
 
 
-def score(code: StageCode, model: LoadedStage, elements: Sequence[Any]) -> ScoredColumns:
+def score(code: StageCode, model: Stage, elements: Sequence[Any]) -> ScoredColumns:
     """Scores elements with a stage of all nodes; rows that fail are told apart, nothing is raised for them."""
     columns = RowSource(RowBatch(elements)).read(code)
     model.run(columns)

@@ -34,7 +34,7 @@ from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
 from beam_ensembles.runtime.at_once import CORES, may_run_beside
-from beam_ensembles.runtime.metrics import NodeMeter
+from beam_ensembles.runtime.metrics import NodeMeter, Update, write_metric
 from beam_ensembles.runtime.parts import Parts
 from beam_ensembles.runtime.provenance import Provenance
 from beam_ensembles.runtime.steps import Begun, NodeStep
@@ -80,13 +80,14 @@ class LoadedStage:
     Args:
         code: What the stage does.
         kinds: The table of all kinds.
+        write: Takes what the nodes write to their metrics.
     """
 
-    def __init__(self, code: StageCode, kinds: Kinds) -> None:
+    def __init__(self, code: StageCode, kinds: Kinds, write: Callable[[Update], None] = write_metric) -> None:
         nodes = with_bundles_at_hand(code.nodes)
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
-            self._steps = [_load(node, kinds) for node in nodes]
+            self._steps = [_load(node, kinds, write) for node in nodes]
         self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
         self._parts = Parts.of(nodes, code.kept)
@@ -138,14 +139,14 @@ class LoadedStage:
                 begun[other] = self._steps[other].begin(batch, CORES)
 
 
-def _load(node: CheckedNode, kinds: Kinds) -> NodeStep:
+def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None]) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
     with logs.about(node.ensemble, node.spec.name):
-        return _load_in_its_name(node, kinds)
+        return _load_in_its_name(node, kinds, write)
 
 
-def _load_in_its_name(node: CheckedNode, kinds: Kinds) -> NodeStep:
-    meter = NodeMeter(node.ensemble, node.spec.name)
+def _load_in_its_name(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None]) -> NodeStep:
+    meter = NodeMeter(node.ensemble, node.spec.name, write)
     kind = kinds[node.spec.kind, node.spec.target]
     before, start = _peak_memory(), time.monotonic()
     try:

@@ -13,10 +13,10 @@ from beam_ensembles.runtime import guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.batch_groups import Group, GroupScoring
 from beam_ensembles.runtime.in_flight import InFlight, Source
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.refresh import RefreshedStage, Watch
 from beam_ensembles.runtime.row_source import RowSource
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.scoring import StageCode
+from beam_ensembles.runtime.stage_processes import Stage, load_stage
 
 base = beam_compat.import_base()
 
@@ -33,11 +33,15 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         super().__init__()
         self._code, self._watch = code, watch
 
-    def load_model(self) -> LoadedStage | RefreshedStage:
+    def load_model(self) -> Stage | RefreshedStage:
         """Loads every member of the stage, once a worker process."""
         if self._watch is not None:
-            return RefreshedStage(self._code, self._watch)
-        return LoadedStage(self._code, KINDS)
+            return RefreshedStage(self._code, self._watch, self._load)
+        return self._load(self._code)
+
+    def _load(self, code: StageCode) -> Stage:
+        """Loads the stage as it is in one version."""
+        return load_stage(code)
 
     def should_skip_batching(self) -> bool:
         """Batches are made before: Beam's own batching loses the event time of rows."""
@@ -62,13 +66,13 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
     def run_inference(
         self,
         batch: Any,
-        model: LoadedStage | RefreshedStage,
+        model: Stage | RefreshedStage,
         inference_args: Mapping[str, Any] | None = None,
     ) -> Iterable[Any]:
         """Scores one batch; gives the outputs, or what the next stage goes on with."""
         return [self._score(batch, model)]
 
-    def _score(self, batch: Any, model: LoadedStage | RefreshedStage) -> Any:
+    def _score(self, batch: Any, model: Stage | RefreshedStage) -> Any:
         code, stage, digest = self._code, model, ""
         if isinstance(stage, RefreshedStage):
             version = stage.version(batch.digest) if isinstance(batch, InFlight) else stage.newest()
@@ -128,13 +132,16 @@ class ArrowStageHandler(_StageHandler):
     def run_inference(
         self,
         batch: Any,
-        model: LoadedStage | RefreshedStage,
+        model: Stage | RefreshedStage,
         inference_args: Mapping[str, Any] | None = None,
     ) -> Iterable[Any]:
         """Scores one batch, or those of a group; gives the outputs, or what the next stage goes on with."""
         if isinstance(batch, Group):
             return [self._groups.each(lambda element: self._score(element, model), batch)]
         return super().run_inference(batch, model, inference_args)
+
+    def _load(self, code: StageCode) -> Stage:
+        return load_stage(code, arrow=True)
 
     def _open(self, batch: Element) -> Source:
         return ArrowSource(self._reader.read(batch))

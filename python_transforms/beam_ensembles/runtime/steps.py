@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import time
@@ -182,7 +183,8 @@ class NodeStep:
         if asked.faults:
             self._meter.failed(len(asked.faults))
         if asked.count:
-            self._meter.ran(asked.count, asked.columns, answer.nanoseconds, len(answer.faults))
+            size = sum(values.nbytes for values in asked.columns.values())
+            self._meter.ran(asked.count, size, answer.nanoseconds, len(answer.faults))
 
     def _rows_a_call(self, columns: Columns, rows: int) -> int | None:
         """Gives the most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""
@@ -201,7 +203,9 @@ class NodeStep:
         batch.add(outputs)
         if self._node.spec.kind == _ARMS:
             for column in self._node.outputs:
-                self._meter.took(arm for arm in outputs[column].tolist() if arm is not None)
+                self._meter.took(
+                    collections.Counter(arm for arm in outputs[column].tolist() if arm is not None)
+                )
         if self._node.compared:
             self._meter.compared(*agreements(self._node.compared, batch.columns))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import joblib
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.util import assert_that, equal_to
@@ -16,7 +18,8 @@ from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, record_batch, stream
 from tests.support.expansion_requests import MEAN_OF_TWO
 from tests.support.prism import running_prism
-from tests.support.service import RunningService
+from tests.support.service import RunningService, running_service
+from tests.support.where_it_runs import WhereItRuns
 
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
@@ -150,3 +153,42 @@ def test_a_mistake_is_told_when_the_pipeline_is_made(provider: Any) -> None:
     rows = pipeline | beam.Create([1.0]) | beam.Map(lambda a: beam.Row(a=float(a)))
     with pytest.raises(RuntimeError, match=r"\[missing_field\] input\.b: "):
         _ = rows | provider.RunEnsembleV1(spec=MEAN_OF_TWO)
+
+
+def test_a_service_has_its_workers_run_stages_in_processes_of_their_own(
+    options: PipelineOptions, tmp_path: Path
+) -> None:
+    joblib.dump(WhereItRuns(), tmp_path / "model.joblib")
+    spec = f"""
+ensemble: places
+inputs: {{x: "array<double>[1]"}}
+nodes:
+  where:
+    model: sklearn
+    uri: {tmp_path}/model.joblib
+    inputs: [x]
+    outputs: {{at: "array<double>[2]"}}
+outputs: [at]
+"""
+    announced = schema_of([("x", parse_type("array<double>[1]"))])
+    config = {"encoding": "arrow", "input_schema": announced.SerializeToString()}
+    batches = [stream(record_batch({"x": "array<double>[1]"}, [([1.0],)] * 64, range(64)))] * 8
+    flags = ["--serve-loopback-worker", "--stage-processes", "2", "--trust", str(tmp_path)]
+    with running_service(*flags) as service, beam.Pipeline(options=options) as pipeline:
+        provider = ExternalTransformProvider(service.address, urn_pattern=OURS)
+        scored = (
+            pipeline | beam.Create(batches, reshuffle=False) | provider.RunEnsembleV1(spec=spec, **config)
+        )
+        places = (
+            scored
+            | beam.FlatMap(lambda data: [tuple(row["at"]) for row in read(data).to_pylist()])
+            | beam.combiners.Count.PerElement()
+            | beam.combiners.ToList()
+        )
+        assert_that(places, _are_two_of_one_worker)
+
+
+def _are_two_of_one_worker(found: list[list[tuple[tuple[float, float], int]]]) -> None:
+    (places,) = found
+    processes, workers = ({place[at] for place, _ in places} for at in (0, 1))
+    assert (len(processes), len(workers), sum(rows for _, rows in places)) == (2, 1, 512), places

@@ -44,6 +44,7 @@ def run(*flags: str) -> int:
     [
         (["--port=70000"], "--port is a number from 0 to 65535, not 70000"),
         (["--notice-seconds=0"], "--notice-seconds is more than 0, not 0.0"),
+        (["--stage-processes=0"], "--stage-processes is a whole number from 1 to 256, not '0'"),
         (["--notice-seconds=nan"], "--notice-seconds is more than 0, not nan"),
         (["--boot=/no/such/boot"], "--boot: there is no program '/no/such/boot'"),
         (["--state=/tmp"], "--state has no meaning without --when-a-worker-dies stop-runner"),

@@ -13,6 +13,7 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.pipeline_context import PipelineContext
 
 from beam_ensembles.graph.files import LIBRARY_CODE
+from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
 from beam_ensembles_service import launch
 from beam_ensembles_service.environment import WORKER_IMAGE, workers_of
 from beam_ensembles_service.launch import run
@@ -165,6 +166,28 @@ def test_what_ensembles_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     assert files.code == (*LIBRARY_CODE, "our_team.*", "other.Net", "mine.*")
     assert files.hosts == ("triton", "models.example.com")
     assert files.secrets == ("env:ML_*", "file:/run/secrets/db")
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"), [([], "3"), (["--serve-loopback-worker", "--stage-processes=2"], "2")]
+)
+def test_stage_processes_are_said_by_a_flag_or_the_environment(
+    flags: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PROCESSES_VARIABLE, "3")
+    assert settings_of(_parse(*flags)).stage_processes == told
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--serve-loopback-worker", "--stage-processes=0"], "is a whole number from 1 to 256, not '0'"),
+        (["--stage-processes=2"], "is for the workers that --serve-loopback-worker starts"),
+    ],
+)
+def test_stage_processes_that_cannot_be_are_a_usage_error(flags: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=f"--stage-processes {said}"):
+        settings_of(_parse(*flags))
 
 
 @pytest.mark.parametrize("place", ["TOKEN", "*", "file:run/secrets/db"])

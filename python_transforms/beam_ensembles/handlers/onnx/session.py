@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.child import own_cores
 from beam_ensembles.handlers.member import no_gpu_for_device
 from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES
@@ -59,6 +60,7 @@ def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
         EnsembleError: onnxruntime does not take one.
     """
     options = ort.SessionOptions()
+    options.intra_op_num_threads = own_cores() or 0  # 0: as many as there are cores
     spinning = "1" if settings.get(SPINNING) else "0"
     for threads in ("intra_op", "inter_op"):
         options.add_session_config_entry(f"session.{threads}.{SPINNING}", spinning)

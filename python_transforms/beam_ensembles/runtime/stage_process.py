@@ -1,0 +1,107 @@
+"""``python -m beam_ensembles.runtime.stage_process PIPE``: one of the processes in which a stage runs.
+
+The stage comes over the pipe from the worker, then one batch after another. Metrics and logs are the worker's to write:
+they go back with each answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from beam_ensembles import logs
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.runtime.stage_answers import Answer, Scored
+
+if TYPE_CHECKING:
+    from beam_ensembles.columns.batch import ColumnBatch
+    from beam_ensembles.runtime.metrics import Update
+    from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+
+
+class _Records(logging.Handler):
+    """Keeps what is logged in this process, as records that can be sent.
+
+    Args:
+        level: The least level that is kept, as ``logging`` counts it.
+    """
+
+    def __init__(self, level: int) -> None:
+        super().__init__()
+        self._kept: list[logging.LogRecord] = []
+        root = logging.getLogger()
+        root.setLevel(level)
+        root.addHandler(self)
+        logging.captureWarnings(True)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps a record with its text, and with the fields that this thread gives it."""
+        same = ("name", "levelno", "levelname", "created", "pathname", "lineno", "funcName")
+        kept = {name: getattr(record, name) for name in same}
+        fields = logs.with_fields(**logs.fields_of(record))
+        self._kept.append(logging.makeLogRecord({**kept, "msg": self.format(record), **fields}))
+
+    def take(self) -> list[logging.LogRecord]:
+        """Gives what was kept since the last time."""
+        taken, self._kept = self._kept, []
+        return taken
+
+
+def main() -> None:
+    """Loads the stage that comes first, then scores one batch after another until the other end is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the worker closes the pipe
+    with Connection(int(sys.argv[1])) as pipe:
+        try:
+            _serve(pipe, _Records(pipe.recv()))
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _serve(pipe: Connection, records: _Records) -> None:
+    logging.disable()  # what Beam says while it is imported the worker has said already
+    from beam_ensembles.handlers import beam_compat
+    from beam_ensembles.runtime.kinds import KINDS
+    from beam_ensembles.runtime.scoring import LoadedStage
+
+    beam_compat.import_base()
+    code = pipe.recv()
+    logging.disable(logging.NOTSET)
+    updates: list[Update] = []
+    try:
+        stage = LoadedStage(code, KINDS, updates.append)
+    except Exception as error:
+        pipe.send(Answer(_said(code, error), [], records.take()))
+        return
+    pipe.send(Answer(None, [], records.take()))
+    while True:
+        found = _scored(stage, code, pipe.recv())
+        pipe.send(Answer(found, updates, records.take()))
+        updates.clear()
+
+
+def _scored(stage: LoadedStage, code: StageCode, batch: ColumnBatch) -> Scored | EnsembleError:
+    came = frozenset(batch.columns)
+    batch.add(batch.columns)  # nodes may not write to them here either
+    try:
+        stage.run(batch)
+    except Exception as error:
+        return _said(code, error)
+    batch.keep(code.kept)
+    made = {name: values for name, values in batch.columns.items() if name not in came}
+    return Scored(batch.rows, made, batch.failures)
+
+
+def _said(code: StageCode, error: Exception) -> EnsembleError:
+    """Gives an error that the worker can raise: our own as it is, of others what they say."""
+    if isinstance(error, EnsembleError):
+        return error
+    text = f"ensemble '{code.ensemble}': {type(error).__name__}: {error}"
+    logging.getLogger(__name__).error(text, exc_info=error)
+    return EnsembleError(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""A stage in several processes: more than one core works at a time, also for what Python's lock keeps to one thread.
+
+Some of Beam's runners start several workers for that where they are told to; Prism, and Beam's runner for Python, start
+one. Here the worker keeps rows, metrics and logs, and columns travel to processes that hold nothing but the loaded
+stage: what comes of a batch is what would come of it in the worker. The environment says how many there are
+(``process_count``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import queue
+import subprocess
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from beam_ensembles.columns.batch import ColumnBatch, concatenated
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers import child
+from beam_ensembles.runtime import stage_process
+from beam_ensembles.runtime.at_once import CORES, compute_here, leave_cores
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.metrics import write_metric
+from beam_ensembles.runtime.parts import Parts, makes_large_columns
+from beam_ensembles.runtime.process_count import count_of_processes
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.stage_answers import Answer, Scored
+
+_LOGGER: Final = logging.getLogger(__name__)
+_LEAST_ROWS: Final = 32
+"""Fewer rows are not worth a second process."""
+_PIECES_A_PROCESS: Final = 2
+"""Of stages whose models take some rows a call anyway: whichever process is free first takes the next piece."""
+_GONE: Final = (EOFError, OSError)
+
+
+def load_stage(code: StageCode, *, arrow: bool = False) -> Stage:
+    """Loads a stage, in this process or in as many as the environment says, where it has work for them.
+
+    Args:
+        code: What the stage does.
+        arrow: Whether its batches come in Arrow. Rows that come one by one keep this process busy; small models may as
+            well run in it.
+
+    Raises:
+        EnsembleError: It cannot be loaded.
+    """
+    count = count_of_processes()
+    return StageProcesses(code, count) if count > 1 and _has_work(code, arrow) else LoadedStage(code, KINDS)
+
+
+def _has_work(code: StageCode, arrow: bool) -> bool:
+    if makes_large_columns(code.nodes):
+        return True
+    return compute_here(code.nodes) and (arrow or not leave_cores(code.nodes))
+
+
+class StageProcesses:
+    """A stage loaded in several processes.
+
+    Args:
+        code: What the stage does.
+        count: How many processes.
+
+    Raises:
+        EnsembleError: It cannot be loaded.
+    """
+
+    def __init__(self, code: StageCode, count: int) -> None:
+        self._count = count
+        self._parts = Parts.of(code.nodes, code.kept)
+        self._threads = ThreadPoolExecutor(count, "stage")
+        self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        started = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]
+        for process in started:
+            weakref.finalize(self, process.end)
+        try:
+            for process in started:
+                process.wait()
+                self._idle.put(process)
+        except EnsembleError:
+            for process in started:
+                process.end()
+            raise
+
+    def run(self, batch: ColumnBatch) -> None:
+        """Does with a batch what ``LoadedStage.run`` does: alone it is scored in pieces, beside others as a whole.
+
+        Raises:
+            EnsembleError: What the stage raised, or a process died twice on these rows.
+        """
+        if not len(batch):
+            return
+        pieces = self._pieces(batch)
+        answers = list((self._threads.map if len(pieces) > 1 else map)(self._ask, pieces))
+        for answer in answers:
+            _write(answer)
+        _join(batch, [answer.found for answer in answers])
+
+    def _pieces(self, batch: ColumnBatch) -> Sequence[ColumnBatch]:
+        rows = len(batch)
+        if self._parts is None:
+            count = min(self._count, rows // _LEAST_ROWS)
+        else:
+            count = min(self._count * _PIECES_A_PROCESS, rows // self._parts.rows)
+        if count <= 1 or CORES.is_one_used():
+            return [ColumnBatch(batch.rows, batch.columns)]
+        edges = [rows * at // count for at in range(count + 1)]
+        places = [slice(start, end) for start, end in itertools.pairwise(edges)]
+        return [batch.take(some, batch.rows[some]) for some in places]
+
+    def _ask(self, batch: ColumnBatch) -> Answer:
+        process = self._idle.get()
+        try:
+            return process.score(batch)
+        finally:
+            self._idle.put(process)
+
+
+Stage: TypeAlias = LoadedStage | StageProcesses
+"""A loaded stage, wherever it runs."""
+
+
+class _Process:
+    """One of the processes, and this end of the pipe to it.
+
+    Args:
+        code: What the stage does.
+        cores: How many cores it is to use.
+    """
+
+    def __init__(self, code: StageCode, cores: int) -> None:
+        self._code, self._cores = code, cores
+        self._start()
+
+    def wait(self) -> None:
+        """Waits until the stage is loaded.
+
+        Raises:
+            EnsembleError: It cannot be.
+        """
+        try:
+            answer: Answer = self._pipe.recv()
+        except _GONE:
+            text = f"a process of ensemble '{self._code.ensemble}' did not start{self._how_it_ended()}"
+            raise EnsembleError(text) from None
+        _write(answer)
+        if isinstance(answer.found, EnsembleError):
+            raise answer.found.with_traceback(None)
+
+    def score(self, batch: ColumnBatch) -> Answer:
+        """Has a batch scored; where the process has died, a new one gets it once.
+
+        Raises:
+            EnsembleError: That one died too, or cannot load the stage.
+        """
+        try:
+            return self._ask(batch)
+        except _GONE:
+            how = self._how_it_ended()
+            _LOGGER.warning(
+                "a process of ensemble '%s' died%s; it is started again", self._code.ensemble, how
+            )
+        self.end()
+        self._start()
+        self.wait()
+        try:
+            return self._ask(batch)
+        except _GONE:
+            text = f"a process of ensemble '{self._code.ensemble}' died twice on the same rows{self._how_it_ended()}"
+            raise EnsembleError(
+                f"{text}; a node that does can have a process of its own: 'isolate: process'"
+            ) from None
+
+    def end(self) -> None:
+        """Ends the process."""
+        self._pipe.close()
+        self._process.kill()
+        self._process.wait()
+
+    def _start(self) -> None:
+        self._process, self._pipe = child.start(stage_process.__name__, cores=self._cores)
+        with contextlib.suppress(OSError):  # one that is gone already is found out by whoever waits for it
+            self._pipe.send(logging.getLogger().getEffectiveLevel())
+            self._pipe.send(self._code)
+
+    def _ask(self, batch: ColumnBatch) -> Answer:
+        self._pipe.send(batch)
+        answer: Answer = self._pipe.recv()
+        return answer
+
+    def _how_it_ended(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        return child.how_it_ended(self._process.returncode)
+
+
+def _write(answer: Answer) -> None:
+    """Writes a process's metrics and logs in this thread, as if it had been this one."""
+    for update in answer.updates:
+        write_metric(update)
+    for record in answer.records:
+        logging.getLogger(record.name).handle(record)
+
+
+def _join(batch: ColumnBatch, found: Sequence[Scored | EnsembleError | None]) -> None:
+    """Puts what became of the pieces of a batch into it.
+
+    Raises:
+        EnsembleError: What the stage raised on one.
+    """
+    for error in found:
+        if isinstance(error, EnsembleError):
+            raise error.with_traceback(None)
+    scored = [piece for piece in found if isinstance(piece, Scored)]
+    rows = np.concatenate([piece.rows for piece in scored])
+    if len(rows) < len(batch):
+        there = np.isin(batch.rows, rows)
+        columns, batch.columns = batch.columns, {}
+        batch.add({name: values[there] for name, values in columns.items()})
+        batch.rows = rows
+    batch.failures.extend(failure for piece in scored for failure in piece.failures)
+    made: list[Any] = [piece.columns for piece in scored if len(piece.rows)]
+    if made:
+        batch.add(concatenated(made) if len(made) > 1 else made[0])

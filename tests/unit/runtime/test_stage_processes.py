@@ -1,0 +1,294 @@
+"""A stage in several processes: answers, errors, metrics and logs are those of the worker itself."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apache_beam as beam
+import joblib
+import numpy as np
+import psutil
+import pyarrow as pa
+import pytest
+from apache_beam.metrics.metric import MetricsFilter
+
+from beam_ensembles import RunEnsemble
+from beam_ensembles.columns.batch import ColumnBatch
+from beam_ensembles.columns.rows import ObjectRows
+from beam_ensembles.errors import EnsembleError, NodeFailed
+from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.graph.files import LIBRARY_CODE, Files
+from beam_ensembles.metrics import names
+from beam_ensembles.runtime import stage_processes
+from beam_ensembles.runtime.at_once import CORES
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.metrics import Update
+from beam_ensembles.runtime.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
+from beam_ensembles.runtime.scoring import LoadedStage, StageCode
+from beam_ensembles.runtime.stage_processes import StageProcesses, load_stage
+
+ROWS = 100
+Load: TypeAlias = Callable[..., tuple[StageProcesses, LoadedStage]]
+
+
+class Model:
+    """Adds numbers up, but for rows that ask for something else. One that cannot be fitted cannot be loaded."""
+
+    def predict(self, batch: np.ndarray) -> np.ndarray:
+        asked = set(batch[:, 0].tolist())
+        if -1 in asked:
+            raise ValueError("a bad row")
+        if -2 in asked:
+            logging.getLogger("of.a.model").warning("seen %d", 7)
+        if -3 in asked:
+            os._exit(7)
+        if -4 in asked:
+            sys.exit("a bad row")
+        return batch.sum(axis=1)
+
+
+class ByProcess(Model):
+    """Says which process it runs in."""
+
+    def predict(self, batch: np.ndarray) -> np.ndarray:
+        time.sleep(0.05)  # so that the others get something too
+        return np.full(len(batch), float(os.getpid()))
+
+
+def checked(folder: Path, model: Any, **more: Any) -> EnsembleGraph:
+    joblib.dump(model, folder / "model.joblib")
+    node = {"model": "sklearn", "uri": "model.joblib", "inputs": ["x"], "outputs": {"y": "double"}, **more}
+    file = {
+        "ensemble": "e",
+        "inputs": {"x": "array<double>[2]"},
+        "nodes": {"n": node, "twice": {"apply": "sql", "inputs": ["y"], "select": {"z": "2 * y"}}},
+        "outputs": ["y", "z"],
+    }
+    return check_text(json.dumps(file), KINDS, Files(str(folder), (str(folder),), code=LIBRARY_CODE))
+
+
+def stage_code(folder: Path, model: Any, **more: Any) -> StageCode:
+    graph = checked(folder, model, **more)
+    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
+    return StageCode("e", graph.nodes, inputs, graph.outputs, ObjectRows((), ("y", "z")))
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
+    """What is written to metrics, of which only a bundle takes note otherwise."""
+    found: list[Update] = []
+    monkeypatch.setattr(stage_processes, "write_metric", found.append)
+    return found
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """Loads a stage both ways, once for all tests that ask for the same."""
+
+    @functools.cache
+    def load(model: type[Model] = Model, on_error: str = '"fail_row"') -> tuple[StageProcesses, LoadedStage]:
+        code = stage_code(tmp_path_factory.mktemp("stage"), model(), on_error=json.loads(on_error))
+        return StageProcesses(code, 2), LoadedStage(code, KINDS, lambda update: None)
+
+    return load
+
+
+def children() -> list[psutil.Process]:
+    """Gives the processes of stages of this one that live."""
+    return [child for child in psutil.Process().children() if _is_of_stage(child)]
+
+
+def _is_of_stage(child: psutil.Process) -> bool:
+    try:
+        return "stage_process" in " ".join(child.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False
+
+
+def batch(rows: int = ROWS, **asked: int) -> ColumnBatch:
+    """Gives a batch; ``asked`` maps names to the places of rows that ask for something."""
+    x = np.arange(rows * 2, dtype=np.float64).reshape(rows, 2)
+    for name, at in asked.items():
+        x[at, 0] = {"bad": -1, "logs": -2, "dies": -3, "exits": -4}[name]
+    found = ColumnBatch(np.arange(rows), {})
+    found.add({"x": x})
+    return found
+
+
+def plain(found: ColumnBatch) -> Any:
+    columns = {name: values.tolist() for name, values in found.columns.items() if name in ("x", "y", "z")}
+    failures = sorted((failure.index, failure.node, str(failure.error)) for failure in found.failures)
+    return found.rows.tolist(), columns, failures
+
+
+@pytest.mark.parametrize("rows", [0, 1, 31, 63, 64, 1_000])
+def test_answers_are_those_of_the_worker(loaded: Load, rows: int) -> None:
+    processes, here = loaded()
+    found, expected = batch(rows), batch(rows)
+    processes.run(found)
+    here.run(expected)
+    assert plain(found) == plain(expected)
+
+
+@pytest.mark.parametrize("on_error", ["fail_row", "nullify", {"default": {"y": 5.0}}])
+@pytest.mark.parametrize("asked", [{"bad": 0}, {"bad": 99}, {"exits": 70}])
+def test_rows_that_fail_are_those_of_the_worker(loaded: Load, on_error: Any, asked: Any) -> None:
+    processes, here = loaded(Model, json.dumps(on_error))
+    found, expected = batch(**asked), batch(**asked)
+    processes.run(found)
+    here.run(expected)
+    assert plain(found) == plain(expected)
+    assert len(found.failures) == (on_error == "fail_row")
+
+
+def test_a_batch_of_bad_rows_only_has_no_columns_to_join(loaded: Load) -> None:
+    processes, _ = loaded()
+    found = batch(64)
+    found.columns["x"] = np.full((64, 2), -1.0)
+    processes.run(found)
+    assert (len(found), len(found.failures)) == (0, 64)
+
+
+def test_an_error_that_fails_the_bundle_is_raised_here(loaded: Load) -> None:
+    processes, _ = loaded(Model, json.dumps("fail"))
+    with pytest.raises(NodeFailed, match=r"model_error.*nodes\.n"):
+        processes.run(batch(bad=3))
+    processes.run(batch())  # the process goes on
+
+
+def test_a_batch_alone_is_scored_in_all_processes_and_one_beside_others_in_one(loaded: Load) -> None:
+    processes, _ = loaded(ByProcess)
+    alone, beside = batch(), batch()
+    processes.run(alone)
+    with CORES.one_used():
+        processes.run(beside)
+    pids = set(alone.columns["y"].tolist())
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    assert len(set(beside.columns["y"].tolist())) == 1
+
+
+def test_metrics_are_written_in_the_worker(tmp_path: Path, written: list[Update]) -> None:
+    StageProcesses(stage_code(tmp_path, Model()), 2).run(batch(bad=10))
+    found = collections.Counter[tuple[str, str]]()
+    for _, namespace, name, value in written:
+        found[namespace, name] += value
+    assert found["e/n", names.NUM_INFERENCES] == ROWS - 1
+    assert found["e/n", names.FAILED_ROWS] == 1
+    assert found["e/twice", names.NUM_INFERENCES] == ROWS - 1
+    assert [name for _, namespace, name, _ in written if namespace == "e/n"].count(names.LOAD_LATENCY) == 2
+
+
+def test_logs_are_written_in_the_worker_and_name_the_node(
+    loaded: Load, caplog: pytest.LogCaptureFixture
+) -> None:
+    processes, _ = loaded()
+    processes.run(batch(logs=5))
+    (record,) = [record for record in caplog.records if record.name == "of.a.model"]
+    assert (record.getMessage(), record.levelname) == ("seen 7", "WARNING")
+    assert record.beam_ensembles_fields == {"ensemble": "e", "node": "n"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_process_that_is_killed_is_started_again(
+    tmp_path: Path, loaded: Load, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, here = loaded()
+    others = set(children())
+    processes = StageProcesses(stage_code(tmp_path, Model()), 2)
+    for child in set(children()) - others:
+        child.kill()
+        while child.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+    found, expected = batch(), batch()
+    processes.run(found)
+    here.run(expected)
+    assert plain(found) == plain(expected)
+    assert "a process of ensemble 'e' died of signal 9; it is started again" in caplog.text
+
+
+def test_rows_that_kill_a_process_twice_fail_their_bundle_with_a_reason(loaded: Load) -> None:
+    processes, _ = loaded()
+    with pytest.raises(
+        EnsembleError, match=r"died twice on the same rows with exit code 7; .*isolate: process"
+    ):
+        processes.run(batch(dies=3))
+    found = batch()
+    processes.run(found)
+    assert len(found) == ROWS
+
+
+@pytest.mark.usefixtures("written")
+@pytest.mark.parametrize("asked", [{}, {"bad": 3}, {"dies": 3}])
+def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> None:
+    others = set(children())
+    processes = StageProcesses(stage_code(tmp_path, Model()), 2)
+    with contextlib.suppress(EnsembleError):
+        processes.run(batch(**asked))
+    assert len(set(children()) - others) >= 1
+    del processes
+    assert set(children()) <= others
+
+
+def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    code = stage_code(tmp_path, Model())
+    (tmp_path / "model.joblib").write_bytes(b"nothing")
+    with pytest.raises(EnsembleError) as said:
+        LoadedStage(code, KINDS)
+    with pytest.raises(type(said.value)) as found:
+        StageProcesses(code, 2)
+    assert str(found.value) == str(said.value)
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "", str(MOST_PROCESSES + 1)])
+def test_a_wrong_number_says_what_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv(PROCESSES_VARIABLE, said)
+    with pytest.raises(
+        EnsembleError, match=rf"\${PROCESSES_VARIABLE} is a whole number from 1 to 256, not '{said}'"
+    ):
+        load_stage(stage_code(tmp_path, Model()))
+
+
+def test_small_models_of_rows_that_come_one_by_one_stay_in_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PROCESSES_VARIABLE, "2")
+    code = stage_code(tmp_path, Model())
+    assert isinstance(load_stage(code), LoadedStage)
+    assert isinstance(load_stage(code, arrow=True), StageProcesses)
+    monkeypatch.setenv(PROCESSES_VARIABLE, "1")
+    assert isinstance(load_stage(code, arrow=True), LoadedStage)
+
+
+def test_a_pipeline_counts_what_its_processes_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROCESSES_VARIABLE, "2")
+    graph = checked(tmp_path, Model())
+    file = tmp_path / "e.json"
+    file.write_text(graph.spec.text)
+    schema = pa.schema([("x", pa.list_(pa.float64(), 2))])
+    x = np.arange(ROWS * 2, dtype=np.float64)
+    table = pa.table([pa.FixedSizeListArray.from_arrays(pa.array(x), 2)], schema)
+    pipeline = beam.Pipeline()
+    scored = pipeline | beam.Create([table] * 3, reshuffle=False)
+    found = scored | RunEnsemble(str(file)).with_arrow_schema(schema)
+    total = found | beam.Map(lambda table: float(np.sum(table["z"].to_numpy()))) | beam.CombineGlobally(sum)
+    total | beam.Map(lambda value: (tmp_path / "total").write_text(str(value)))
+    result = pipeline.run()
+    result.wait_until_finish()
+    assert float((tmp_path / "total").read_text()) == 3 * 2 * x.sum()
+    (count,) = result.metrics().query(MetricsFilter().with_namespace("e/n").with_name("num_inferences"))[
+        "counters"
+    ]
+    assert count.committed == 3 * ROWS
