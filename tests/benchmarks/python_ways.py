@@ -64,7 +64,10 @@ def _way(processes: contextlib.ExitStack, workload: str, way: str) -> Way:
 
 def isolated(processes: contextlib.ExitStack, run: Callable[[int], Result]) -> Callable[[int], Result]:
     """Gives what runs in a process of its own, which ends with the stack; ensembles in it, in several more."""
-    spawn, has = multiprocessing.get_context("spawn"), {PROCESSES_VARIABLE: str(STAGE_PROCESSES)}
-    pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=os.environ.update, initargs=(has,))
-    process = processes.enter_context(pool)
+    spawn = multiprocessing.get_context("spawn")
+    process = processes.enter_context(ProcessPoolExecutor(1, mp_context=spawn, initializer=_say_processes))
     return lambda count: process.submit(run, count).result()
+
+
+def _say_processes() -> None:
+    os.environ[PROCESSES_VARIABLE] = str(STAGE_PROCESSES)
