@@ -31,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
         settings = settings_of(args)
     except UsageError as error:
         return _say(error, 2)
+    _tell_workers(settings)
     _log_to_stderr(settings)
     # Until the service listens, a SIGTERM is what Ctrl-C is.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -54,13 +55,16 @@ def _say(error: Exception, code: int) -> int:
     return code
 
 
-def _log_to_stderr(settings: Settings) -> None:
-    # The workers that it starts inherit both.
+def _tell_workers(settings: Settings) -> None:
+    """Puts into the environment what the workers that the service starts inherit."""
     os.environ[logs.LOG_FORMAT_VARIABLE] = settings.log_format
     if settings.log_rows:
         os.environ[logs.LOG_ROWS_VARIABLE] = "1"
     if settings.stage_processes:
         os.environ[PROCESSES_VARIABLE] = settings.stage_processes
+
+
+def _log_to_stderr(settings: Settings) -> None:
     logs.to_stderr(max(settings.logging_level, logging.WARNING), settings.log_format)
     drop_import_noise()
     for name in ("beam_ensembles", "beam_ensembles_service"):

@@ -153,7 +153,9 @@ def join(batches: Sequence[ColumnBatch]) -> ColumnBatch:
 
 
 def concatenated(parts: Sequence[Columns]) -> dict[str, np.ndarray]:
-    """Puts the columns of several parts one behind the other; each part has at least one column."""
+    """Puts the columns of parts one behind the other, each with at least one column; those of one are not copied."""
+    if len(parts) == 1:
+        return dict(parts[0])
     names = dict.fromkeys(name for part in parts for name in part)
     return {name: np.concatenate([_column(part, name) for part in parts]) for name in names}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import subprocess
@@ -68,8 +69,18 @@ def _environment(cores: int | None) -> dict[str, str]:
     return found if cores is None else {**found, _CORES_VARIABLE: str(cores)}
 
 
-def how_it_ended(code: int | None) -> str:
-    """Says how a process ended, as the end of a sentence; nothing where it has not."""
+def end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+    """Kills a process, and closes our end of the pipe to it."""
+    pipe.close()
+    process.kill()
+    process.wait()
+
+
+def how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    """Says how a process ended, as the end of a sentence; nothing where it goes on for a second."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+    code = process.returncode
     if code is None:
         return ""
     return f" of signal {-code}" if code < 0 else f" with exit code {code}"

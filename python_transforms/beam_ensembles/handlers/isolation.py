@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import weakref
 from typing import Any, Final
 
@@ -113,14 +112,9 @@ class _Child:
                 raise _NoAnswer("timeout", f"there was no answer within {timeout:g} s; its process was ended")
             return self._pipe.recv()
         except (EOFError, OSError):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(1)
-            raise _NoAnswer(
-                "process_died", f"its process died{child.how_it_ended(self._process.returncode)}"
-            ) from None
+            how = child.how_it_ended(self._process)
+            raise _NoAnswer("process_died", f"its process died{how}") from None
 
     def end(self) -> None:
         """Kills the child."""
-        self._pipe.close()
-        self._process.kill()
-        self._process.wait()
+        child.end(self._process, self._pipe)

@@ -172,9 +172,9 @@ def _start(kind: Kind, node: CheckedNode, address: str) -> Connection:
         error = pipe.recv()
     except _GONE:
         pipe.close()
-        code = process.wait()
+        process.wait()
         raise EnsembleError(
-            f"the process of the shared model '{node.spec.name}' did not start{child.how_it_ended(code)}"
+            f"the process of the shared model '{node.spec.name}' did not start{child.how_it_ended(process)}"
         ) from None
     if error is not None:
         pipe.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Final
 
 from apache_beam.utils.retry import FuzzedExponentialIntervals
@@ -55,13 +54,13 @@ def run_split(
                 time.sleep(_pause(tries))
                 waiting.append((start, end, tries + 1))
             elif isinstance(error, BatchFailed):
-                return _joined(parts), faults | dict.fromkeys(range(start, count), error)
+                return concatenated(parts), faults | dict.fromkeys(range(start, count), error)
             elif end - start == 1:
                 faults[start] = NodeError.of(error)
             else:
                 middle = (start + end) // 2
                 waiting += [(middle, end, retries), (start, middle, retries)]
-    return _joined(parts), faults
+    return concatenated(parts), faults
 
 
 def _rows(columns: Columns, start: int, end: int) -> Columns:
@@ -72,9 +71,3 @@ def _pause(tries: int) -> float:
     """Gives the seconds before a call is made again: each time twice as long, and different from worker to worker."""
     (*_, pause) = FuzzedExponentialIntervals(_FIRST_PAUSE, tries + 1, max_delay_secs=_LONGEST_PAUSE)
     return float(pause)
-
-
-def _joined(parts: Sequence[Columns]) -> Columns:
-    if len(parts) <= 1:
-        return parts[0] if parts else {}
-    return concatenated(parts)

@@ -12,11 +12,10 @@ import contextlib
 import itertools
 import logging
 import queue
-import subprocess
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -148,11 +147,11 @@ class _Process:
         try:
             answer: Answer = self._pipe.recv()
         except _GONE:
-            text = f"a process of ensemble '{self._code.ensemble}' did not start{self._how_it_ended()}"
+            text = f"a process of ensemble '{self._code.ensemble}' did not start{child.how_it_ended(self._process)}"
             raise EnsembleError(text) from None
         _write(answer)
         if isinstance(answer.found, EnsembleError):
-            raise answer.found.with_traceback(None)
+            raise answer.found
 
     def score(self, batch: ColumnBatch) -> Answer:
         """Has a batch scored; where the process has died, a new one gets it once.
@@ -163,7 +162,7 @@ class _Process:
         try:
             return self._ask(batch)
         except _GONE:
-            how = self._how_it_ended()
+            how = child.how_it_ended(self._process)
             _LOGGER.warning(
                 "a process of ensemble '%s' died%s; it is started again", self._code.ensemble, how
             )
@@ -173,16 +172,15 @@ class _Process:
         try:
             return self._ask(batch)
         except _GONE:
-            text = f"a process of ensemble '{self._code.ensemble}' died twice on the same rows{self._how_it_ended()}"
+            how = child.how_it_ended(self._process)
+            text = f"a process of ensemble '{self._code.ensemble}' died twice on the same rows{how}"
             raise EnsembleError(
                 f"{text}; a node that does can have a process of its own: 'isolate: process'"
             ) from None
 
     def end(self) -> None:
         """Ends the process."""
-        self._pipe.close()
-        self._process.kill()
-        self._process.wait()
+        child.end(self._process, self._pipe)
 
     def _start(self) -> None:
         self._process, self._pipe = child.start(stage_process.__name__, cores=self._cores)
@@ -194,11 +192,6 @@ class _Process:
         self._pipe.send(batch)
         answer: Answer = self._pipe.recv()
         return answer
-
-    def _how_it_ended(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
-        return child.how_it_ended(self._process.returncode)
 
 
 def _write(answer: Answer) -> None:
@@ -217,15 +210,11 @@ def _join(batch: ColumnBatch, found: Sequence[Scored | EnsembleError | None]) ->
     """
     for error in found:
         if isinstance(error, EnsembleError):
-            raise error.with_traceback(None)
+            raise error
     scored = [piece for piece in found if isinstance(piece, Scored)]
     rows = np.concatenate([piece.rows for piece in scored])
     if len(rows) < len(batch):
-        there = np.isin(batch.rows, rows)
-        columns, batch.columns = batch.columns, {}
-        batch.add({name: values[there] for name, values in columns.items()})
+        batch.columns = batch.take(np.isin(batch.rows, rows), rows).columns
         batch.rows = rows
     batch.failures.extend(failure for piece in scored for failure in piece.failures)
-    made: list[Any] = [piece.columns for piece in scored if len(piece.rows)]
-    if made:
-        batch.add(concatenated(made) if len(made) > 1 else made[0])
+    batch.add(concatenated([piece.columns for piece in scored if len(piece.rows)]))

@@ -24,6 +24,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
+from tests.support.processes import children_that_run
 
 FLOWERS = load_iris()
 
@@ -130,8 +131,7 @@ def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> Non
 
 def children() -> list[psutil.Process]:
     """The processes that hold nodes."""
-    found = psutil.Process().children()
-    return [child for child in found if "isolated_process" in " ".join(child.cmdline())]
+    return children_that_run("isolated_process")
 
 
 SCRIPT = """

@@ -36,6 +36,7 @@ from beam_ensembles.runtime.metrics import Update
 from beam_ensembles.runtime.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.runtime.stage_processes import StageProcesses, load_stage
+from tests.support.processes import children_that_run
 
 ROWS = 100
 Load: TypeAlias = Callable[..., tuple[StageProcesses, LoadedStage]]
@@ -104,15 +105,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 
 def children() -> list[psutil.Process]:
-    """Gives the processes of stages of this one that live."""
-    return [child for child in psutil.Process().children() if _is_of_stage(child)]
-
-
-def _is_of_stage(child: psutil.Process) -> bool:
-    try:
-        return "stage_process" in " ".join(child.cmdline())
-    except (psutil.NoSuchProcess, psutil.ZombieProcess):
-        return False
+    """Gives the processes of stages of this one."""
+    return children_that_run("stage_process")
 
 
 def batch(rows: int = ROWS, **asked: int) -> ColumnBatch:

@@ -1,0 +1,13 @@
+"""The processes that a test's own has started."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Final
+
+_PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
+
+
+def children_that_run(module: str) -> list[Any]:
+    """Gives those whose command names a module."""
+    return [child for child in _PSUTIL.Process().children() if module in " ".join(child.cmdline())]
