@@ -21,7 +21,7 @@ PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 12_582_912, HAND_WIRED: 131_072},
     "digits": {ENSEMBLE: 4_194_304, HAND_WIRED: 65_536},
-    "text": {ENSEMBLE: 45_056},
+    "text": {ENSEMBLE: 36_864},
     "image": {ENSEMBLE: 73_728},
 }
 """Rows of a long run: much more work than the start of workers differs by, which takes 10 to 20 s."""
