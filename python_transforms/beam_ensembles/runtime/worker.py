@@ -24,14 +24,21 @@ _FAILED_BUNDLES: Final = 1_000
 _YOUNG_OBJECTS: Final = 10_000
 """Objects between two runs of the garbage collector. Rows come and go by the thousand and hold no cycles; Python's
 own 700 has the collector walk each batch several times, which costs a tenth of a light ensemble's throughput."""
+_NOT_RECEIVED: Final = "Channel closed prematurely."
+"""Beam's words, whatever the reason: it loses the one that its reading thread had."""
+_NOT_RECEIVED_MEANS: Final = (
+    "the runner's connection to the worker was closed before all rows of a bundle had come; a runner that sends a "
+    "bundle as one message, as Prism does, can send at most 2 GB: a source of large rows has to end its bundles before "
+    "that"
+)
 
 
 def prepare() -> None:
     """Prepares this process for ensembles; to be called once, before the harness is made.
 
     Rows are decoded by position, whatever their types and names. Metric ids start at a random place. A bundle
-    that fails because of one of this project's errors says so in that error's one line, without a traceback.
-    What nodes log names them to the runner.
+    that fails because of one of this project's errors, or because its rows did not come, says so in one line,
+    without a traceback. What nodes log names them to the runner.
     Beam's RunInference is imported without torch, before a pickled stage can import it with it.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
@@ -73,7 +80,7 @@ def _say_it_once(cache: Any) -> None:
     failed: collections.deque[str] = collections.deque(maxlen=_FAILED_BUNDLES)
 
     def discard_and_remember(self: Any, instruction_id: str, exception: Exception) -> None:
-        if ensemble_error_in(exception) is not None:
+        if _to_say(exception) is not None:
             failed.append(instruction_id)
         discard(self, instruction_id, exception)
 
@@ -99,12 +106,19 @@ def _answer(task: Any, request: beam_fn_api_pb2.InstructionRequest) -> Any:
     try:
         return task()
     except Exception as error:
-        cause = ensemble_error_in(error)
+        cause = _to_say(error)
         if cause is None:
             raise
         ensemble, node = getattr(cause, "ensemble", None), getattr(cause, "node", None)
         _LOGGER.error("%s", cause, extra=logs.with_fields(ensemble=ensemble, node=node or None))
         return beam_fn_api_pb2.InstructionResponse(instruction_id=request.instruction_id, error=str(cause))
+
+
+def _to_say(error: BaseException) -> EnsembleError | None:
+    """Finds what is said in one line of an error; none where Beam has to say it."""
+    if isinstance(error, RuntimeError) and str(error) == _NOT_RECEIVED:
+        return EnsembleError(_NOT_RECEIVED_MEANS)
+    return ensemble_error_in(error)
 
 
 def ensemble_error_in(error: BaseException) -> EnsembleError | None:

@@ -16,7 +16,7 @@ from apache_beam.coders.coders import Coder
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_fn_api_pb2, metrics_pb2
 from apache_beam.runners.common import DoFnRunner
-from apache_beam.runners.worker import sdk_worker
+from apache_beam.runners.worker import data_plane, sdk_worker
 from apache_beam.runners.worker.sdk_worker import BundleProcessorCache
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder
@@ -110,6 +110,22 @@ def test_the_cause_is_found_behind_another_error() -> None:
     wrapped = RuntimeError("of Beam")
     wrapped.__cause__ = FAILED
     assert _execute(_fail(wrapped)).error == str(FAILED)
+
+
+def _rows_that_never_come() -> None:
+    """Waits for a bundle's rows on a connection that ends, as one does over which more than 2 GB come at once."""
+    channel = data_plane._GrpcDataChannel()
+    channel.set_inputs(iter(()))
+    list(channel.input_elements("bundle3", ["source"]))
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_bundle_whose_rows_do_not_come_says_what_it_may_be() -> None:
+    assert _execute(_rows_that_never_come).error == (
+        "the runner's connection to the worker was closed before all rows of a bundle had come; a runner that sends a "
+        "bundle as one message, as Prism does, can send at most 2 GB: a source of large rows has to end its bundles "
+        "before that"
+    )
 
 
 @pytest.mark.usefixtures("prepared")
