@@ -34,7 +34,7 @@ ROWS: Final = {
     "text": {ARROW: 4_096},
     "image": {ARROW: 8_192},
 }
-"""Rows of a long run: several seconds of work; more for the ensemble of *light*, which a target is set for."""
+"""Rows of a long run: several seconds of work; more for small models, to outlast the start of their processes."""
 
 _TIMES: Final = 64
 """How often the Parquet file, which is read again and again, has each of the different rows."""

@@ -36,7 +36,7 @@ ROWS: Final = {
     "text": {ENSEMBLE: 24_576, HAND_WIRED: 4_096, LOOP: 4_096},
     "image": {ENSEMBLE: 65_536, HAND_WIRED: 8_192, LOOP: 8_192},
 }
-"""Rows of a long run: seconds of work; forty to fifty where a stage's processes import frameworks first."""
+"""Rows of a long run: seconds of work; half a minute or more where a stage's processes import frameworks first."""
 
 
 CALLERS: Final = {LOOP: "bare loop", ENSEMBLE: "python", HAND_WIRED: "python hand-wired"}
