@@ -19,10 +19,10 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 12_582_912, HAND_WIRED: 131_072},
-    "digits": {ENSEMBLE: 4_194_304, HAND_WIRED: 65_536},
-    "text": {ENSEMBLE: 36_864},
-    "image": {ENSEMBLE: 73_728},
+    "light": {ENSEMBLE: 16_777_216, HAND_WIRED: 131_072},
+    "digits": {ENSEMBLE: 10_485_760, HAND_WIRED: 65_536},
+    "text": {ENSEMBLE: 55_296},
+    "image": {ENSEMBLE: 163_840},
 }
 """Rows of a long run: much more work than the start of workers differs by, which takes 10 to 20 s."""
 

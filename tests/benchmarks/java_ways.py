@@ -15,7 +15,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
-ROWS: Final = {"light": 18_874_368, "digits": 6_291_456, "text": 36_864, "image": 98_304}
+ROWS: Final = {"light": 20_971_520, "digits": 10_485_760, "text": 73_728, "image": 163_840}
 """Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
 
 
