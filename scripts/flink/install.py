@@ -1,4 +1,4 @@
-"""The jars of Flink, from PyPI, and those of Beam's job server for it, from Maven Central."""
+"""The jars of Flink, from PyPI, and Beam's job server for it, of jars from Maven Central."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Jars:
 
     Attributes:
         flink: Of job and task managers.
-        job_server: Of Beam's job server, which sends it along with each job.
+        job_server: Of Beam's job server, which sends it along with each job: one jar.
         utilities: The jar of what Flink's scripts ask it; not among those of ``flink``.
     """
 
@@ -56,7 +56,7 @@ def _fetch_flink() -> None:
 
 def _fetch_job_server() -> None:
     shutil.rmtree(_JOB_SERVER, ignore_errors=True)
-    command: Command = ["mvn", *maven.QUIET, "-f", _POM, f"-Djars={_JOB_SERVER}", "package"]
+    command: Command = ["mvn", *maven.QUIET, "-f", _POM, f"-Dfolder={_JOB_SERVER}", "package"]
     run(command, log=log_path("flink-job-server"), env=java.environment())
 
 
@@ -70,8 +70,4 @@ def _jars() -> Jars:
     lib = _PACKAGE / "pyflink" / "lib"
     flink = [next(lib.glob("flink-dist-*.jar")), *sorted(lib.glob("log4j-*.jar"))]
     utilities = _PACKAGE / "pyflink" / "bin" / "bash-java-utils.jar"
-    return Jars(os.pathsep.join(map(str, flink)), os.pathsep.join(map(str, _sorted(_JOB_SERVER))), utilities)
-
-
-def _sorted(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.jar"))
+    return Jars(os.pathsep.join(map(str, flink)), str(_JOB_SERVER / "job-server.jar"), utilities)
