@@ -19,12 +19,12 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 16_777_216, HAND_WIRED: 131_072},
-    "digits": {ENSEMBLE: 10_485_760, HAND_WIRED: 65_536},
-    "text": {ENSEMBLE: 55_296},
-    "image": {ENSEMBLE: 163_840},
+    "light": {ENSEMBLE: 15_728_640, HAND_WIRED: 65_536},
+    "digits": {ENSEMBLE: 9_437_184, HAND_WIRED: 32_768},
+    "text": {ENSEMBLE: 49_152},
+    "image": {ENSEMBLE: 139_264},
 }
-"""Rows of a long run: much more work than the start of workers differs by, which takes 10 to 20 s."""
+"""Rows of a long run: ten times as much work as it takes to start."""
 
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
 

@@ -60,7 +60,6 @@ class Effort:
         rounds: How often each way is measured.
         callers_rounds: How often each caller of an ensemble is.
         part: Rows of a run are divided by this.
-        callers_part: Those of the callers of an ensemble are by this.
         starts: How often the service is started.
         expansions: How often something is expanded.
         load: How often it is to see that the service's memory stays as it is.
@@ -69,16 +68,13 @@ class Effort:
     rounds: int
     callers_rounds: int
     part: int
-    callers_part: int
     starts: int
     expansions: int
     load: int
 
 
-WHOLE: Final = Effort(
-    rounds=3, callers_rounds=5, part=1, callers_part=2, starts=5, expansions=50, load=10_000
-)
-QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, callers_part=4, starts=1, expansions=5, load=400)
+WHOLE: Final = Effort(rounds=3, callers_rounds=5, part=1, starts=5, expansions=50, load=10_000)
+QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, starts=1, expansions=5, load=400)
 
 Say = Callable[[str], None]
 
@@ -120,7 +116,7 @@ def _of_ensemble(
     say = _telling(console, name)
     for together in providers.in_turns(built):
         with providers.all_ways(workload, together, say) as ways:
-            rates = sampling.measure(_shortened(ways, effort.callers_part), effort.callers_rounds, say)
+            rates = sampling.measure(_shortened(ways, effort.part), effort.callers_rounds, say)
         found.rates |= {(name, caller): rate for caller, rate in rates.items()}
 
 

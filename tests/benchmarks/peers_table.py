@@ -128,11 +128,12 @@ def _lines(rates: Rates, cell: Callable[[Rate], str], marks: Marks) -> Iterator[
 
 
 def _start(rate: Rate) -> str:
+    part = f", {rate.start_seconds / rate.long_seconds:.0%}" if rate.long_seconds else ""
     once = f" (+ {rate.started:.1f} once)" if rate.started else ""
-    return f"{rate.start_seconds:.1f}{once}"
+    return f"{rate.start_seconds:.1f}{part}{once}"
 
 
 _TABLES: Final[Mapping[str, Callable[[Rate], str]]] = {
     "Rows a second": lambda rate: f"{rate.rows_per_second:,.0f}",
-    "Seconds that a run needs to start, not in the rates": _start,
+    "Seconds that a run needs to start, not in the rates, and what part of a long run they are": _start,
 }

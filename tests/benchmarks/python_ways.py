@@ -20,23 +20,23 @@ Result = TypeVar("Result")
 
 ROWS: Final = {
     "light": {
-        ENSEMBLE: 524_288,
-        HAND_WIRED: 65_536,
-        LOOP: 1_048_576,
+        ENSEMBLE: 262_144,
+        HAND_WIRED: 32_768,
+        LOOP: 524_288,
         ONE_NODE: 524_288,
         RUN_INFERENCE: 262_144,
     },
     "digits": {
-        ENSEMBLE: 131_072,
-        HAND_WIRED: 32_768,
-        LOOP: 262_144,
+        ENSEMBLE: 65_536,
+        HAND_WIRED: 16_384,
+        LOOP: 131_072,
         ONE_NODE: 262_144,
         RUN_INFERENCE: 131_072,
     },
-    "text": {ENSEMBLE: 24_576, HAND_WIRED: 4_096, LOOP: 4_096},
-    "image": {ENSEMBLE: 65_536, HAND_WIRED: 8_192, LOOP: 8_192},
+    "text": {ENSEMBLE: 36_864, HAND_WIRED: 2_048, LOOP: 2_048},
+    "image": {ENSEMBLE: 110_592, HAND_WIRED: 4_096, LOOP: 4_096},
 }
-"""Rows of a long run: seconds of work; half a minute or more where a stage's processes import frameworks first."""
+"""Rows of a long run: seconds of work; ten times the start, where a stage's processes import frameworks first."""
 
 
 CALLERS: Final = {LOOP: "bare loop", ENSEMBLE: "python", HAND_WIRED: "python hand-wired"}

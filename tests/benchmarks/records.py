@@ -98,7 +98,9 @@ def of_data(data: Mapping[str, Any]) -> Found:
 
 
 def _made(type_: type[Any], data: Mapping[str, Any]) -> Any:
-    return type_(**{field.name: data[field.name] for field in dataclasses.fields(type_)})
+    return type_(
+        **{field.name: data[field.name] for field in dataclasses.fields(type_) if field.name in data}
+    )
 
 
 def read(path: Path) -> list[Record]:

@@ -63,11 +63,13 @@ class Rate:
         rows_per_second: Without what a run costs to start.
         start_seconds: What it costs to start.
         started: Seconds that were needed once, before the first run.
+        long_seconds: What a long run took, start and all; 0 where it was not recorded.
     """
 
     rows_per_second: float
     start_seconds: float
     started: float
+    long_seconds: float = 0.0
 
 
 def rows_per_second(
@@ -140,7 +142,8 @@ def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     short = sorted(shorts, key=lambda run: run.seconds)[(len(shorts) - 1) // 2]
     rates = [_rate(short, long) for long in longs]
     starts = [long.seconds - long.rows / rate for long, rate in zip(longs, rates, strict=True)]
-    return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started)
+    seconds = statistics.median(long.seconds for long in longs)
+    return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
 
 
 def _whole(way: Way, rows: int) -> int:
