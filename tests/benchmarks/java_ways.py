@@ -16,7 +16,7 @@ from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
 ROWS: Final = {"light": 20_971_520, "digits": 10_485_760, "text": 61_440, "image": 147_456}
-"""Rows of a long run: more work than the start of the JVM and of workers differs by, which takes 10 to 20 s."""
+"""Rows of a long run: ten times as much work as it takes to start."""
 
 
 def build() -> None:

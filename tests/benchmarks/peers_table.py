@@ -128,9 +128,9 @@ def _lines(rates: Rates, cell: Callable[[Rate], str], marks: Marks) -> Iterator[
 
 
 def _start(rate: Rate) -> str:
-    part = f", {rate.start_seconds / rate.long_seconds:.0%}" if rate.long_seconds else ""
+    part = rate.start_seconds / rate.long_seconds
     once = f" (+ {rate.started:.1f} once)" if rate.started else ""
-    return f"{rate.start_seconds:.1f}{part}{once}"
+    return f"{rate.start_seconds:.1f}, {part:.0%}{once}"
 
 
 _TABLES: Final[Mapping[str, Callable[[Rate], str]]] = {

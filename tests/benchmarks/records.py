@@ -98,9 +98,7 @@ def of_data(data: Mapping[str, Any]) -> Found:
 
 
 def _made(type_: type[Any], data: Mapping[str, Any]) -> Any:
-    return type_(
-        **{field.name: data[field.name] for field in dataclasses.fields(type_) if field.name in data}
-    )
+    return type_(**{field.name: data[field.name] for field in dataclasses.fields(type_)})
 
 
 def read(path: Path) -> list[Record]:

@@ -63,13 +63,13 @@ class Rate:
         rows_per_second: Without what a run costs to start.
         start_seconds: What it costs to start.
         started: Seconds that were needed once, before the first run.
-        long_seconds: What a long run took, start and all; 0 where it was not recorded.
+        long_seconds: What a long run took, start and all.
     """
 
     rows_per_second: float
     start_seconds: float
     started: float
-    long_seconds: float = 0.0
+    long_seconds: float
 
 
 def rows_per_second(

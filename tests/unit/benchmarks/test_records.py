@@ -19,7 +19,7 @@ MACHINE = {"Processor": "one", "Commit": "abc"}
 
 def found(ensemble: str, **rates: float) -> Found:
     names = {"loop": "bare loop", "python": "python", "ray": "ray"}
-    made = {(ensemble, names[name]): Rate(rate, 1.0, 0.0) for name, rate in rates.items()}
+    made = {(ensemble, names[name]): Rate(rate, 1.0, 0.0, 10.0) for name, rate in rates.items()}
     return Found(made, list(of_rates(made)))
 
 
