@@ -51,9 +51,10 @@ def named(uri: str, **more: Any) -> dict[str, Any]:
     return found | more
 
 
-def logits() -> Any:
+def logits(rows: int | None = None) -> Any:
+    """Gives what the model answers for the first rows, in one call: sums of more rows may be rounded otherwise."""
     with torch.no_grad():
-        return flowers()(torch.tensor(iris().x).float()).numpy()
+        return flowers()(torch.tensor(iris().x[:rows]).float()).numpy()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,7 @@ def test_words_go_in_as_whole_numbers_and_several_answers_a_row_are_put_together
 
 
 def test_answers_of_any_structure_have_ports(folder: Path) -> None:
-    x, wanted = iris().x[:5], logits()[:5]
+    x, wanted = iris().x[:5], logits(5)
 
     def run(way: str, **outputs: Any) -> Any:
         return load_node(
