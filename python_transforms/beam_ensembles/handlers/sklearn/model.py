@@ -19,6 +19,7 @@ from beam_ensembles.handlers.features import feature_arguments, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
+from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.types import DOUBLE, Array, Type
 
@@ -90,10 +91,11 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
+        arguments = member.inference_args(node)
         return member.BeamMember(
             handler,
-            model,
-            member.inference_args(node),
+            model if arguments else quickened(model, method),
+            arguments,
             read=lambda columns: features.read(columns, beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),

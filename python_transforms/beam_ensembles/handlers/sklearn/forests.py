@@ -1,0 +1,107 @@
+"""Forests of scikit-learn (1.5 to 1.9), without what a call of each tree costs around the tree.
+
+A forest has every tree look at the rows anew, in a job of joblib each: 45 microseconds a tree, of which the tree itself
+takes 3 for one row and 150 for 4,096. Here the forest checks the rows once, as it does by itself, and its trees answer
+one after another. Sums are taken in the same order, so that the values are equal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+import numpy as np
+
+_FEW: Final = 200_000
+"""Rows times trees, up to which jobs of joblib take longer than all trees one after another (8 ms)."""
+
+
+def quickened(model: Any, method: str) -> Any:
+    """Gives what answers as a loaded model does, and sooner where the model is a forest or ends in one.
+
+    Args:
+        model: An estimator or a pipeline.
+        method: What is called on it.
+
+    Returns:
+        An object with that method, which takes what the model's takes and gives equal values; mostly the model itself.
+    """
+    from sklearn.pipeline import Pipeline
+
+    if type(model) is not Pipeline:
+        return _Forest(model) if _is_known(model, method) else model
+    if len(model.steps) > 1 and _is_known(model.steps[-1][1], method):
+        return _AfterSteps(model[:-1], _Forest(model.steps[-1][1]))
+    return model
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Forest:
+    """A forest of one output."""
+
+    model: Any
+
+    def predict_proba(self, rows: Any) -> Any:
+        """Gives the mean of the trees' probabilities, [N, classes]."""
+        mean = self._mean(rows)
+        return self.model.predict_proba(rows) if mean is None else mean
+
+    def predict(self, rows: Any) -> Any:
+        """Gives the most probable class, or the mean of the trees' values; [N]."""
+        mean = self._mean(rows)
+        if mean is None:
+            return self.model.predict(rows)
+        if hasattr(self.model, "classes_"):
+            return self.model.classes_.take(np.argmax(mean, axis=1), axis=0)
+        return mean[:, 0]
+
+    def _mean(self, rows: Any) -> Any:
+        """Gives the mean of what the trees say, [N, classes] or [N, 1]; None where jobs of joblib are sooner done."""
+        trees = self.model.estimators_
+        checked = self.model._validate_X_predict(rows)
+        if self.model.n_jobs not in (None, 1) and checked.shape[0] * len(trees) > _FEW:
+            return None
+        total = np.zeros((checked.shape[0], trees[0].tree_.max_n_classes))
+        for tree in trees:
+            total += tree.tree_.predict(checked)
+        total /= len(trees)
+        return total
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _AfterSteps:
+    """A pipeline that ends in a forest."""
+
+    steps: Any
+    forest: _Forest
+
+    def predict_proba(self, rows: Any) -> Any:
+        """Gives what the forest says of the rows that the steps before make."""
+        return self.forest.predict_proba(self.steps.transform(rows))
+
+    def predict(self, rows: Any) -> Any:
+        """Gives what the forest says of the rows that the steps before make."""
+        return self.forest.predict(self.steps.transform(rows))
+
+
+def _is_known(model: Any, method: str) -> bool:
+    """Says whether a model is a forest of one output whose trees say by themselves what the forest takes of them."""
+    from sklearn import ensemble
+
+    forests = {
+        "predict_proba": (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier),
+        "predict": (
+            ensemble.RandomForestClassifier,
+            ensemble.ExtraTreesClassifier,
+            ensemble.RandomForestRegressor,
+            ensemble.ExtraTreesRegressor,
+        ),
+    }
+    if type(model) not in forests.get(method, ()) or getattr(model, "n_outputs_", None) != 1:
+        return False
+    first = model.estimators_[0]
+    by_itself = first.predict_proba if hasattr(model, "classes_") else first.predict
+    row = np.zeros((1, model.n_features_in_), np.float32)
+    return hasattr(model, "_validate_X_predict") and np.array_equal(
+        np.ravel(by_itself(row, check_input=False)), np.ravel(first.tree_.predict(row))
+    )

@@ -1,0 +1,146 @@
+"""Forests of scikit-learn, which are called tree by tree: their values are those of scikit-learn's own call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from beam_ensembles.handlers.sklearn.forests import quickened
+from tests.support.models import diabetes, iris
+from tests.support.nodes import load_node
+
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+SIZES = (1, 2, 31, 150)
+MANY = {"n_estimators": 40, "random_state": 0}
+
+
+def is_called_tree_by_tree(model: Any, method: str) -> bool:
+    return quickened(model, method) is not model
+
+
+def scaled(model: Any) -> Any:
+    return make_pipeline(StandardScaler(), model)
+
+
+@pytest.mark.parametrize("around", [lambda model: model, scaled])
+@pytest.mark.parametrize("make", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize("options", [{}, {"n_jobs": 2}, {"max_depth": 2, "class_weight": "balanced"}])
+def test_classes_and_probabilities_are_scikit_learns(
+    make: Callable[..., Any], options: dict[str, Any], around: Callable[[Any], Any]
+) -> None:
+    x, y = iris().x, NAMES[iris().y]
+    model = around(make(**MANY, **options)).fit(x, y)
+    alone = model.set_params(**{name: None for name in model.get_params() if name.endswith("n_jobs")})
+    for method in ("predict", "predict_proba"):
+        assert is_called_tree_by_tree(model, method)
+        for rows in SIZES:
+            wanted = getattr(alone, method)(x[:rows])
+            np.testing.assert_array_equal(
+                getattr(quickened(model, method), method)(x[:rows]), wanted, strict=True
+            )
+
+
+@pytest.mark.parametrize("make", [RandomForestRegressor, ExtraTreesRegressor])
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_values_are_scikit_learns(make: Callable[..., Any], criterion: str) -> None:
+    x, y = diabetes().x, diabetes().y
+    model = make(criterion=criterion, max_depth=4, **MANY).fit(x, y)
+    assert is_called_tree_by_tree(model, "predict")
+    for rows in (*SIZES, len(x)):
+        np.testing.assert_array_equal(
+            quickened(model, "predict").predict(x[:rows]), model.predict(x[:rows]), strict=True
+        )
+
+
+def test_rows_without_a_value_go_where_training_sent_them() -> None:
+    x = iris().x.copy()
+    x[::7, 1] = np.nan
+    model = RandomForestClassifier(**MANY).fit(x, iris().y)
+    np.testing.assert_array_equal(quickened(model, "predict_proba").predict_proba(x), model.predict_proba(x))
+    never = RandomForestClassifier(**MANY).fit(iris().x[:, :2], iris().y)
+    np.testing.assert_array_equal(
+        quickened(never, "predict_proba").predict_proba(x[:, :2]), never.predict_proba(x[:, :2])
+    )
+
+
+@pytest.mark.parametrize("bad", [[[np.inf, 1, 1, 1]], [[1, 1, 1]], [[]]])
+def test_what_scikit_learn_refuses_is_refused_in_its_words(bad: list[list[float]]) -> None:
+    model = RandomForestClassifier(**MANY).fit(iris().x, iris().y)
+    with pytest.raises(ValueError, match=r".") as wanted:
+        model.predict_proba(np.array(bad))
+    with pytest.raises(ValueError, match=r".") as found:
+        quickened(model, "predict_proba").predict_proba(np.array(bad))
+    assert str(found.value) == str(wanted.value)
+
+
+def test_frames_and_sparse_matrices_are_taken_too() -> None:
+    frame = pd.DataFrame(iris().x, columns=list("abcd"))
+    model = scaled(RandomForestClassifier(**MANY)).set_output(transform="pandas").fit(frame, iris().y)
+    np.testing.assert_array_equal(quickened(model, "predict").predict(frame), model.predict(frame))
+
+    texts = ["red blue", "blue", "green red red", "green"]
+    model = make_pipeline(CountVectorizer(), RandomForestClassifier(**MANY)).fit(texts, [0, 1, 0, 1])
+    np.testing.assert_array_equal(
+        quickened(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
+    )
+
+
+def test_many_rows_go_to_the_jobs_that_the_model_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = RandomForestClassifier(n_estimators=200, max_depth=2, n_jobs=2).fit(iris().x, iris().y)
+    calls: list[int] = []
+    own = RandomForestClassifier.predict_proba
+    monkeypatch.setattr(
+        RandomForestClassifier, "predict_proba", lambda self, rows: calls.append(len(rows)) or own(self, rows)
+    )
+    quick = quickened(model, "predict_proba")
+    many = np.repeat(iris().x, 7, axis=0)
+    np.testing.assert_allclose(quick.predict_proba(many)[:150], quick.predict_proba(many[:150]))
+    assert calls == [len(many)]
+
+
+def test_others_are_called_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = iris().x, iris().y
+
+    class Ours(RandomForestClassifier):
+        """Says something else than its trees."""
+
+    two = RandomForestClassifier(n_estimators=2).fit(x, np.stack([y, y], axis=1))
+    for model in (Ours(n_estimators=2).fit(x, y), two, make_pipeline(StandardScaler()).fit(x)):
+        for method in ("predict", "predict_proba", "transform"):
+            assert not is_called_tree_by_tree(model, method)
+    forest = RandomForestClassifier(n_estimators=2).fit(x, y)
+    monkeypatch.setattr(
+        type(forest.estimators_[0]),
+        "predict_proba",
+        lambda self, rows, check_input: self.tree_.predict(rows) / 2,
+    )
+    assert not is_called_tree_by_tree(forest, "predict_proba"), "a version whose trees count otherwise"
+
+
+def test_a_node_calls_it_tree_by_tree(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = joblib.load(sklearn_models / "forest.joblib").predict_proba(iris().x)
+    node = {
+        "model": "sklearn",
+        "uri": "forest.joblib",
+        "method": "predict_proba",
+        "inputs": ["x"],
+        "outputs": {"p": "array<double>[3]"},
+    }
+    run = load_node(sklearn_models, {"x": "array<double>[4]"}, node)
+    monkeypatch.delattr("sklearn.ensemble._forest.ForestClassifier.predict_proba")
+    np.testing.assert_array_equal(run({"x": iris().x})["p"], wanted, strict=True)
