@@ -19,7 +19,7 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 15_728_640, HAND_WIRED: 65_536},
+    "light": {ENSEMBLE: 19_660_800, HAND_WIRED: 65_536},
     "digits": {ENSEMBLE: 9_437_184, HAND_WIRED: 32_768},
     "text": {ENSEMBLE: 49_152},
     "image": {ENSEMBLE: 139_264},

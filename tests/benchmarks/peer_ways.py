@@ -31,7 +31,7 @@ from tests.benchmarks.workload import Workload, different
 SPARK: Final = "spark"
 RAY: Final = "ray"
 ROWS: Final = {
-    SPARK: {"light": 1_048_576, "digits": 524_288, "text": 4_096, "image": 24_576},
+    SPARK: {"light": 2_097_152, "digits": 1_048_576, "text": 8_192, "image": 32_768},
     RAY: {"light": 4_194_304, "digits": 1_572_864, "text": 8_192, "image": 65_536},
 }
 """Rows of a long run: several seconds of work."""

@@ -20,14 +20,14 @@ Result = TypeVar("Result")
 
 ROWS: Final = {
     "light": {
-        ENSEMBLE: 262_144,
+        ENSEMBLE: 393_216,
         HAND_WIRED: 32_768,
         LOOP: 524_288,
         ONE_NODE: 524_288,
         RUN_INFERENCE: 262_144,
     },
     "digits": {
-        ENSEMBLE: 65_536,
+        ENSEMBLE: 131_072,
         HAND_WIRED: 16_384,
         LOOP: 131_072,
         ONE_NODE: 262_144,

@@ -60,7 +60,7 @@ func build(s beam.Scope) error {
 		return err
 	}
 	totals := beam.ParDo(s, workload.sink, scored)
-	beam.ParDo0(s, collect, beam.Reshuffle(s, totals))
+	beam.ParDo0(s, collect, beam.GroupByKey(s, beam.AddFixedKey(s, totals)))
 	return nil
 }
 

@@ -24,7 +24,8 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[part]())
 	beam.RegisterType(reflect.TypeFor[bundleTotal]())
 	register.Emitter1[bundleTotal]()
-	register.Function1x0(collect)
+	register.Function2x0(collect)
+	register.Iter1[bundleTotal]()
 }
 
 // readValues reads rows of width numbers.
@@ -100,14 +101,19 @@ func (t *total) add(answer float64) {
 }
 
 // FinishBundle tells a next step, as a sink that writes files does. While a
-// step without a next one runs, Prism 2.77 keeps a core busy with waiting.
+// step without a next one runs, Prism 2.77 keeps a core busy with waiting: so
+// that one comes once, when all bundles have ended.
 func (t *total) FinishBundle(emit func(bundleTotal)) { emit(t.now) }
 
-func collect(of bundleTotal) {
+// collect takes the totals of all bundles, when the last one has ended.
+func collect(_ int, totals func(*bundleTotal) bool) {
 	seen.Lock()
 	defer seen.Unlock()
-	seen.Count += of.Count
-	seen.Sum += of.Sum
+	var of bundleTotal
+	for totals(&of) {
+		seen.Count += of.Count
+		seen.Sum += of.Sum
+	}
 }
 
 // workload is one ensemble and, for some, the same work wired by hand, over a

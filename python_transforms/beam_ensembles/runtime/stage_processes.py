@@ -89,7 +89,7 @@ class StageProcesses:
             raise
 
     def run(self, batch: ColumnBatch) -> None:
-        """Does with a batch what ``LoadedStage.run`` does: alone it is scored in pieces, beside others as a whole.
+        """Does with a batch what ``LoadedStage.run`` does: a piece in each idle process, as a whole where none is.
 
         Raises:
             EnsembleError: What the stage raised, or a process died twice on these rows.
@@ -105,7 +105,7 @@ class StageProcesses:
     def _pieces(self, batch: ColumnBatch) -> Sequence[ColumnBatch]:
         rows = len(batch)
         if self._parts is None:
-            count = min(self._count, rows // _LEAST_ROWS)
+            count = min(self._idle.qsize(), rows // _LEAST_ROWS)
         else:
             count = min(self._count * _PIECES_A_PROCESS, rows // self._parts.rows)
         if count <= 1 or CORES.is_one_used():

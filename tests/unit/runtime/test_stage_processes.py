@@ -172,6 +172,15 @@ def test_a_batch_alone_is_scored_in_all_processes_and_one_beside_others_in_one(l
     assert len(set(beside.columns["y"].tolist())) == 1
 
 
+def test_a_batch_beside_another_one_is_scored_as_a_whole_in_the_process_that_is_idle(loaded: Load) -> None:
+    processes, _ = loaded(ByProcess)
+    busy, whole = processes._idle.get(), batch()
+    processes.run(whole)
+    processes._idle.put(busy)
+    (pid,) = set(whole.columns["y"].tolist())
+    assert pid not in (os.getpid(), busy._process.pid)
+
+
 def test_metrics_are_written_in_the_worker(tmp_path: Path, written: list[Update]) -> None:
     StageProcesses(stage_code(tmp_path, Model()), 2).run(batch(bad=10))
     found = collections.Counter[tuple[str, str]]()

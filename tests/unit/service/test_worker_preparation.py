@@ -18,6 +18,8 @@ from apache_beam.portability.api import beam_fn_api_pb2, metrics_pb2
 from apache_beam.runners.common import DoFnRunner
 from apache_beam.runners.worker import data_plane, sdk_worker
 from apache_beam.runners.worker.sdk_worker import BundleProcessorCache
+from apache_beam.runners.worker.statesampler import DEFAULT_SAMPLING_PERIOD_MS, StateSampler
+from apache_beam.utils.counters import CounterFactory
 
 from beam_ensembles.columns.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
@@ -47,6 +49,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sdk_worker.SdkHarness, "_execute", sdk_worker.SdkHarness._execute)
     for method in ("discard", "lookup"):
         monkeypatch.setattr(BundleProcessorCache, method, getattr(BundleProcessorCache, method))
+    monkeypatch.setattr(StateSampler.__init__, "__defaults__", StateSampler.__init__.__defaults__)
     worker.prepare()
     yield
     delattr(sdk_worker.SdkHarness, worker._PREPARED)
@@ -93,6 +96,16 @@ def test_rows_are_decoded_by_position() -> None:
 def test_metric_ids_do_not_start_where_other_sdks_start() -> None:
     short = sdk_worker.SHORT_ID_CACHE.get_short_id(metrics_pb2.MonitoringInfo(urn="u"))
     assert int(short, 16) > 1 << 20
+
+
+def _sampling_milliseconds() -> int:
+    return StateSampler("step", CounterFactory()).sampling_period_ms
+
+
+def test_a_bundle_does_not_wait_for_beams_next_look_at_it(request: pytest.FixtureRequest) -> None:
+    assert _sampling_milliseconds() == DEFAULT_SAMPLING_PERIOD_MS
+    request.getfixturevalue("prepared")
+    assert _sampling_milliseconds() < DEFAULT_SAMPLING_PERIOD_MS / 10
 
 
 @pytest.mark.usefixtures("prepared")

@@ -3,9 +3,10 @@ package io.github.beamensembles.bench;
 import java.util.concurrent.atomic.DoubleAdder;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.beam.sdk.transforms.DoFn;
+import org.apache.beam.sdk.transforms.GroupByKey;
 import org.apache.beam.sdk.transforms.PTransform;
 import org.apache.beam.sdk.transforms.ParDo;
-import org.apache.beam.sdk.transforms.Reshuffle;
+import org.apache.beam.sdk.transforms.WithKeys;
 import org.apache.beam.sdk.transforms.windowing.GlobalWindow;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
@@ -16,7 +17,8 @@ import org.apache.beam.sdk.values.Row;
  * Counts scored rows and adds up their answers, for this program: its worker is in it.
  *
  * <p>The totals of each bundle go to a next step, as in a sink that writes files. While a step
- * without a next one runs, Prism 2.77 keeps a core busy with waiting.
+ * without a next one runs, Prism 2.77 keeps a core busy with waiting: so that one comes once, when
+ * all bundles have ended.
  */
 final class Sink extends PTransform<PCollection<Row>, PDone> {
 
@@ -41,7 +43,8 @@ final class Sink extends PTransform<PCollection<Row>, PDone> {
   public PDone expand(PCollection<Row> scored) {
     scored
         .apply("Add", ParDo.of(new Add(workload)))
-        .apply(Reshuffle.viaRandomKey())
+        .apply(WithKeys.of(0))
+        .apply(GroupByKey.create())
         .apply("Collect", ParDo.of(new Collect()));
     return PDone.in(scored.getPipeline());
   }
@@ -81,11 +84,13 @@ final class Sink extends PTransform<PCollection<Row>, PDone> {
     }
   }
 
-  private static final class Collect extends DoFn<KV<Long, Double>, Void> {
+  private static final class Collect extends DoFn<KV<Integer, Iterable<KV<Long, Double>>>, Void> {
     @ProcessElement
-    public void process(@Element KV<Long, Double> total) {
-      COUNT.add(total.getKey());
-      SUM.add(total.getValue());
+    public void process(@Element KV<Integer, Iterable<KV<Long, Double>>> totals) {
+      for (KV<Long, Double> total : totals.getValue()) {
+        COUNT.add(total.getKey());
+        SUM.add(total.getValue());
+      }
     }
   }
 }
