@@ -30,7 +30,7 @@ ARROW: Final = "python arrow"
 LOOP: Final = "bare loop 4096"
 ROWS: Final = {
     "light": {ARROW: 16_777_216, LOOP: 1_048_576},
-    "digits": {ARROW: 6_291_456, LOOP: 131_072},
+    "digits": {ARROW: 8_388_608, LOOP: 131_072},
     "text": {ARROW: 4_096},
     "image": {ARROW: 8_192},
 }

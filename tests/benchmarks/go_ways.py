@@ -19,9 +19,9 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 19_660_800, HAND_WIRED: 65_536},
-    "digits": {ENSEMBLE: 9_437_184, HAND_WIRED: 32_768},
-    "text": {ENSEMBLE: 49_152},
+    "light": {ENSEMBLE: 26_214_400, HAND_WIRED: 65_536},
+    "digits": {ENSEMBLE: 12_582_912, HAND_WIRED: 32_768},
+    "text": {ENSEMBLE: 55_296},
     "image": {ENSEMBLE: 139_264},
 }
 """Rows of a long run: ten times as much work as it takes to start."""

@@ -25,7 +25,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
-ROWS: Final = {"light": 1_048_576, "digits": 1_572_864, "text": 4_096, "image": 8_192}
+ROWS: Final = {"light": 1_310_720, "digits": 2_097_152, "text": 4_096, "image": 8_192}
 """Rows of a long run: several seconds of work."""
 
 
