@@ -88,15 +88,9 @@ def _is_known(model: Any, method: str) -> bool:
     """Says whether a model is a forest of one output whose trees say by themselves what the forest takes of them."""
     from sklearn import ensemble
 
-    forests = {
-        "predict_proba": (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier),
-        "predict": (
-            ensemble.RandomForestClassifier,
-            ensemble.ExtraTreesClassifier,
-            ensemble.RandomForestRegressor,
-            ensemble.ExtraTreesRegressor,
-        ),
-    }
+    classifiers = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
+    regressors = (ensemble.RandomForestRegressor, ensemble.ExtraTreesRegressor)
+    forests = {"predict_proba": classifiers, "predict": classifiers + regressors}
     if type(model) not in forests.get(method, ()) or getattr(model, "n_outputs_", None) != 1:
         return False
     first = model.estimators_[0]
