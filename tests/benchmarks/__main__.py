@@ -3,13 +3,15 @@
 Compares them with the same work without this project and with other engines. Prints tables, and writes them to
 ``build/bench.json`` with a chart beside it. A whole run, and a part of one with ``--record``, also adds what it found
 to ``tests/benchmarks/results.json``, in the place of what earlier runs found, and makes ``RESULTS.md`` and
-``results.svg`` of all. Ends with 0 whether or not the targets are reached: this is a measurement, not a test.
+``results.svg`` of all. One that is interrupted (Ctrl-C, SIGTERM) does so with the parts that were done. Ends with 0
+whether or not the targets are reached: this is a measurement, not a test.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +31,7 @@ JSON: Final = BUILD / "bench.json"
 SVG: Final = BUILD / "bench.svg"
 WIDTH: Final = 160
 """Characters that the table needs; a log has no width of its own."""
+_INTERRUPTED: Final = 128 + signal.SIGINT
 HERE: Final = Path(__file__).resolve().parent
 
 
@@ -64,15 +67,22 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _command(options: argparse.Namespace) -> str:
-    """Gives the command that measures the same again."""
-    whole = set(options.only) == set(PARTS) and set(options.ways) == set(PROVIDERS)
-    if whole and not options.quick and options.turns is None:
+def _is_whole(options: argparse.Namespace, parts: Sequence[str]) -> bool:
+    """Whether a run that measured some parts is what ``make bench`` does."""
+    all_of_it = set(parts) == set(PARTS) and set(options.ways) == set(PROVIDERS)
+    return all_of_it and not options.quick and options.turns is None
+
+
+def _command(options: argparse.Namespace, parts: Sequence[str]) -> str:
+    """Gives the command that measures some parts again, and records them."""
+    if _is_whole(options, parts):
         return "make bench"
-    flags = ["--quick"] * options.quick + ["--record"] * options.record
+    flags = ["--record", *["--quick"] * options.quick]
     if options.turns is not None:
         flags += ["--turns", str(options.turns)]
-    flags += ["--only", ",".join(options.only), "--ways", ",".join(options.ways)]
+    flags += ["--only", ",".join(parts)]
+    if set(options.ways) != set(PROVIDERS):
+        flags += ["--ways", ",".join(options.ways)]
     return " ".join(["python -m tests.benchmarks", *flags])
 
 
@@ -90,27 +100,34 @@ def _record(latest: records.Record) -> list[Path]:
 def main() -> int:
     """Measures; gives the exit code."""
     options = _options()
-    command = _command(options)
-    is_recorded = options.record or command == "make bench"
     end_with_cleanup_on_sigterm()
     effort = QUICK if options.quick else WHOLE
     if options.turns is not None:
         effort = dataclasses.replace(effort, callers_rounds=options.turns)
     console, start = Console(), time.monotonic()
     console.width = max(console.width, WIDTH)
-    found = Found()
-    with own_temporary_folder():
-        for _ in measure(found, options.only, options.ways, effort, console):
-            report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
+    found, done, code = Found(), list[str](), 0
+    try:
+        with own_temporary_folder():
+            for part, more in measure(options.only, options.ways, effort, console):
+                found.add(more)
+                done.append(part)
+                report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
+    except (KeyboardInterrupt, SystemExit):
+        code = _INTERRUPTED
+        left = [part for part in options.only if part not in done]
+        console.print(f"Interrupted; not measured: {', '.join(left)}")
+    if not done:
+        return code
     report.show(found, console)
     written = [JSON]
-    if is_recorded:
-        written += _record(records.Record(command, machine.description(), found))
+    if options.record or _is_whole(options, options.only):
+        written += _record(records.Record(_command(options, done), machine.description(), found))
     elif found.rates:
         written.append(SVG)
         chart.draw(found.rates, SVG)
     console.print(f"{', '.join(map(relative, written))}; {time.monotonic() - start:.0f} s")
-    return 0
+    return code
 
 
 if __name__ == "__main__":

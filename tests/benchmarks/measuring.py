@@ -51,6 +51,14 @@ class Found:
     peaks: list[Peak] = dataclasses.field(default_factory=list)
     loads: list[Load] = dataclasses.field(default_factory=list)
 
+    def add(self, more: Found) -> None:
+        """Adds what was found of another part."""
+        self.rates |= more.rates
+        self.comparisons += more.comparisons
+        self.held += more.held
+        self.peaks += more.peaks
+        self.loads += more.loads
+
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
@@ -80,69 +88,73 @@ Say = Callable[[str], None]
 
 
 def measure(
-    found: Found, parts: Collection[str], ways: Collection[str], effort: Effort, console: Console
-) -> Iterator[None]:
-    """Measures what can be measured here; adds it to ``found``, and stops after each piece of it.
+    parts: Collection[str], ways: Collection[str], effort: Effort, console: Console
+) -> Iterator[tuple[str, Found]]:
+    """Measures what can be measured here, part after part.
 
     Args:
-        found: What was found.
         parts: Which of ``PARTS``.
         ways: Which providers' ways score the ensembles' rows.
         effort: How much.
         console: Where it says what it does.
+
+    Yields:
+        A part that is done, and what was found of it.
     """
     names = [name for name in workloads.NAMES if name in parts]
     built = providers.build(ways if names else (), _telling(console, "callers"))
     for name in names:
-        _of_ensemble(found, name, built, effort, console)
-        yield
-    found.comparisons += peers_table.of_rates(found.rates)
-    for compared in _besides(names if "python" in ways else (), parts, effort, console):
-        found.comparisons.append(compared)
-        yield
+        found = _of_ensemble(name, built, effort, console)
+        if "python" in ways:
+            found.comparisons += _of_one_node(name, effort, console)
+        yield name, found
+    if "cascade" in parts:
+        yield "cascade", Found(comparisons=list(_of_cascade(effort, _telling(console, "cascade"))))
+    if "language" in parts:
+        with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
+            compared = isolated(processes, language.measure)(effort.rounds)
+        yield "language", Found(comparisons=list(compared))
+    if "service" in parts:
+        yield "service", Found(comparisons=list(_of_service(effort, _telling(console, "service"))))
     if "memory" in parts:
-        found.held, found.peaks = memory.measure(), peak_memory.measure()
-        yield
+        yield "memory", Found(held=memory.measure(), peaks=peak_memory.measure())
     if "load" in parts:
-        found.loads.append(service_load.measure(effort.load, _telling(console, "load")))
-        yield
+        yield "load", Found(loads=[service_load.measure(effort.load, _telling(console, "load"))])
 
 
 def _of_ensemble(
-    found: Found, name: str, built: Mapping[str, providers.Provider], effort: Effort, console: Console
-) -> None:
+    name: str, built: Mapping[str, providers.Provider], effort: Effort, console: Console
+) -> Found:
     workload = workloads.load(name)
     workloads.write_values(workload)
     say = _telling(console, name)
+    found: dict[tuple[str, str], Rate] = {}
     for together in providers.in_turns(built):
         with providers.all_ways(workload, together, say) as ways:
             rates = sampling.measure(_shortened(ways, effort.part), effort.callers_rounds, say)
-        found.rates |= {(name, caller): rate for caller, rate in rates.items()}
+        found |= {(name, caller): rate for caller, rate in rates.items()}
+    return Found(found, list(peers_table.of_rates(found)))
 
 
-def _besides(
-    names: Collection[str], parts: Collection[str], effort: Effort, console: Console
-) -> Iterator[Comparison]:
-    """Measures what has no other callers than Python, and the service."""
-    for name in names:
-        with one_node_ways(name) as ways:
-            if ways:
-                yield comparisons.of_one_node(name, _rates(ways, effort, _telling(console, name)))
-    if "cascade" in parts:
-        say = _telling(console, "cascade")
-        with cascade.ways(cascade.ROWS) as ways:
-            rates = _rates(ways, effort, say)
-        yield from cascade.compared(rates)
-        often = dataclasses.replace(effort, rounds=cascade.OFTEN * effort.rounds, part=1)
-        with cascade.ways(cascade.CONDITION_ROWS) as ways:
-            yield cascade.of_condition(_rates(ways, often, say))
-    if "language" in parts:
-        with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
-            yield from isolated(processes, language.measure)(effort.rounds)
-    if "service" in parts:
-        say = _telling(console, "service")
-        yield comparisons.of_ready(service_times.ready(effort.starts, say))
-        yield comparisons.of_expand(service_times.expand(effort.expansions, say))
+def _of_one_node(name: str, effort: Effort, console: Console) -> Iterator[Comparison]:
+    """Compares what has no other callers than Python."""
+    with one_node_ways(name) as ways:
+        if ways:
+            yield comparisons.of_one_node(name, _rates(ways, effort, _telling(console, name)))
+
+
+def _of_cascade(effort: Effort, say: Say) -> Iterator[Comparison]:
+    with cascade.ways(cascade.ROWS) as ways:
+        rates = _rates(ways, effort, say)
+    yield from cascade.compared(rates)
+    often = dataclasses.replace(effort, rounds=cascade.OFTEN * effort.rounds, part=1)
+    with cascade.ways(cascade.CONDITION_ROWS) as ways:
+        yield cascade.of_condition(_rates(ways, often, say))
+
+
+def _of_service(effort: Effort, say: Say) -> Iterator[Comparison]:
+    yield comparisons.of_ready(service_times.ready(effort.starts, say))
+    yield comparisons.of_expand(service_times.expand(effort.expansions, say))
 
 
 def _rates(ways: Mapping[str, Way], effort: Effort, say: Say) -> Mapping[str, float]:

@@ -6,6 +6,10 @@ import dataclasses
 from pathlib import Path
 
 from scripts.flink.cluster import Cluster
+from scripts.shell import tail
+
+_STACKS, _FRAMES, _LINES = 4, 10, 8
+"""How much is said of a job that does not end, so that all of it is read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,3 +27,19 @@ class Flink:
     workers: str
     workers_log: Path
     workers_cache: Path
+
+    def what_it_does(self) -> str:
+        """Says in some lines why the newest job may not end: its state, the ends of the logs, what waits in Beam."""
+        managers = self.cluster.task_managers
+        stacks = [stack for stack in self.cluster.rest.stacks() if "org.apache.beam" in stack]
+        return "\n".join(
+            [
+                *("\n".join(stack.splitlines()[:_FRAMES]) for stack in stacks[:_STACKS]),
+                *(
+                    f"{log.name}:\n{tail(log, _LINES)}"
+                    for log in (*(one.log for one in managers), self.workers_log)
+                ),
+                f"task managers that have ended: {sum(one.process.poll() is not None for one in managers)}",
+                f"the newest job: {self.cluster.rest.jobs()[-1:]}",
+            ]
+        )

@@ -53,14 +53,15 @@ class Job:
     """The pipeline while it runs.
 
     Args:
-        at: Where it runs.
+        flink: The cluster.
+        at: Where it runs: that cluster, with these workers.
         folder: An empty folder for what it writes.
         copies: How often each image goes through it.
         flags: Others of its flags.
     """
 
-    def __init__(self, at: Servers, folder: Path, copies: int, *flags: str) -> None:
-        self._folder, self._copies = folder, copies
+    def __init__(self, flink: Flink, at: Servers, folder: Path, copies: int, *flags: str) -> None:
+        self._flink, self._folder, self._copies = flink, folder, copies
         self._progress = folder / "progress"
         self._progress.mkdir()
         self._log = log_path(f"flink-{folder.name}")
@@ -76,7 +77,11 @@ class Job:
 
     def wait(self) -> None:
         """Waits until it has ended well."""
-        assert self._process.wait(SECONDS) == 0, tail(self._log)
+        try:
+            code = self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job does not end:\n{self._flink.what_it_does()}") from None
+        assert code == 0, tail(self._log)
 
     def worker_that_saw(self, rows: int) -> int:
         """Waits until a worker has seen so many rows; gives its process."""
@@ -126,7 +131,7 @@ def assert_it_was_run_again(flink: Flink) -> None:
 
 
 def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
-    job = Job(on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
+    job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
     with job.until_done():
         manager = manager_of(job.worker_that_saw(500))
         assert manager in {program.process.pid for program in flink.cluster.task_managers}
@@ -138,7 +143,7 @@ def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Pat
 def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     flink: Flink, on_flink: Servers, tmp_path: Path
 ) -> None:
-    job = Job(on_flink, tmp_path, 3, *HANGING)
+    job = Job(flink, on_flink, tmp_path, 3, *HANGING)
     with job.until_done():
         worker = job.worker_that_saw(100)
         manager = manager_of(worker)
@@ -166,7 +171,7 @@ def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tm
     state, folder = tmp_path / "state", tmp_path / "job"
     folder.mkdir()
     with pool_with(state, port) as (pool, _):
-        job = Job(at, folder, 3, *HANGING)
+        job = Job(flink, at, folder, 3, *HANGING)
         with job.until_done(), contextlib.ExitStack() as later:
             worker = job.worker_that_saw(100)
             manager = manager_of(worker)
