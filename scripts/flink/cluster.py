@@ -122,19 +122,14 @@ class Cluster:
         self._wait_for_task_managers()
         self.job_server = self._start_job_server()
 
-    def replace_dead_task_managers(self) -> bool:
-        """Starts another one for each that has ended, as whoever runs a cluster does; waits until they take tasks.
-
-        Returns:
-            Whether there was one.
-        """
+    def replace_dead_task_managers(self) -> None:
+        """Starts another one for each that has ended, as whoever runs a cluster does; waits until they take tasks."""
         dead = [program for program in self.task_managers if program.process.poll() is not None]
         for program in dead:
             self.task_managers.remove(program)
             self._start_task_manager()
         if dead:
             self._wait_for_task_managers()
-        return bool(dead)
 
     def _start_task_manager(self) -> None:
         memory: Command = [word for name, size in _MEMORY.items() for word in ("-D", f"{name}={size}")]

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import time
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,12 +27,7 @@ from tests.support.flink import Flink
 
 SECONDS = 400
 """How long a job may take that runs twice, on a machine that has much else to do."""
-MISSING_SECONDS = 120
-"""How long a cluster is without what was killed."""
-pytestmark = [
-    pytest.mark.timeout(2 * SECONDS),
-    pytest.mark.filterwarnings("default:the job waits for a task manager"),
-]
+pytestmark = pytest.mark.timeout(2 * SECONDS)
 PIPELINE = Path(__file__).with_name("paced.py")
 BROKEN = 7
 """Of every hundred ids, the one whose row ends in the error output."""
@@ -82,17 +76,12 @@ class Job:
             self.wait()
 
     def wait(self) -> None:
-        """Waits until it has ended well; a task manager that is missing for long is replaced, as anywhere."""
-        start = time.monotonic()
-        while self._process.poll() is None:
-            waited = time.monotonic() - start
-            assert waited < SECONDS, f"the job does not end:\n{self._flink.what_it_does()}"
-            if waited > MISSING_SECONDS and self._flink.cluster.replace_dead_task_managers():
-                warnings.warn(
-                    f"the job waits for a task manager:\n{self._flink.what_it_does()}", stacklevel=2
-                )
-            time.sleep(0.2)
-        assert self._process.returncode == 0, tail(self._log)
+        """Waits until it has ended well."""
+        try:
+            code = self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the job does not end:\n{self._flink.what_it_does()}") from None
+        assert code == 0, tail(self._log)
 
     def worker_that_saw(self, rows: int) -> int:
         """Waits until a worker has seen so many rows; gives its process."""
