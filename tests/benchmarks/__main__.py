@@ -31,7 +31,6 @@ JSON: Final = BUILD / "bench.json"
 SVG: Final = BUILD / "bench.svg"
 WIDTH: Final = 160
 """Characters that the table needs; a log has no width of its own."""
-_INTERRUPTED: Final = 128 + signal.SIGINT
 HERE: Final = Path(__file__).resolve().parent
 
 
@@ -113,8 +112,8 @@ def main() -> int:
                 found.add(more)
                 done.append(part)
                 report.write_json(found, JSON)  # what is measured is kept, whatever comes after it
-    except (KeyboardInterrupt, SystemExit):
-        code = _INTERRUPTED
+    except (KeyboardInterrupt, SystemExit) as ended:
+        code = 128 + (signal.SIGINT if isinstance(ended, KeyboardInterrupt) else signal.SIGTERM)
         left = [part for part in options.only if part not in done]
         console.print(f"Interrupted; not measured: {', '.join(left)}")
     if not done:

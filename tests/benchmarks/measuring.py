@@ -104,16 +104,17 @@ def measure(
     names = [name for name in workloads.NAMES if name in parts]
     built = providers.build(ways if names else (), _telling(console, "callers"))
     for name in names:
-        found = _of_ensemble(name, built, effort, console)
+        say = _telling(console, name)
+        found = _of_ensemble(name, built, effort, say)
         if "python" in ways:
-            found.comparisons += _of_one_node(name, effort, console)
+            found.comparisons += _of_one_node(name, effort, say)
         yield name, found
     if "cascade" in parts:
         yield "cascade", Found(comparisons=list(_of_cascade(effort, _telling(console, "cascade"))))
     if "language" in parts:
         with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
             compared = isolated(processes, language.measure)(effort.rounds)
-        yield "language", Found(comparisons=list(compared))
+        yield "language", Found(comparisons=compared)
     if "service" in parts:
         yield "service", Found(comparisons=list(_of_service(effort, _telling(console, "service"))))
     if "memory" in parts:
@@ -122,12 +123,9 @@ def measure(
         yield "load", Found(loads=[service_load.measure(effort.load, _telling(console, "load"))])
 
 
-def _of_ensemble(
-    name: str, built: Mapping[str, providers.Provider], effort: Effort, console: Console
-) -> Found:
+def _of_ensemble(name: str, built: Mapping[str, providers.Provider], effort: Effort, say: Say) -> Found:
     workload = workloads.load(name)
     workloads.write_values(workload)
-    say = _telling(console, name)
     found: dict[tuple[str, str], Rate] = {}
     for together in providers.in_turns(built):
         with providers.all_ways(workload, together, say) as ways:
@@ -136,11 +134,11 @@ def _of_ensemble(
     return Found(found, list(peers_table.of_rates(found)))
 
 
-def _of_one_node(name: str, effort: Effort, console: Console) -> Iterator[Comparison]:
+def _of_one_node(name: str, effort: Effort, say: Say) -> Iterator[Comparison]:
     """Compares what has no other callers than Python."""
     with one_node_ways(name) as ways:
         if ways:
-            yield comparisons.of_one_node(name, _rates(ways, effort, _telling(console, name)))
+            yield comparisons.of_one_node(name, _rates(ways, effort, say))
 
 
 def _of_cascade(effort: Effort, say: Say) -> Iterator[Comparison]:
