@@ -31,10 +31,8 @@ LOOP: Final = "bare loop 4096"
 ROWS: Final = {
     "light": {ARROW: 16_777_216, LOOP: 1_048_576},
     "digits": {ARROW: 8_388_608, LOOP: 131_072},
-    "text": {ARROW: 4_096},
-    "image": {ARROW: 8_192},
 }
-"""Rows of a long run: ten times the start of processes; seconds where no other way is compared with it."""
+"""Rows of a long run: ten times as much work as it takes to start."""
 
 _TIMES: Final = 64
 """How often the Parquet file, which is read again and again, has each of the different rows."""

@@ -33,9 +33,6 @@ ROWS: Final = {GO: 8_388_608, GO_HAND_WIRED: 1_179_648, JAVA: 3_145_728, PYTHON:
 """Rows of a long run: ten times as much work as it takes to start. No more with the ensemble from Go and Java, because
 a bundle that gives a hundred megabytes waits for ever (`docs/flink.md`)."""
 
-TURNS: Final = 3
-"""Turns in which they take part, of those of the others."""
-
 _PARALLEL: Final = f"--parallelism={SLOTS}"
 _PARTS: Final = f"--parts={SLOTS}"
 
@@ -69,6 +66,6 @@ def flink_ways(workload: Workload) -> Iterator[dict[str, Way]]:
             PYTHON: portable_ways.scoring(workload, Servers(ours, runner, workers), _PARALLEL, _PARTS),
         }
         yield {
-            name: Way(run, ROWS[name], scores="all", step=different(workload.name), turns=TURNS)
+            name: Way(run, ROWS[name], scores="all", step=different(workload.name))
             for name, run in runs.items()
         }

@@ -20,9 +20,9 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 26_214_400, HAND_WIRED: 65_536},
-    "digits": {ENSEMBLE: 12_582_912, HAND_WIRED: 32_768},
-    "text": {ENSEMBLE: 55_296},
-    "image": {ENSEMBLE: 139_264},
+    "digits": {ENSEMBLE: 14_680_064, HAND_WIRED: 32_768},
+    "text": {ENSEMBLE: 50_176},
+    "image": {ENSEMBLE: 188_416},
 }
 """Rows of a long run: ten times as much work as it takes to start."""
 

@@ -15,7 +15,7 @@ from tests.benchmarks.programs import run_program
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
-ROWS: Final = {"light": 39_321_600, "digits": 17_825_792, "text": 45_056, "image": 147_456}
+ROWS: Final = {"light": 52_428_800, "digits": 22_020_096, "text": 49_152, "image": 163_840}
 """Rows of a long run: ten times as much work as it takes to start."""
 
 

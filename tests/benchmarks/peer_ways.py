@@ -31,10 +31,10 @@ from tests.benchmarks.workload import Workload, different
 SPARK: Final = "spark"
 RAY: Final = "ray"
 ROWS: Final = {
-    SPARK: {"light": 2_097_152, "digits": 1_048_576, "text": 8_192, "image": 32_768},
-    RAY: {"light": 4_194_304, "digits": 1_572_864, "text": 8_192, "image": 65_536},
+    SPARK: {"light": 3_145_728, "digits": 1_572_864, "text": 10_240, "image": 36_864},
+    RAY: {"light": 9_437_184, "digits": 5_242_880, "text": 49_152, "image": 163_840},
 }
-"""Rows of a long run: several seconds of work."""
+"""Rows of a long run: ten times as much work as it takes to start."""
 
 _MODULES: Final = {SPARK: "spark", RAY: "ray_data"}
 

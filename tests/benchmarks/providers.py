@@ -56,7 +56,7 @@ _PRISM: Final = _called(portable_ways.portable_ways, {ENSEMBLE: "python-prism"})
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "python": Provider(python_ways.python_ways),
     "arrow": Provider(arrow_ways.arrow_ways, ensembles=tuple(arrow_ways.ROWS)),
-    "prism": Provider(_PRISM, portable_ways.build, ("light", "digits")),
+    "prism": Provider(_PRISM, portable_ways.build, tuple(portable_ways.ROWS)),
     "go": Provider(_GO, go_ways.build),
     "java": Provider(_JAVA, java_ways.build),
     "flink": Provider(flink_ways.flink_ways, flink_ways.build, ("light",), servers="flink"),

@@ -43,7 +43,6 @@ class Way:
         scores: What it scores the rows with: ways that score with the same give the same answers.
         step: Rows of a run are a multiple of this, in runs of any length: each of the different rows comes equally
             often.
-        turns: In how many turns it takes part at most, where its runs take long to start.
         started: Seconds that were needed once, before the first run, where it goes on running between runs.
     """
 
@@ -51,7 +50,6 @@ class Way:
     rows: int
     scores: str
     step: int = BATCH
-    turns: int = 99
     started: float = 0.0
 
 
@@ -109,8 +107,6 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in tuple(left.items()):
-            if turn > way.turns:
-                continue
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
             try:
                 if turn:

@@ -6,6 +6,7 @@ import io.github.beamensembles.RunEnsemble;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.TimeUnit;
 import org.apache.beam.sdk.Pipeline;
 import org.apache.beam.sdk.PipelineResult;
 import org.apache.beam.sdk.coders.VarLongCoder;
@@ -79,7 +80,10 @@ public final class Bench {
     void setExpansionService(String address);
   }
 
-  private static final long LOOK_MILLIS = 50;
+  private static final long LEAST_LOOK_MILLIS = 50;
+
+  /** A look costs milliseconds here and in the runner, so a long run is looked at less often. */
+  private static final long LOOKS = 200;
 
   private Bench() {}
 
@@ -121,8 +125,10 @@ public final class Bench {
    * be a tenth of a run.
    */
   private static void waitUntilFinish(PipelineResult result) throws InterruptedException {
+    long start = System.nanoTime();
     while (!result.getState().isTerminal()) {
-      Thread.sleep(LOOK_MILLIS);
+      long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+      Thread.sleep(Math.max(millis / LOOKS, LEAST_LOOK_MILLIS));
     }
     result.waitUntilFinish();
   }
