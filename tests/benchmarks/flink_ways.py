@@ -29,7 +29,7 @@ GO: Final = "go-flink"
 GO_HAND_WIRED: Final = "go-flink hand-wired"
 JAVA: Final = "java-flink"
 PYTHON: Final = "python-flink"
-ROWS: Final = {GO: 8_388_608, GO_HAND_WIRED: 1_179_648, JAVA: 3_145_728, PYTHON: 3_145_728}
+ROWS: Final = {GO: 8_388_608, GO_HAND_WIRED: 2_359_296, JAVA: 3_145_728, PYTHON: 6_291_456}
 """Rows of a long run: ten times as much work as it takes to start. No more with the ensemble from Go and Java, because
 a bundle that gives a hundred megabytes waits for ever (`docs/flink.md`)."""
 
