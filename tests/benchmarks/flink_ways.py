@@ -30,8 +30,8 @@ GO_HAND_WIRED: Final = "go-flink hand-wired"
 JAVA: Final = "java-flink"
 PYTHON: Final = "python-flink"
 ROWS: Final = {GO: 8_388_608, GO_HAND_WIRED: 2_359_296, JAVA: 3_145_728, PYTHON: 6_291_456}
-"""Rows of a long run: ten times as much work as it takes to start. No more with the ensemble from Go and Java, because
-a bundle that gives a hundred megabytes waits for ever (`docs/flink.md`)."""
+"""Rows of a long run: nearly ten times as much work as it takes to start, but with the ensemble from Go and Java, where
+a bundle that gives much more waits for ever (`docs/flink.md`)."""
 
 _PARALLEL: Final = f"--parallelism={SLOTS}"
 _PARTS: Final = f"--parts={SLOTS}"
