@@ -31,6 +31,11 @@ class Rest:
         jobs = (self._get("/jobs/overview") or {}).get("jobs", [])
         return sorted(jobs, key=lambda job: int(job["start-time"]))
 
+    def options(self, job: str) -> dict[str, str]:
+        """Gives the pipeline options of a job, by Java's names, as texts."""
+        config = (self._get(f"/jobs/{job}/config") or {}).get("execution-config", {})
+        return dict(config.get("user-config", {}))
+
     def failures(self, job: str) -> list[str]:
         """Gives why tasks of a job had to be run again, the newest first."""
         history = (self._get(f"/jobs/{job}/exceptions") or {}).get("exceptionHistory", {})

@@ -31,8 +31,8 @@ from tests.benchmarks.workload import Workload, different
 SPARK: Final = "spark"
 RAY: Final = "ray"
 ROWS: Final = {
-    SPARK: {"light": 3_145_728, "digits": 1_572_864, "text": 10_240, "image": 36_864},
-    RAY: {"light": 9_437_184, "digits": 5_242_880, "text": 49_152, "image": 163_840},
+    SPARK: {"light": 3_145_728, "digits": 1_572_864, "text": 8_192, "image": 36_864},
+    RAY: {"light": 11_010_048, "digits": 5_242_880, "text": 28_672, "image": 163_840},
 }
 """Rows of a long run: ten times as much work as it takes to start."""
 

@@ -21,6 +21,8 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
+
+	_ "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/runneropts"
 )
 
 var (

@@ -20,6 +20,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
 	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
+	_ "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/runneropts"
 )
 
 var (

@@ -12,8 +12,8 @@ import org.apache.beam.sdk.PipelineResult;
 import org.apache.beam.sdk.coders.VarLongCoder;
 import org.apache.beam.sdk.options.Default;
 import org.apache.beam.sdk.options.Description;
-import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.options.PipelineOptionsFactory;
+import org.apache.beam.sdk.options.StreamingOptions;
 import org.apache.beam.sdk.options.Validation;
 import org.apache.beam.sdk.transforms.Create;
 import org.apache.beam.sdk.transforms.ParDo;
@@ -30,7 +30,7 @@ import org.apache.beam.sdk.values.PCollection;
 public final class Bench {
 
   /** What the program is told. */
-  public interface Options extends PipelineOptions {
+  public interface Options extends StreamingOptions {
     @Description("What is scored: light (4 numbers a row), digits (64), text or image")
     @Default.String("light")
     String getWorkload();
@@ -60,6 +60,11 @@ public final class Bench {
     int getParallelism();
 
     void setParallelism(int parts);
+
+    @Description("On Flink, with --streaming: after how many elements a bundle ends")
+    Long getMaxBundleSize();
+
+    void setMaxBundleSize(Long elements);
 
     @Description("File of the rows' values")
     @Validation.Required

@@ -7,8 +7,8 @@ import org.apache.beam.sdk.Pipeline;
 import org.apache.beam.sdk.io.TextIO;
 import org.apache.beam.sdk.options.Default;
 import org.apache.beam.sdk.options.Description;
-import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.options.PipelineOptionsFactory;
+import org.apache.beam.sdk.options.StreamingOptions;
 import org.apache.beam.sdk.options.Validation;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
@@ -22,7 +22,7 @@ import org.apache.beam.sdk.transforms.ToJson;
 public final class Digits {
 
   /** What the program is told. */
-  public interface Options extends PipelineOptions {
+  public interface Options extends StreamingOptions {
     @Description("Images, one JSON object a line: id, pixels")
     @Validation.Required
     String getInput();
@@ -45,6 +45,11 @@ public final class Digits {
     String getExpansionService();
 
     void setExpansionService(String address);
+
+    @Description("On Flink, with --streaming: after how many elements a bundle ends")
+    Long getMaxBundleSize();
+
+    void setMaxBundleSize(Long elements);
   }
 
   static final Schema IMAGE =
