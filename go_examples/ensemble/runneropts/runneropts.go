@@ -7,7 +7,8 @@
 //	digits ... --runner_option=streaming=true --runner_option=max_bundle_size=64
 //
 // The SDK puts a fixed set of options into the call Prepare of the job service
-// (runtime.RawOptionsWrapper); this package adds to those of that call. A
+// (runtime.RawOptionsWrapper); this package adds to those of that call. So it
+// serves runners that have a job service: Beam's for Flink and Spark, Prism. A
 // program that is given no such option runs as if the package were not there.
 package runneropts
 
@@ -24,7 +25,8 @@ const flagName = "runner_option"
 // named is how Beam writes an option's name where languages meet.
 var named = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// given are the options of this program's jobs: values by name.
+// given are the options of this program's jobs: values by name. As with other
+// flags, all are there before the first job is handed over.
 var given = map[string]string{}
 
 func init() {
