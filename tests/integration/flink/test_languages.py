@@ -21,7 +21,7 @@ SECONDS = 400
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 (PYTHON,) = (language for language in PROGRAMS if language.name == "Python")
 OTHERS = [language for language in PROGRAMS if language is not PYTHON]
-"""As streams: the last step of Python's ``WriteToText`` fails in one on this runner; ``test_streams.py`` has another."""
+"""Those whose text sinks end well in a stream on this runner; Python's does not (``docs/flink.md``)."""
 
 
 def example_in(folder: Path) -> Example:
