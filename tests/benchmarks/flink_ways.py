@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -67,21 +67,22 @@ def flink_ways(workload: Workload) -> Iterator[dict[str, Way]]:
         ours = enter(servers.service(workload.models, workers=workers))
         stock = enter(running_stock_service(workers))
         at = Servers(ours, runner, workers)
-        scoring: dict[str, tuple[str, Callable[..., Callable[[int], Run]]]] = {
-            GO: ("Go", functools.partial(go_ways.scoring, workload, ENSEMBLE, ours, runner)),
-            JAVA: ("Java", functools.partial(java_ways.scoring, workload, ours, runner)),
-            PYTHON: ("Python", functools.partial(portable_ways.scoring, workload, at)),
-        }
+        go = functools.partial(go_ways.scoring, workload, ENSEMBLE, ours, runner)
+        java = functools.partial(java_ways.scoring, workload, ours, runner)
+        python = functools.partial(portable_ways.scoring, workload, at)
         runs = {
-            name: _in_bundles(of, as_stream(language, _BUNDLE)) for name, (language, of) in scoring.items()
+            GO: _in_bundles(go, "Go"),
+            GO_HAND_WIRED: go_ways.scoring(workload, HAND_WIRED, stock, runner, _PARALLEL, _PARTS),
+            JAVA: _in_bundles(java, "Java"),
+            PYTHON: _in_bundles(python, "Python"),
         }
-        runs[GO_HAND_WIRED] = go_ways.scoring(workload, HAND_WIRED, stock, runner, _PARALLEL, _PARTS)
         yield {
             name: Way(run, ROWS[name], scores="all", step=different(workload.name))
             for name, run in runs.items()
         }
 
 
-def _in_bundles(scoring: Callable[..., Callable[[int], Run]], flags: Sequence[str]) -> Callable[[int], Run]:
+def _in_bundles(scoring: Callable[..., Callable[[int], Run]], language: str) -> Callable[[int], Run]:
     """Gives what scores rows in a job that is a stream, in parts of which some make a bundle."""
+    flags = as_stream(language, _BUNDLE)
     return lambda rows: scoring(_PARALLEL, f"--parts={rows // _PART_ROWS}", *flags)(rows)

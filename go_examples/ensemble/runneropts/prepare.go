@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // handOver has the SDK call the job service by connections that add the
@@ -60,16 +61,22 @@ func add(ctx context.Context, service jobpb.JobServiceClient, job *jobpb.Prepare
 	options := job.GetPipelineOptions().GetFields()
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		key := "beam:option:" + name + ":v1"
-		value, err := valued(name, given[name], described.GetOptions())
-		if _, taken := options[key]; taken {
-			err = fmt.Errorf("the Go SDK hands this option over itself: give --%s", name)
-		}
-		if err != nil {
+		if err := put(options, name, given[name], described.GetOptions()); err != nil {
 			wrong = append(wrong, fmt.Errorf("--%s=%s=%s: %w", flagName, name, given[name], err))
-			continue
 		}
-		options[key] = value
 	}
 	return errors.Join(wrong...)
+}
+
+func put(options map[string]*structpb.Value, name, text string, known []*jobpb.PipelineOptionDescriptor) error {
+	key := "beam:option:" + name + ":v1"
+	if _, taken := options[key]; taken {
+		return fmt.Errorf("the Go SDK hands this option over itself: give --%s", name)
+	}
+	value, err := valued(name, text, known)
+	if err != nil {
+		return err
+	}
+	options[key] = value
+	return nil
 }

@@ -1,9 +1,11 @@
 package runneropts
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/agnivade/levenshtein"
@@ -17,18 +19,20 @@ func valued(name, text string, known []*jobpb.PipelineOptionDescriptor) (*struct
 	if len(known) == 0 {
 		return anyValue(text)
 	}
-	nearest, least := "", len(name)
 	for _, option := range known {
 		if option.GetName() == name {
 			return ofType(text, option.GetType())
 		}
-		if far := levenshtein.ComputeDistance(name, option.GetName()); far < least {
-			nearest, least = option.GetName(), far
-		}
 	}
+	far := func(option *jobpb.PipelineOptionDescriptor) int {
+		return levenshtein.ComputeDistance(name, option.GetName())
+	}
+	nearest := slices.MinFunc(known, func(a, b *jobpb.PipelineOptionDescriptor) int {
+		return cmp.Compare(far(a), far(b))
+	})
 	message := fmt.Sprintf("the runner's job service knows %d options, but not this one", len(known))
-	if nearest != "" {
-		message += fmt.Sprintf("; did you mean %s?", nearest)
+	if far(nearest) < len(name) {
+		message += fmt.Sprintf("; did you mean %s?", nearest.GetName())
 	}
 	return nil, errors.New(message)
 }
