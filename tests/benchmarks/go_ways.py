@@ -20,9 +20,9 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
     "light": {ENSEMBLE: 26_214_400, HAND_WIRED: 65_536},
-    "digits": {ENSEMBLE: 14_680_064, HAND_WIRED: 32_768},
+    "digits": {ENSEMBLE: 11_010_048, HAND_WIRED: 32_768},
     "text": {ENSEMBLE: 50_176},
-    "image": {ENSEMBLE: 188_416},
+    "image": {ENSEMBLE: 155_648},
 }
 """Rows of a long run: ten times as much work as it takes to start."""
 

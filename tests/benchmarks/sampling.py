@@ -14,6 +14,12 @@ from tests.benchmarks.workload import BATCH
 SHORT: Final = 8
 """A short run is this part of a long one. The difference of the two is free of what a run costs to start."""
 
+_START: Final = 1 / 12
+"""What part of a long run its start may be after the first turn: runs differ, and it should stay below a tenth."""
+
+_LONGER: Final = 2
+"""Long runs become at most this many times as long."""
+
 _SAME: Final = 1e-4
 """Answers may differ by this part: some ways give a model doubles, others floats."""
 
@@ -95,8 +101,10 @@ def rows_per_second(
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in every other turn, whose median goes with all long ones. A way whose run ends
-    with an error, or whose runs are too short to tell its rate, is left out.
+    A long run a turn; a short one in every other turn, whose median goes with all long ones. Where the first turn
+    says that a start is much of a long run, as where a processor is faster than the one that runs were fitted to, the
+    turns after it have longer ones. A way whose run ends with an error, or whose runs are too short to tell its rate,
+    is left out.
 
     Raises:
         ValueError: The ways give different answers.
@@ -104,19 +112,22 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
     left = dict(ways)
+    rows = {name: way.rows for name, way in ways.items()}
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in tuple(left.items()):
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
             try:
                 if turn:
-                    longs[name].append(way.run(_whole(way, way.rows)))
+                    longs[name].append(way.run(_whole(way, rows[name])))
                 if turn % 2 or not turn:
                     shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
             except CommandFailed as exc:
                 progress(f"{name} is left out: {exc}")
                 del left[name]
                 continue
+            if turn == 1:
+                rows[name] = _long_enough(way, shorts[name][-1], longs[name][-1])
             latest = longs[name][-1] if turn else shorts[name][-1]
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
@@ -140,6 +151,17 @@ def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     starts = [long.seconds - long.rows / rate for long, rate in zip(longs, rates, strict=True)]
     seconds = statistics.median(long.seconds for long in longs)
     return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
+
+
+def _long_enough(way: Way, short: Run, long: Run) -> int:
+    """Gives the rows of a long run of which a start is no more than ``_START``; no fewer than it has now."""
+    try:
+        rate = _rate(short, long)
+    except _TooShort:
+        return way.rows
+    start = long.seconds - long.rows / rate
+    needed = math.ceil(rate * start * (1 / _START - 1))
+    return min(max(needed, way.rows), way.rows * _LONGER)
 
 
 def _whole(way: Way, rows: int) -> int:

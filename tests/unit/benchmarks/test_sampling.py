@@ -1,0 +1,38 @@
+"""How long runs become, and what rate and start they give."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.benchmarks.sampling import Run, Way, measure
+
+
+def _measured(start: float, rows: int) -> tuple[float, list[int]]:
+    """Measures a way of 1,000 rows a second; gives what part of a long run its start is, and the rows of all runs."""
+    ran: list[int] = []
+
+    def run(rows: int) -> Run:
+        ran.append(rows)
+        return Run(rows, start + rows / 1_000, 0.5)
+
+    rate = measure({"way": Way(run, rows, scores="all", step=8)}, 5, lambda _: None)["way"]
+    assert rate.rows_per_second == pytest.approx(1_000)
+    assert rate.start_seconds == pytest.approx(start)
+    return rate.start_seconds / rate.long_seconds, ran
+
+
+def test_runs_that_are_long_enough_stay_as_they_are() -> None:
+    part, ran = _measured(start=1.0, rows=16_000)
+    assert part == pytest.approx(1 / 17)
+    assert set(ran) == {16_000, 2_000}
+
+
+def test_runs_become_longer_where_a_start_is_much_of_them() -> None:
+    part, ran = _measured(start=1.0, rows=8_000)
+    assert part == pytest.approx(1 / 12, rel=0.01)
+    assert ran == [1_000, 8_000, 1_000, 11_000, 11_000, 1_000, 11_000, 11_000, 1_000]
+
+
+def test_runs_become_no_more_than_twice_as_long() -> None:
+    _, ran = _measured(start=10.0, rows=8_000)
+    assert max(ran) == 16_000
