@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,10 +77,8 @@ def flink_ways(workload: Workload) -> Iterator[dict[str, Way]]:
             JAVA: _in_bundles(java, "Java"),
             PYTHON: _in_bundles(python, "Python"),
         }
-        yield {
-            name: Way(run, ROWS[name], scores="all", step=different(workload.name))
-            for name, run in runs.items()
-        }
+        step = math.lcm(different(workload.name), _PART_ROWS)
+        yield {name: Way(run, ROWS[name], scores="all", step=step) for name, run in runs.items()}
 
 
 def _in_bundles(scoring: Callable[..., Callable[[int], Run]], language: str) -> Callable[[int], Run]:

@@ -14,8 +14,8 @@ from tests.benchmarks.workload import BATCH
 SHORT: Final = 8
 """A short run is this part of a long one. The difference of the two is free of what a run costs to start."""
 
-_START: Final = 1 / 12
-"""What part of a long run its start may be after the first turn: runs differ, and it should stay below a tenth."""
+_STARTS: Final = 12
+"""After the first turn long runs take this many starts, or more: runs differ, and one should stay below a tenth."""
 
 _LONGER: Final = 2
 """Long runs become at most this many times as long."""
@@ -148,19 +148,18 @@ class _TooShort(Exception):
 def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     short = sorted(shorts, key=lambda run: run.seconds)[(len(shorts) - 1) // 2]
     rates = [_rate(short, long) for long in longs]
-    starts = [long.seconds - long.rows / rate for long, rate in zip(longs, rates, strict=True)]
+    starts = [_start(long, rate) for long, rate in zip(longs, rates, strict=True)]
     seconds = statistics.median(long.seconds for long in longs)
     return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
 
 
 def _long_enough(way: Way, short: Run, long: Run) -> int:
-    """Gives the rows of a long run of which a start is no more than ``_START``; no fewer than it has now."""
+    """Gives the rows of a long run that takes ``_STARTS`` starts; no fewer than it has now."""
     try:
         rate = _rate(short, long)
     except _TooShort:
         return way.rows
-    start = long.seconds - long.rows / rate
-    needed = math.ceil(rate * start * (1 / _START - 1))
+    needed = math.ceil(rate * _start(long, rate) * (_STARTS - 1))
     return min(max(needed, way.rows), way.rows * _LONGER)
 
 
@@ -172,6 +171,10 @@ def _rate(short: Run, long: Run) -> float:
     if long.rows <= short.rows or long.seconds <= short.seconds:
         raise _TooShort(f"{long.rows} rows took no longer than {short.rows}")
     return (long.rows - short.rows) / (long.seconds - short.seconds)
+
+
+def _start(long: Run, rate: float) -> float:
+    return long.seconds - long.rows / rate
 
 
 def _check_same(answers: Mapping[str, float]) -> None:
