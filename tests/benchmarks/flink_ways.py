@@ -34,7 +34,7 @@ GO: Final = "go-flink"
 GO_HAND_WIRED: Final = "go-flink hand-wired"
 JAVA: Final = "java-flink"
 PYTHON: Final = "python-flink"
-ROWS: Final = {GO: 36_700_160, GO_HAND_WIRED: 3_932_160, JAVA: 67_108_864, PYTHON: 9_437_184}
+ROWS: Final = {GO: 36_700_160, GO_HAND_WIRED: 3_932_160, JAVA: 55_050_240, PYTHON: 9_437_184}
 """Rows of a long run: ten times as much work as it takes to start."""
 
 _PARALLEL: Final = f"--parallelism={SLOTS}"
