@@ -34,9 +34,9 @@ ROWS: Final = {
         RUN_INFERENCE: 131_072,
     },
     "text": {ENSEMBLE: 36_864, HAND_WIRED: 2_048, LOOP: 2_048},
-    "image": {ENSEMBLE: 151_552, HAND_WIRED: 4_096, LOOP: 4_096},
+    "image": {ENSEMBLE: 81_920, HAND_WIRED: 4_096, LOOP: 4_096},
 }
-"""Rows of a long run: seconds of work; ten times the start, where a stage's processes import frameworks first."""
+"""Rows of the first long run: seconds of work; some eight times a start, where processes import frameworks first."""
 
 
 CALLERS: Final = {LOOP: "bare loop", ENSEMBLE: "python", HAND_WIRED: "python hand-wired"}

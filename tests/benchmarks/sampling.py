@@ -17,8 +17,8 @@ SHORT: Final = 8
 _STARTS: Final = 12
 """After the first turn long runs take this many starts, or more: runs differ, and one should stay below a tenth."""
 
-_LONGER: Final = 2
-"""Long runs become at most this many times as long."""
+_LONGER: Final = 3
+"""Long runs become at most this many times as long as the first one."""
 
 _SAME: Final = 1e-4
 """Answers may differ by this part: some ways give a model doubles, others floats."""
@@ -45,7 +45,7 @@ class Way:
 
     Attributes:
         run: Scores that many rows.
-        rows: Rows of a long run.
+        rows: Rows of the first long run; the others have these, or more.
         scores: What it scores the rows with: ways that score with the same give the same answers.
         step: Rows of a run are a multiple of this, in runs of any length: each of the different rows comes equally
             often.
@@ -101,10 +101,9 @@ def rows_per_second(
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in every other turn, whose median goes with all long ones. Where the first turn
-    says that a start is much of a long run, as where a processor is faster than the one that runs were fitted to, the
-    turns after it have longer ones. A way whose run ends with an error, or whose runs are too short to tell its rate,
-    is left out.
+    A long run a turn; a short one in every other turn, whose median goes with all long ones. Where the turns so far
+    say that a start is much of a long run, the next turn has a longer one. A way whose run ends with an error, or whose
+    runs are too short to tell its rate, is left out.
 
     Raises:
         ValueError: The ways give different answers.
@@ -126,8 +125,8 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
                 progress(f"{name} is left out: {exc}")
                 del left[name]
                 continue
-            if turn == 1:
-                rows[name] = _long_enough(way, shorts[name][-1], longs[name][-1])
+            if turn:
+                rows[name] = _long_enough(way, shorts[name][1:], longs[name])
             latest = longs[name][-1] if turn else shorts[name][-1]
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
@@ -153,13 +152,13 @@ def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
 
 
-def _long_enough(way: Way, short: Run, long: Run) -> int:
-    """Gives the rows of a long run that takes ``_STARTS`` starts; no fewer than it has now."""
+def _long_enough(way: Way, shorts: list[Run], longs: list[Run]) -> int:
+    """Gives the rows of a long run that takes ``_STARTS`` starts; no fewer than the first one has."""
     try:
-        rate = _rate(short, long)
+        found = _of_runs(way, shorts, longs)
     except _TooShort:
         return way.rows
-    needed = math.ceil(rate * _start(long, rate) * (_STARTS - 1))
+    needed = math.ceil(found.rows_per_second * found.start_seconds * (_STARTS - 1))
     return min(max(needed, way.rows), way.rows * _LONGER)
 
 
