@@ -32,7 +32,7 @@ ROWS: Final = {
     "light": {ARROW: 12_582_912, LOOP: 1_048_576},
     "digits": {ARROW: 4_718_592, LOOP: 131_072},
 }
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 _TIMES: Final = 64
 """How often the Parquet file, which is read again and again, has each of the different rows."""

@@ -35,7 +35,7 @@ GO_HAND_WIRED: Final = "go-flink hand-wired"
 JAVA: Final = "java-flink"
 PYTHON: Final = "python-flink"
 ROWS: Final = {GO: 26_214_400, GO_HAND_WIRED: 3_276_800, JAVA: 44_040_192, PYTHON: 6_291_456}
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 _PARALLEL: Final = f"--parallelism={SLOTS}"
 _PARTS: Final = f"--parts={SLOTS}"

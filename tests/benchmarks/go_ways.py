@@ -24,7 +24,7 @@ ROWS: Final = {
     "text": {ENSEMBLE: 39_936},
     "image": {ENSEMBLE: 90_112},
 }
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 _MODES: Final = {ENSEMBLE: "ensemble", HAND_WIRED: "handwired"}
 

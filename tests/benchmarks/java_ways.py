@@ -16,7 +16,7 @@ from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
 ROWS: Final = {"light": 35_651_584, "digits": 13_631_488, "text": 45_056, "image": 131_072}
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 
 def build() -> None:

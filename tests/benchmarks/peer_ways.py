@@ -34,7 +34,7 @@ ROWS: Final = {
     SPARK: {"light": 3_145_728, "digits": 1_572_864, "text": 8_192, "image": 36_864},
     RAY: {"light": 7_340_032, "digits": 3_145_728, "text": 28_672, "image": 98_304},
 }
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 _MODULES: Final = {SPARK: "spark", RAY: "ray_data"}
 

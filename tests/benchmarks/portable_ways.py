@@ -26,7 +26,7 @@ from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import Workload, different
 
 ROWS: Final = {"light": 1_310_720, "digits": 1_572_864}
-"""Rows of the first long run: about eight starts. The others have about twelve."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 
 def build() -> None:

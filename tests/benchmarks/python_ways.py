@@ -36,7 +36,7 @@ ROWS: Final = {
     "text": {ENSEMBLE: 36_864, HAND_WIRED: 2_048, LOOP: 2_048},
     "image": {ENSEMBLE: 81_920, HAND_WIRED: 4_096, LOOP: 4_096},
 }
-"""Rows of the first long run: seconds of work; some eight times a start, where processes import frameworks first."""
+"""Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 
 CALLERS: Final = {LOOP: "bare loop", ENSEMBLE: "python", HAND_WIRED: "python hand-wired"}

@@ -111,22 +111,20 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
     left = dict(ways)
-    rows = {name: way.rows for name, way in ways.items()}
     for turn in range(rounds + 1):
         answers: dict[str, dict[str, float]] = {}
         for name, way in tuple(left.items()):
             progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
             try:
                 if turn:
-                    longs[name].append(way.run(_whole(way, rows[name])))
+                    rows = _long_enough(way, shorts[name][1:], longs[name])
+                    longs[name].append(way.run(_whole(way, rows)))
                 if turn % 2 or not turn:
                     shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
             except CommandFailed as exc:
                 progress(f"{name} is left out: {exc}")
                 del left[name]
                 continue
-            if turn:
-                rows[name] = _long_enough(way, shorts[name][1:], longs[name])
             latest = longs[name][-1] if turn else shorts[name][-1]
             answers.setdefault(way.scores, {})[name] = latest.answer
         for of_the_same in answers.values():
@@ -153,7 +151,9 @@ def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
 
 
 def _long_enough(way: Way, shorts: list[Run], longs: list[Run]) -> int:
-    """Gives the rows of a long run that takes ``_STARTS`` starts; no fewer than the first one has."""
+    """Gives the rows of the next long run: those of the first one, or more where ``_STARTS`` starts take longer."""
+    if not longs:
+        return way.rows
     try:
         found = _of_runs(way, shorts, longs)
     except _TooShort:
