@@ -101,9 +101,9 @@ def rows_per_second(
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in every other turn, whose median goes with all long ones. Where the turns so far
-    say that a start is much of a long run, the next turn has a longer one. A way whose run ends with an error, or whose
-    runs are too short to tell its rate, is left out.
+    A long run a turn; a short one in the first half of the turns, whose median goes with all long ones. Where the turns
+    so far say that a start is much of a long run, the next turn has a longer one. A way whose run ends with an
+    error, or whose runs are too short to tell its rate, is left out.
 
     Raises:
         ValueError: The ways give different answers.
@@ -119,7 +119,7 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
                 if turn:
                     rows = _long_enough(way, shorts[name][1:], longs[name])
                     longs[name].append(way.run(_whole(way, rows)))
-                if turn % 2 or not turn:
+                if turn <= (rounds + 1) // 2:
                     shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
             except CommandFailed as exc:
                 progress(f"{name} is left out: {exc}")
@@ -143,7 +143,7 @@ class _TooShort(Exception):
 
 
 def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
-    short = sorted(shorts, key=lambda run: run.seconds)[(len(shorts) - 1) // 2]
+    short = sorted(shorts, key=lambda run: run.seconds)[len(shorts) // 2]
     rates = [_rate(short, long) for long in longs]
     starts = [_start(long, rate) for long, rate in zip(longs, rates, strict=True)]
     seconds = statistics.median(long.seconds for long in longs)
