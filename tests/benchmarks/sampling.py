@@ -14,8 +14,14 @@ from tests.benchmarks.workload import BATCH
 SHORT: Final = 8
 """A short run is this part of a long one. The difference of the two is free of what a run costs to start."""
 
-_STARTS: Final = 12
+_STARTS: Final = 11
 """After the first turn long runs take this many starts, or more: runs differ, and one should stay below a tenth."""
+
+_PART: Final = 0.1
+"""A start is to be less than this part of a long run."""
+
+_MORE_STARTS: Final = 13
+"""Long runs that come because it was not take this many starts."""
 
 _LONGER: Final = 3
 """Long runs become at most this many times as long as the first one."""
@@ -101,41 +107,70 @@ def rows_per_second(
 def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None]) -> dict[str, Rate]:
     """Measures as ``rows_per_second`` does; gives the medians of what it costs to start, too.
 
-    A long run a turn; a short one in the first half of the turns, whose median goes with all long ones. Where the turns
-    so far say that a start is much of a long run, the next turn has a longer one. A way whose run ends with an
-    error, or whose runs are too short to tell its rate, is left out.
+    Short runs come first: one that is not measured, and half as many as there are turns, whose median goes with all
+    long ones. Then a long run a turn. Where the runs so far say that a start is much of a long run, the next turn has
+    a longer one. Where it is still too much after all turns, there are more turns: half as many at most, each with a
+    longer run instead of the shortest. A way whose run ends with an error, or whose runs are too short to tell its
+    rate, is left out.
 
     Raises:
         ValueError: The ways give different answers.
     """
+    left = dict(ways)
     shorts: dict[str, list[Run]] = {name: [] for name in ways}
     longs: dict[str, list[Run]] = {name: [] for name in ways}
-    left = dict(ways)
-    for turn in range(rounds + 1):
-        answers: dict[str, dict[str, float]] = {}
-        for name, way in tuple(left.items()):
-            progress(f"{name}, {f'{turn} of {rounds}' if turn else 'warming up'}")
-            try:
-                if turn:
-                    rows = _long_enough(way, shorts[name][1:], longs[name])
-                    longs[name].append(way.run(_whole(way, rows)))
-                if turn <= (rounds + 1) // 2:
-                    shorts[name].append(way.run(_whole(way, way.rows // SHORT)))
-            except CommandFailed as exc:
-                progress(f"{name} is left out: {exc}")
-                del left[name]
-                continue
-            latest = longs[name][-1] if turn else shorts[name][-1]
-            answers.setdefault(way.scores, {})[name] = latest.answer
-        for of_the_same in answers.values():
-            _check_same(of_the_same)
+    starts = (rounds + 1) // 2
+    for turn in range(starts + 1):
+        label = f"start {turn} of {starts}" if turn else "warming up"
+        ran = _turn(left, {name: way.rows // SHORT for name, way in left.items()}, label, progress)
+        for name, run in ran.items():
+            if turn:
+                shorts[name].append(run)
+    for turn in range(rounds):
+        lengths = {name: _long_enough(way, shorts[name], longs[name]) for name, way in left.items()}
+        for name, run in _turn(left, lengths, f"{turn + 1} of {rounds}", progress).items():
+            longs[name].append(run)
+    for _ in range(rounds // 2):
+        lengths = {
+            name: _long_enough(way, shorts[name], longs[name], _MORE_STARTS)
+            for name, way in left.items()
+            if _starts_too_much(way, shorts[name], longs[name])
+        }
+        for name, run in _turn(left, lengths, "a longer run", progress).items():
+            longs[name].remove(min(longs[name], key=lambda long: long.rows))
+            longs[name].append(run)
     rates: dict[str, Rate] = {}
     for name, way in left.items():
         try:
-            rates[name] = _of_runs(way, shorts[name][1:], longs[name])
+            rates[name] = _of_runs(way, shorts[name], longs[name])
         except _TooShort as exc:
             progress(f"{name} is left out: {exc}")
     return rates
+
+
+def _turn(
+    left: dict[str, Way], rows: Mapping[str, int], label: str, progress: Callable[[str], None]
+) -> dict[str, Run]:
+    """Runs each of some ways with so many rows; removes those from ``left`` whose run ends with an error.
+
+    Raises:
+        ValueError: The ways give different answers.
+    """
+    ran: dict[str, Run] = {}
+    answers: dict[str, dict[str, float]] = {}
+    for name, of_way in rows.items():
+        way = left[name]
+        progress(f"{name}, {label}")
+        try:
+            ran[name] = way.run(_whole(way, of_way))
+        except CommandFailed as exc:
+            progress(f"{name} is left out: {exc}")
+            del left[name]
+            continue
+        answers.setdefault(way.scores, {})[name] = ran[name].answer
+    for of_the_same in answers.values():
+        _check_same(of_the_same)
+    return ran
 
 
 class _TooShort(Exception):
@@ -150,16 +185,24 @@ def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
     return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
 
 
-def _long_enough(way: Way, shorts: list[Run], longs: list[Run]) -> int:
-    """Gives the rows of the next long run: those of the first one, or more where ``_STARTS`` starts take longer."""
+def _long_enough(way: Way, shorts: list[Run], longs: list[Run], starts: int = _STARTS) -> int:
+    """Gives the rows of the next long run: those of the first one, or more where so many starts take longer."""
     if not longs:
         return way.rows
     try:
         found = _of_runs(way, shorts, longs)
     except _TooShort:
         return way.rows
-    needed = math.ceil(found.rows_per_second * found.start_seconds * (_STARTS - 1))
+    needed = math.ceil(found.rows_per_second * found.start_seconds * (starts - 1))
     return min(max(needed, way.rows), way.rows * _LONGER)
+
+
+def _starts_too_much(way: Way, shorts: list[Run], longs: list[Run]) -> bool:
+    try:
+        found = _of_runs(way, shorts, longs)
+    except _TooShort:
+        return False
+    return found.start_seconds >= found.long_seconds * _PART
 
 
 def _whole(way: Way, rows: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scripts.shell import CommandFailed
 from tests.benchmarks.sampling import Run, Way, measure
 
 
@@ -35,8 +36,8 @@ def test_runs_that_are_long_enough_stay_as_they_are() -> None:
 
 def test_runs_become_longer_where_a_start_is_much_of_them() -> None:
     part, ran = _measured(start=1.0, rows=8_000)
-    assert part == pytest.approx(1 / 12, rel=0.01)
-    assert ran == [1_000, 8_000, 1_000, 11_000, 1_000, 11_000, 1_000, 11_000, 11_000]
+    assert part == pytest.approx(1 / 11, rel=0.01)
+    assert ran == [1_000] * 4 + [8_000] + [10_000] * 4
 
 
 def test_runs_become_at_most_three_times_as_long() -> None:
@@ -44,14 +45,38 @@ def test_runs_become_at_most_three_times_as_long() -> None:
     assert max(ran) == 24_000
 
 
-def test_one_start_that_took_long_makes_the_runs_longer_only_until_another_is_seen() -> None:
-    _, ran = _measured(start=1.0, rows=16_000, held_up=2)
-    assert ran[:3] == [2_000, 16_000, 2_000]  # a warm-up, the first turn
-    assert min(ran[3], ran[5]) > 16_000
-    assert [ran[4], *ran[6:]] == [2_000, 2_000, 16_000, 16_000]
+@pytest.mark.parametrize("by", [2.0, -0.5])
+def test_one_start_that_is_unlike_the_others_changes_nothing(by: float) -> None:
+    _, ran = _measured(start=1.0, rows=8_000, held_up=2, by=by)
+    assert ran == [1_000] * 4 + [8_000] + [10_000] * 4
 
 
-def test_one_start_that_was_quick_shortens_runs_no_longer_than_until_another_is_seen() -> None:
-    _, ran = _measured(start=1.0, rows=8_000, held_up=2, by=-0.5)
-    assert ran[:5] == [1_000, 8_000, 1_000, 8_000, 1_000]
-    assert ran[5:] == [11_000, 1_000, 11_000, 11_000]
+def test_longer_runs_come_instead_of_the_shortest_where_a_start_is_still_too_much_after_all_turns() -> None:
+    ran: list[int] = []
+
+    def run(rows: int) -> Run:
+        """Becomes faster with the fourth long run: what was long enough is no longer."""
+        ran.append(rows)
+        return Run(rows, 1.0 + rows / (1_000 if len(ran) < 8 else 1_200), 0.5)
+
+    rate = measure({"way": Way(run, 8_000, scores="all", step=8)}, 5, lambda _: None)["way"]
+    assert ran[:4] == [1_000] * 4
+    assert ran[4:9] == [8_000] + [10_000] * 4
+    assert ran[9:]
+    assert min(ran[9:]) > 10_000
+    assert rate.long_seconds == pytest.approx(11.0)  # it would be 9.3
+
+
+def test_a_way_whose_run_fails_is_left_out_and_the_others_go_on() -> None:
+    def fails(rows: int) -> Run:
+        if rows > 1_000:
+            raise CommandFailed("it fails")
+        return Run(rows, 2.0, 0.5)
+
+    said: list[str] = []
+    ways = {
+        "fails": Way(fails, 8_000, scores="all", step=8),
+        "works": Way(lambda rows: Run(rows, 1.0 + rows / 1_000, 0.5), 8_000, scores="all", step=8),
+    }
+    assert list(measure(ways, 5, said.append)) == ["works"]
+    assert "fails is left out: it fails" in said
