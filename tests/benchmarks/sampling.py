@@ -109,9 +109,9 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
 
     Short runs come first: one that is not measured, and half as many as there are turns, whose median goes with all
     long ones. Then a long run a turn. Where the runs so far say that a start is much of a long run, the next turn has
-    a longer one. Where it is still too much after all turns, there are more turns: half as many at most, each with a
-    longer run instead of the shortest. A way whose run ends with an error, or whose runs are too short to tell its
-    rate, is left out.
+    a longer one. Where it is still too much after all turns, there are more turns, each with a longer run instead of
+    the shortest, until the median is one of these. A way whose run ends with an error, or whose runs are too short to
+    tell its rate, is left out.
 
     Raises:
         ValueError: The ways give different answers.
@@ -130,7 +130,7 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
         lengths = {name: _long_enough(way, shorts[name], longs[name]) for name, way in left.items()}
         for name, run in _turn(left, lengths, f"{turn + 1} of {rounds}", progress).items():
             longs[name].append(run)
-    for _ in range(rounds // 2):
+    for _ in range(starts if rounds > 1 else 0):
         lengths = {
             name: _long_enough(way, shorts[name], longs[name], _MORE_STARTS)
             for name, way in left.items()
