@@ -59,7 +59,7 @@ class _Ray:
         scored = made.map_batches(
             _Models,
             fn_constructor_args=(self._work,),
-            batch_size=bare_.ROWS,
+            batch_size=bare_.PEER_ROWS,
             batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=CORES),
             num_cpus=1,

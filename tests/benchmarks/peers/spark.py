@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from tests.benchmarks.bare import Array
 from tests.benchmarks.peers.program import CORES, Work
 
-ARROW_ROWS: Final = 1_024
+ARROW_ROWS: Final = 4_096
 PARTITIONS: Final = 4 * CORES
 """So that no core waits for long where another has more to do."""
 
@@ -81,7 +81,7 @@ def _udf(work: Work) -> Any:
     return predict_batch_udf(
         functools.partial(_make_predict, work),
         return_type=StructType.fromDDL(types),
-        batch_size=work.bare.ROWS,
+        batch_size=work.bare.PEER_ROWS,
         input_tensor_shapes=shapes or None,
     )
 
