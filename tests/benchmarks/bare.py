@@ -20,13 +20,11 @@ class Bare(Protocol):
 
     Attributes:
         ROWS: Rows that go through a model at once.
-        PEER_ROWS: The same in Spark and Ray: as many as a batch from Go or Java has, where a model takes them at once.
         OUTPUTS: Type of each output: ``double``, ``string`` or ``array<double>``.
         ANSWER: The output by which the ways to score are compared, and which number of it; None where it is one.
     """
 
     ROWS: int
-    PEER_ROWS: int
     OUTPUTS: Mapping[str, str]
     ANSWER: tuple[str, int | None]
 

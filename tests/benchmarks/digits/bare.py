@@ -12,7 +12,6 @@ import numpy as np
 from tests.benchmarks.bare import Array, Columns, Score
 
 ROWS: Final = 1_024
-PEER_ROWS: Final = 4_096
 OUTPUTS: Final[Mapping[str, str]] = {
     "label": "string",
     "confidence": "double",

@@ -12,7 +12,6 @@ import numpy as np
 from tests.benchmarks.bare import Array, Columns, Score
 
 ROWS: Final = 64
-PEER_ROWS: Final = ROWS
 OUTPUTS: Final[Mapping[str, str]] = {"label": "string", "confidence": "double"}
 ANSWER: Final = ("confidence", None)
 LABELS: Final = ("airplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -23,6 +23,7 @@ import pyarrow as pa
 from tests.benchmarks import bare
 from tests.benchmarks.bare import Bare
 from tests.benchmarks.sampling import Run
+from tests.benchmarks.workload import ARROW_BATCH, BATCH
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -47,6 +48,11 @@ class Work:
     def bare(self) -> Bare:
         """Its models."""
         return bare.load_bare(self.name)
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows that go through a model at once: those of a batch from Go or Java, where it takes whole batches."""
+        return ARROW_BATCH if self.bare.ROWS == BATCH else self.bare.ROWS
 
     @property
     def table(self) -> pa.Table:

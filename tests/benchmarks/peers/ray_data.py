@@ -21,7 +21,7 @@ from tests.benchmarks.peers.program import CORES, Work
 STORE: Final = 2 * 2**30
 """Bytes of the object store."""
 BLOCKS: Final = 8
-"""Parts in which the rows are made, at most; of as many rows as a record batch or more."""
+"""Parts in which the rows are made, at most; of ``BLOCK_ROWS`` or more."""
 BLOCK_ROWS: Final = 1_024
 
 
@@ -59,7 +59,7 @@ class _Ray:
         scored = made.map_batches(
             _Models,
             fn_constructor_args=(self._work,),
-            batch_size=bare_.PEER_ROWS,
+            batch_size=self._work.batch_rows,
             batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=CORES),
             num_cpus=1,

@@ -20,8 +20,8 @@ from pyspark.sql.types import StructType
 
 from tests.benchmarks.bare import Array
 from tests.benchmarks.peers.program import CORES, Work
+from tests.benchmarks.workload import ARROW_BATCH
 
-ARROW_ROWS: Final = 4_096
 PARTITIONS: Final = 4 * CORES
 """So that no core waits for long where another has more to do."""
 
@@ -81,7 +81,7 @@ def _udf(work: Work) -> Any:
     return predict_batch_udf(
         functools.partial(_make_predict, work),
         return_type=StructType.fromDDL(types),
-        batch_size=work.bare.PEER_ROWS,
+        batch_size=work.batch_rows,
         input_tensor_shapes=shapes or None,
     )
 
@@ -107,7 +107,7 @@ def started(work: Work) -> Iterator[_Spark]:
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(work.folder),
         "spark.sql.warehouse.dir": str(work.folder / "warehouse"),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_BATCH),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.python.worker.reuse": "true",
         "spark.ui.enabled": "false",

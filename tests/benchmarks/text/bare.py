@@ -12,7 +12,6 @@ import numpy as np
 from tests.benchmarks.bare import Array, Columns, Score
 
 ROWS: Final = 32
-PEER_ROWS: Final = ROWS
 OUTPUTS: Final[Mapping[str, str]] = {"label": "string", "score": "double"}
 ANSWER: Final = ("score", None)
 
