@@ -116,40 +116,35 @@ def measure(ways: Mapping[str, Way], rounds: int, progress: Callable[[str], None
     Raises:
         ValueError: The ways give different answers.
     """
-    left = dict(ways)
-    shorts: dict[str, list[Run]] = {name: [] for name in ways}
-    longs: dict[str, list[Run]] = {name: [] for name in ways}
+    left = {name: _Measured(way) for name, way in ways.items()}
     starts = (rounds + 1) // 2
     for turn in range(starts + 1):
+        lengths = {name: of_way.way.rows // SHORT for name, of_way in left.items()}
         label = f"start {turn} of {starts}" if turn else "warming up"
-        ran = _turn(left, {name: way.rows // SHORT for name, way in left.items()}, label, progress)
-        for name, run in ran.items():
+        for name, run in _turn(left, lengths, label, progress).items():
             if turn:
-                shorts[name].append(run)
+                left[name].shorts.append(run)
     for turn in range(rounds):
-        lengths = {name: _long_enough(way, shorts[name], longs[name]) for name, way in left.items()}
+        lengths = {name: of_way.long_enough(_STARTS) for name, of_way in left.items()}
         for name, run in _turn(left, lengths, f"{turn + 1} of {rounds}", progress).items():
-            longs[name].append(run)
+            left[name].longs.append(run)
     for _ in range(starts if rounds > 1 else 0):
-        lengths = {
-            name: _long_enough(way, shorts[name], longs[name], _MORE_STARTS)
-            for name, way in left.items()
-            if _starts_too_much(way, shorts[name], longs[name])
-        }
+        too_short = {name: of_way for name, of_way in left.items() if of_way.starts_too_much()}
+        lengths = {name: of_way.long_enough(_MORE_STARTS) for name, of_way in too_short.items()}
         for name, run in _turn(left, lengths, "a longer run", progress).items():
-            longs[name].remove(min(longs[name], key=lambda long: long.rows))
-            longs[name].append(run)
+            left[name].longs.remove(min(left[name].longs, key=lambda long: long.rows))
+            left[name].longs.append(run)
     rates: dict[str, Rate] = {}
-    for name, way in left.items():
+    for name, of_way in left.items():
         try:
-            rates[name] = _of_runs(way, shorts[name], longs[name])
+            rates[name] = of_way.rate()
         except _TooShort as exc:
             progress(f"{name} is left out: {exc}")
     return rates
 
 
 def _turn(
-    left: dict[str, Way], rows: Mapping[str, int], label: str, progress: Callable[[str], None]
+    left: dict[str, _Measured], rows: Mapping[str, int], label: str, progress: Callable[[str], None]
 ) -> dict[str, Run]:
     """Runs each of some ways with so many rows; removes those from ``left`` whose run ends with an error.
 
@@ -159,7 +154,7 @@ def _turn(
     ran: dict[str, Run] = {}
     answers: dict[str, dict[str, float]] = {}
     for name, of_way in rows.items():
-        way = left[name]
+        way = left[name].way
         progress(f"{name}, {label}")
         try:
             ran[name] = way.run(_whole(way, of_way))
@@ -177,32 +172,38 @@ class _TooShort(Exception):
     """Runs differ by more than their rows."""
 
 
-def _of_runs(way: Way, shorts: list[Run], longs: list[Run]) -> Rate:
-    short = sorted(shorts, key=lambda run: run.seconds)[len(shorts) // 2]
-    rates = [_rate(short, long) for long in longs]
-    starts = [_start(long, rate) for long, rate in zip(longs, rates, strict=True)]
-    seconds = statistics.median(long.seconds for long in longs)
-    return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), way.started, seconds)
+@dataclasses.dataclass(frozen=True)
+class _Measured:
+    """What has been measured of a way so far."""
 
+    way: Way
+    shorts: list[Run] = dataclasses.field(default_factory=list)
+    longs: list[Run] = dataclasses.field(default_factory=list)
 
-def _long_enough(way: Way, shorts: list[Run], longs: list[Run], starts: int = _STARTS) -> int:
-    """Gives the rows of the next long run: those of the first one, or more where so many starts take longer."""
-    if not longs:
-        return way.rows
-    try:
-        found = _of_runs(way, shorts, longs)
-    except _TooShort:
-        return way.rows
-    needed = math.ceil(found.rows_per_second * found.start_seconds * (starts - 1))
-    return min(max(needed, way.rows), way.rows * _LONGER)
+    def rate(self) -> Rate:
+        short = sorted(self.shorts, key=lambda run: run.seconds)[len(self.shorts) // 2]
+        rates = [_rate(short, long) for long in self.longs]
+        starts = [_start(long, rate) for long, rate in zip(self.longs, rates, strict=True)]
+        seconds = statistics.median(long.seconds for long in self.longs)
+        return Rate(statistics.median(rates), max(statistics.median(starts), 0.0), self.way.started, seconds)
 
+    def long_enough(self, starts: int) -> int:
+        """Gives the rows of the next long run: those of the first one, or more where so many starts take longer."""
+        found = self._rate_so_far()
+        if found is None:
+            return self.way.rows
+        needed = math.ceil(found.rows_per_second * found.start_seconds * (starts - 1))
+        return min(max(needed, self.way.rows), self.way.rows * _LONGER)
 
-def _starts_too_much(way: Way, shorts: list[Run], longs: list[Run]) -> bool:
-    try:
-        found = _of_runs(way, shorts, longs)
-    except _TooShort:
-        return False
-    return found.start_seconds >= found.long_seconds * _PART
+    def starts_too_much(self) -> bool:
+        found = self._rate_so_far()
+        return found is not None and found.start_seconds >= found.long_seconds * _PART
+
+    def _rate_so_far(self) -> Rate | None:
+        try:
+            return self.rate() if self.longs else None
+        except _TooShort:
+            return None
 
 
 def _whole(way: Way, rows: int) -> int:
