@@ -10,6 +10,8 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Final
 
+from beam_ensembles.handlers.column_pipe import ColumnPipe
+
 _STANDARD_ERROR: Final = 2
 """Where a process writes that may go on longer than this one: whoever reads our output is not to wait for it."""
 
@@ -21,14 +23,14 @@ _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 
 def start(
     module: str, *words: str, own_session: bool = False, cores: int | None = None
-) -> tuple[subprocess.Popen[bytes], Connection]:
+) -> tuple[subprocess.Popen[bytes], ColumnPipe]:
     """Starts a module, with a pipe to it.
 
     What multiprocessing starts would import the user's main script, and run it once more where it lacks
     ``if __name__ == "__main__"``.
 
     Args:
-        module: Its name; the number of its end of the pipe is its first argument.
+        module: Its name; the number of its end of the pipe is its first argument (``pipe_of``).
         words: Its other arguments.
         own_session: Whether it may go on when this process ends, also where a signal to its whole group ends it.
             Such a process is for several others, and uses all cores.
@@ -48,7 +50,12 @@ def start(
             env=_environment(None if own_session else cores or own_cores()),
             start_new_session=own_session,
         )
-    return process, pipe
+    return process, ColumnPipe(pipe)
+
+
+def pipe_of(descriptor: str) -> ColumnPipe:
+    """Gives such a process's end of the pipe, whose number is its first argument."""
+    return ColumnPipe(Connection(int(descriptor)))
 
 
 def own_cores() -> int | None:
@@ -69,7 +76,7 @@ def _environment(cores: int | None) -> dict[str, str]:
     return found if cores is None else {**found, _CORES_VARIABLE: str(cores)}
 
 
-def end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+def end(process: subprocess.Popen[bytes], pipe: ColumnPipe) -> None:
     """Kills a process, and closes our end of the pipe to it."""
     pipe.close()
     process.kill()

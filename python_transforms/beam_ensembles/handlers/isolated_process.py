@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-from multiprocessing.connection import Connection
 from typing import Any
 
 from beam_ensembles import logs
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.handlers import child
+from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.threads import load_here
 
 
 def main() -> None:
     """Loads the node that comes first, then answers one batch after another until the other end is gone."""
-    with Connection(int(sys.argv[1])) as pipe:
+    with child.pipe_of(sys.argv[1]) as pipe:
         try:
             kind, node = pipe.recv()
             logs.to_stderr(logging.WARNING)  # the runner hears of no record of this process
@@ -25,7 +26,7 @@ def main() -> None:
             return
 
 
-def _serve(pipe: Connection, kind: Kind, node: CheckedNode) -> None:
+def _serve(pipe: ColumnPipe, kind: Kind, node: CheckedNode) -> None:
     member, error = loaded(kind, node)
     pipe.send(error)
     while member is not None:

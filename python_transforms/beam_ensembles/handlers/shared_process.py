@@ -11,11 +11,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Listener
+from multiprocessing.connection import Listener
 from typing import Final
 
 from beam_ensembles.graph.kinds import Member
-from beam_ensembles.handlers import isolated_process
+from beam_ensembles.handlers import child, isolated_process
+from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.locking import lock_of, locked
 
 WELCOME: Final = "welcome"
@@ -25,7 +26,7 @@ _GONE: Final = (EOFError, OSError)
 
 def main() -> None:
     """Loads the node that comes first, then answers whoever connects."""
-    pipe, path = Connection(int(sys.argv[1])), sys.argv[2]
+    pipe, path = child.pipe_of(sys.argv[1]), sys.argv[2]
     kind, node = pipe.recv()
     member, error = isolated_process.loaded(kind, node)
     if member is None:
@@ -39,7 +40,7 @@ def main() -> None:
         pipe.send(None)
         while True:
             with contextlib.suppress(*_GONE):
-                users.serve(listener.accept(), lambda connection: _answer(member, connection))
+                users.serve(ColumnPipe(listener.accept()), lambda connection: _answer(member, connection))
 
 
 class _Users:
@@ -54,13 +55,13 @@ class _Users:
         self._count = 0
         self._changing = threading.Lock()
 
-    def serve(self, connection: Connection, talk: Callable[[Connection], None]) -> None:
+    def serve(self, connection: ColumnPipe, talk: Callable[[ColumnPipe], None]) -> None:
         """Talks to a user in a thread of its own, until it is gone."""
         with self._changing:
             self._count += 1
         threading.Thread(target=self._serve, args=(connection, talk), daemon=True).start()
 
-    def _serve(self, connection: Connection, talk: Callable[[Connection], None]) -> None:
+    def _serve(self, connection: ColumnPipe, talk: Callable[[ColumnPipe], None]) -> None:
         try:
             with contextlib.suppress(*_GONE), connection:
                 talk(connection)
@@ -80,12 +81,12 @@ class _Users:
         os._exit(0)  # also where the folder is gone, in which nobody can find the process any more
 
 
-def _wait(starter: Connection) -> None:
+def _wait(starter: ColumnPipe) -> None:
     """Waits until the worker that started the process has connected, or is gone."""
     starter.recv()
 
 
-def _answer(member: Member, connection: Connection) -> None:
+def _answer(member: Member, connection: ColumnPipe) -> None:
     connection.send(WELCOME)
     while True:
         connection.send(isolated_process.answer(member, connection.recv()))

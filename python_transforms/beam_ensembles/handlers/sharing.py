@@ -19,12 +19,13 @@ import queue
 import stat
 import tempfile
 import threading
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Client
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers import child, shared_process
+from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.handlers.isolation import IsolatedMember
 from beam_ensembles.handlers.locking import locked
@@ -98,7 +99,7 @@ class _Copy:
 
     def __init__(self, kind: Kind, node: CheckedNode, address: str) -> None:
         self._kind, self._node, self._address = kind, node, address
-        self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._idle: queue.SimpleQueue[ColumnPipe] = queue.SimpleQueue()
         self._idle.put(self._connected())
 
     def run(self, columns: dict[str, Any]) -> Any:
@@ -120,7 +121,7 @@ class _Copy:
             text = f"the process of the shared model '{self._node.spec.name}' died twice on these rows"
             raise BatchFailed("process_died", text) from None
 
-    def _ask(self, connection: Connection, columns: dict[str, Any]) -> Any:
+    def _ask(self, connection: ColumnPipe, columns: dict[str, Any]) -> Any:
         try:
             connection.send(columns)
             answer = connection.recv()
@@ -130,7 +131,7 @@ class _Copy:
         self._idle.put(connection)
         return answer
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> ColumnPipe:
         with contextlib.suppress(queue.Empty):
             return self._idle.get_nowait()
         return self._connected()
@@ -141,7 +142,7 @@ class _Copy:
             while True:
                 self._idle.get_nowait().close()
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> ColumnPipe:
         """Connects to the process, which whoever comes first starts."""
         with locked(self._address):
             try:
@@ -152,8 +153,8 @@ class _Copy:
                 return _welcomed(self._address)
 
 
-def _welcomed(address: str) -> Connection:
-    connection = Client(address, "AF_UNIX")
+def _welcomed(address: str) -> ColumnPipe:
+    connection = ColumnPipe(Client(address, "AF_UNIX"))
     try:
         connection.recv()
     except BaseException:
@@ -162,7 +163,7 @@ def _welcomed(address: str) -> Connection:
     return connection
 
 
-def _start(kind: Kind, node: CheckedNode, address: str) -> Connection:
+def _start(kind: Kind, node: CheckedNode, address: str) -> ColumnPipe:
     """Starts the process of a copy; while the pipe is open that this gives, it waits for its first user."""
     process, pipe = child.start(shared_process.__name__, address, own_session=True)
     # It outlives this worker where others use it; where it ends first, it is waited for.

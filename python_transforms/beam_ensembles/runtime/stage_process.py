@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers import child
 from beam_ensembles.runtime.stage_answers import Answer, Scored
 
 if TYPE_CHECKING:
     from beam_ensembles.columns.batch import ColumnBatch
+    from beam_ensembles.handlers.column_pipe import ColumnPipe
     from beam_ensembles.runtime.metrics import Update
     from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 
@@ -53,14 +54,14 @@ class _Records(logging.Handler):
 def main() -> None:
     """Loads the stage that comes first, then scores one batch after another until the other end is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the worker closes the pipe
-    with Connection(int(sys.argv[1])) as pipe:
+    with child.pipe_of(sys.argv[1]) as pipe:
         try:
             _serve(pipe, _Records(pipe.recv()))
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return
 
 
-def _serve(pipe: Connection, records: _Records) -> None:
+def _serve(pipe: ColumnPipe, records: _Records) -> None:
     logging.disable()  # what Beam says while it is imported the worker has said already
     from beam_ensembles.handlers import beam_compat
     from beam_ensembles.runtime.kinds import KINDS

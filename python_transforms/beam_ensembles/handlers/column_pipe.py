@@ -1,0 +1,149 @@
+"""A pipe between two processes of this machine, for columns: large ones cross in memory that both have.
+
+A socket takes what is sent in pieces of some 200 KB, for each of which the other process wakes up, and pickle and the
+socket copy columns seven times on the way. Here it is two.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+import os
+import pickle
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+_LEAST_BYTES: Final = 16 << 10
+"""Fewer bytes, of a column or of all the rest, are sooner in the socket than in memory of their own."""
+
+_MOST_BYTES: Final = 64 << 20
+"""The memory keeps the size of the largest message. A larger one than this goes through the socket."""
+
+_HAS_MEMORY: Final = hasattr(os, "memfd_create")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Placed:
+    """Says that a message is in memory.
+
+    Attributes:
+        sizes: Bytes of its pickle, and of each buffer that belongs to it; they are one behind the other.
+        capacity: Of the memory, where it is new and follows; else 0.
+    """
+
+    sizes: tuple[int, ...]
+    capacity: int
+
+
+class ColumnPipe:
+    """One end of such a pipe.
+
+    An end that sends columns waits for the answer before it sends more: a message is in the same memory as the one
+    before, which is read by then. What is received is a copy, and can be kept.
+
+    Args:
+        connection: To the other end, through a Unix socket; it becomes this pipe's.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._out: mmap.mmap | None = None
+        self._in: mmap.mmap | None = None
+
+    def __enter__(self) -> ColumnPipe:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, value: Any) -> None:
+        """Sends a value that can be pickled.
+
+        Raises:
+            OSError: The other end is gone.
+        """
+        buffers: list[memoryview] = []
+
+        def keep_inside(buffer: pickle.PickleBuffer) -> bool:
+            raw = buffer.raw()
+            if raw.nbytes < _LEAST_BYTES:
+                return True
+            buffers.append(raw)
+            return False
+
+        packed = pickle.dumps(value, 5, buffer_callback=keep_inside)
+        parts = [memoryview(packed), *buffers]
+        size = sum(part.nbytes for part in parts)
+        if size < _LEAST_BYTES:
+            self._connection.send_bytes(packed)
+        elif size <= _MOST_BYTES and _HAS_MEMORY:
+            self._place(parts, size)
+        else:
+            self._connection.send_bytes(pickle.dumps(value, 5))
+
+    def recv(self) -> Any:
+        """Waits for what the other end sends, and gives it.
+
+        Raises:
+            EOFError: The other end is gone.
+            OSError: It is gone in the middle of a message.
+        """
+        found = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - of a process that ours has started
+        return self._taken(found) if isinstance(found, _Placed) else found
+
+    def poll(self, timeout: float | None) -> bool:
+        """Says whether there is something to receive, or the other end is gone, within so many seconds; None: waits."""
+        return self._connection.poll(timeout)
+
+    def close(self) -> None:
+        """Closes this end."""
+        self._connection.close()
+        for memory in (self._out, self._in):
+            if memory is not None:
+                memory.close()
+        self._out = self._in = None
+
+    def _place(self, parts: list[memoryview], size: int) -> None:
+        sizes = tuple(part.nbytes for part in parts)
+        if self._out is not None and len(self._out) >= size:
+            _write(self._out, parts)
+            self._connection.send_bytes(pickle.dumps(_Placed(sizes, 0), 5))
+            return
+        capacity = 1 << (size - 1).bit_length()
+        handle = os.memfd_create("columns")
+        try:
+            os.ftruncate(handle, capacity)
+            self._out = mmap.mmap(handle, capacity)
+            _write(self._out, parts)
+            self._connection.send_bytes(pickle.dumps(_Placed(sizes, capacity), 5))
+            reduction.send_handle(self._connection, handle, None)
+        finally:
+            os.close(handle)
+
+    def _taken(self, placed: _Placed) -> Any:
+        if placed.capacity:
+            handle = reduction.recv_handle(self._connection)
+            try:
+                self._in = mmap.mmap(handle, placed.capacity, access=mmap.ACCESS_READ)
+            finally:
+                os.close(handle)
+        if self._in is None:
+            raise EOFError
+        with memoryview(self._in) as memory:
+            at, *others = placed.sizes
+            buffers = []
+            for size in others:
+                with memory[at : at + size] as part:
+                    buffers.append(bytearray(part))
+                at += size
+            with memory[: placed.sizes[0]] as packed:
+                return pickle.loads(packed, buffers=buffers)  # noqa: S301 - as above
+
+
+def _write(memory: mmap.mmap, parts: list[memoryview]) -> None:
+    at = 0
+    with memoryview(memory) as view:
+        for part in parts:
+            view[at : at + part.nbytes] = part
+            at += part.nbytes
