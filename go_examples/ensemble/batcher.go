@@ -12,7 +12,7 @@ import (
 
 const (
 	// batchRows and batchBytes are where a batch ends, whichever comes first.
-	batchRows  = 4096
+	batchRows  = 16384
 	batchBytes = 4 << 20
 )
 

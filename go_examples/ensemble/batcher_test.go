@@ -127,7 +127,7 @@ func TestBatcherForgetsABundleThatFailed(t *testing.T) {
 
 func TestBatchesGiveRowsKeysAndTimesBack(t *testing.T) {
 	there := carriage{Row: beam.EncodedType{T: photoType}, Key: &beam.EncodedType{T: reflect.TypeFor[string]()}}
-	all := batched(t, there, 4096, 1<<20, someday, &photo{X: 3})
+	all := batched(t, there, 2, 1<<20, someday, &photo{X: 3})
 	got := unbatched(t, there.back(photoType, false), all.batches[0])
 	want := [][3]any{{beam.EventTime(2), "0", someday}, {beam.EventTime(1), "1", photo{X: 3}}}
 	if !reflect.DeepEqual(got, want) {

@@ -91,7 +91,7 @@
 // # Encoding
 //
 // Rows travel to the service's transform and back in Arrow record batches of
-// up to 4096 rows or 4 MiB, which is many times faster than one by one in
+// up to 16384 rows or 4 MiB, which is many times faster than one by one in
 // Beam's row coder. That needs the global window and types that are registered;
 // elsewhere rows travel one by one, and the log says so once. To a service
 // older than this they travel with WithEncoding(Rows) only. A batch waits for

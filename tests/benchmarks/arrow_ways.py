@@ -27,7 +27,7 @@ from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import ARROW_BATCH, Workload, different
 
 ARROW: Final = "python arrow"
-LOOP: Final = "bare loop 4096"
+LOOP: Final = "bare loop, large batches"
 ROWS: Final = {
     "light": {ARROW: 12_582_912, LOOP: 1_048_576},
     "digits": {ARROW: 4_718_592, LOOP: 131_072},

@@ -61,7 +61,7 @@ class Peak:
 
 
 def measure() -> list[Peak]:
-    """Measures workers of the service that score the rows of a pipeline in Go on Prism, in batches of 4,096."""
+    """Measures workers of the service that score the rows of a pipeline in Go on Prism, in their batches."""
     try:
         go_ways.build()
     except Missing:

@@ -17,7 +17,7 @@ Marks = Mapping[tuple[str, str], str]
 """What stands behind a rate, by the same names."""
 
 LOOP: Final = "bare loop"
-LARGE_LOOP: Final = "bare loop 4096"
+LARGE_LOOP: Final = "bare loop, large batches"
 TARGETS: Final[Sequence[tuple[str, str, str, float]]] = (
     ("light", "go-prism", LARGE_LOOP, 0.6),
     ("light", "go-prism", "go-prism hand-wired", 30.0),
@@ -51,7 +51,7 @@ _GROUPS: Final = {
 }  # fmt: skip
 WORDS: Final = {
     LOOP: "bare model loop",
-    LARGE_LOOP: "bare model loop, 4,096 rows a batch",
+    LARGE_LOOP: "bare model loop, batches as large as from Go and Java",
     "python": "ensemble, Python",
     "python arrow": "ensemble, Python, Arrow batches",
     "python-prism": "ensemble, Python on Prism",

@@ -23,7 +23,7 @@ FEW: Final = 512
 MANY: Final = 8_192
 """Different rows of four numbers: as many as fill the 64 KiB, a column, within which LZ4 looks for what comes again."""
 
-ARROW_BATCH: Final = 4_096
+ARROW_BATCH: Final = 16_384
 """Rows of the record batches in which Go's and Java's clients send rows."""
 
 BUNDLE_ROWS: Final = {"light": 65_536, "digits": 65_536, "text": 65_536, "image": 8_192}

@@ -11,6 +11,11 @@ from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.graph.options import MOST_RETRIES
 from beam_ensembles.spec.places import below
 
+_DEFAULT_LIMIT: Final = 4_096
+"""Rows of a call of a model that does not say how many it gets."""
+_OF_ANY_SIZE: Final = frozenset(("sklearn", "xgboost"))
+"""Kinds of model to which that does not apply."""
+
 CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own model handler, as they are.")
 INFERENCE_ARGS: Final = Option(
     "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
@@ -169,8 +174,20 @@ def bytes_limit(node: CheckedNode) -> int | None:
     return None if found is None else int(found)
 
 
+def call_limit(node: CheckedNode) -> int | None:
+    """Gives the most rows that one call of a node gets, or None: what it says (``batch_limit``), or a default.
+
+    A network keeps much more of a row, while it looks at a batch, than the row and the answer have; batches from Go and
+    Java are four times as large as that default. Trees and linear models keep little, and need less time a row.
+    """
+    limit = batch_limit(node)
+    if limit is None and node.spec.kind == "model" and node.spec.target not in _OF_ANY_SIZE:
+        return max(_DEFAULT_LIMIT, (node.spec.options.get("batch") or {}).get("min") or 0)
+    return limit
+
+
 def batch_limit(node: CheckedNode) -> int | None:
-    """Gives the most rows that one call of a node may get, or None.
+    """Gives the most rows that a node says one call of it may get, or None.
 
     That is the smaller of ``batch.max`` and of ``max_batch_size`` in its ``config``.
     """

@@ -1,7 +1,7 @@
 """A stage that makes large columns takes a batch in parts: what a node makes is read while a cache still holds it.
 
-A record batch of 4,096 small pictures is a few megabytes, and their pixels are hundreds. Where every model of the stage
-says how many rows a call gets (``batch.max``), parts of as many cost no model a call more.
+A record batch of some hundred small pictures is four megabytes, and their pixels are a hundred. Where every model of
+the stage says how many rows a call gets (``batch.max``), parts of as many cost no model a call more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from beam_ensembles.types import Type, dtype_of, width_of
 LARGE_BYTES: Final = 16 << 20
 """Fewer bytes are not worth more calls of a stage's other nodes: about what the caches of a processor hold."""
 
-LARGE_ROW_BYTES: Final = 4 << 10
+LARGE_ROW_BYTES: Final = 1 << 10
 """More of them that a stage's nodes make of a row are large columns: 16 MiB of a batch from Go or Java."""
 
 

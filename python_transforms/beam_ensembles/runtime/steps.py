@@ -18,7 +18,7 @@ from beam_ensembles.columns.convert import to_column
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
-from beam_ensembles.handlers.config import batch_limit, bytes_limit
+from beam_ensembles.handlers.config import bytes_limit, call_limit
 from beam_ensembles.runtime.at_once import WORTH_NANOSECONDS, Cores
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
@@ -86,7 +86,7 @@ class NodeStep:
         self._node, self._member, self._meter = node, member, meter
         self._name = node.spec.name
         self._subject = logs.subject(node.ensemble, self._name)
-        self._limit, self._bytes = batch_limit(node), bytes_limit(node)
+        self._limit, self._bytes = call_limit(node), bytes_limit(node)
         self._retries = retries
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)

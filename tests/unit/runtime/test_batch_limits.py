@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from apache_beam.testing.util import assert_that, equal_to
 from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.columns.batch import size_of
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.handlers.config import call_limit
+from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.transforms import RunEnsemble
 
 
@@ -47,3 +52,24 @@ def test_bytes_of_columns() -> None:
     assert size_of(np.zeros((3, 4))) == 96
     texts = np.array(["ab", b"cde", ["f", "gh"], {"i": 1.0}, None], dtype=object)
     assert size_of(texts) == 2 + 3 + 3 + (1 + 8) + 8
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "limit"),
+    [
+        ("open_inference", {}, 4_096),
+        ("open_inference", {"max": 10}, 10),
+        ("open_inference", {"max": 9_000}, 9_000),
+        ("open_inference", {"min": 6_000}, 6_000),
+        ("sklearn", {}, None),
+        ("sklearn", {"max": 10}, 10),
+    ],
+)
+def test_rows_of_a_call(tmp_path: Path, model: str, batch: dict[str, int], limit: int | None) -> None:
+    joblib.dump(LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0]), tmp_path / "m.joblib")
+    uri = {"open_inference": "grpc://localhost:1/m", "sklearn": "m.joblib"}[model]
+    inputs = {"open_inference": {"a": "x"}, "sklearn": ["x"]}[model]
+    node = {"model": model, "uri": uri, "inputs": inputs, "outputs": {"y": "double"}, "batch": batch}
+    file = {"ensemble": "e", "inputs": {"x": "double"}, "nodes": {"n": node}}
+    graph = check_text(json.dumps(file), KINDS, Files(str(tmp_path), (str(tmp_path),), hosts=("localhost",)))
+    assert [call_limit(node) for node in graph.nodes] == [limit]

@@ -11,7 +11,7 @@ import org.joda.time.Instant;
 /** Rows that wait to be packed: as many as make it worth while, and not more. */
 final class RowBatch {
 
-  static final int MAX_ROWS = 4096;
+  static final int MAX_ROWS = 16384;
 
   /** A larger row is a batch of its own. */
   static final long MAX_BYTES = 4L << 20;
