@@ -77,9 +77,7 @@ class ColumnPipe:
         size = sum(part.nbytes for part in parts)
         if size < _LEAST_BYTES:
             self._connection.send_bytes(packed)
-        elif size <= _MOST_BYTES and _HAS_MEMORY:
-            self._place(parts, size)
-        else:
+        elif not self._place(parts, size):
             self._connection.send_bytes(pickle.dumps(value, 5))
 
     def recv(self) -> Any:
@@ -104,14 +102,20 @@ class ColumnPipe:
                 memory.close()
         self._out = self._in = None
 
-    def _place(self, parts: list[memoryview], size: int) -> None:
+    def _place(self, parts: list[memoryview], size: int) -> bool:
+        """Sends a message in memory; False where there is none for it, and nothing was sent."""
+        if size > _MOST_BYTES or not _HAS_MEMORY:
+            return False
         sizes = tuple(part.nbytes for part in parts)
         if self._out is not None and len(self._out) >= size:
             _write(self._out, parts)
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, 0), 5))
-            return
+            return True
         capacity = 1 << (size - 1).bit_length()
-        handle = os.memfd_create("columns")
+        try:
+            handle = os.memfd_create("columns")
+        except OSError:  # there may be too many, or whoever runs this may not allow it
+            return False
         try:
             os.ftruncate(handle, capacity)
             self._out = mmap.mmap(handle, capacity)
@@ -120,6 +124,7 @@ class ColumnPipe:
             reduction.send_handle(self._connection, handle, None)
         finally:
             os.close(handle)
+        return True
 
     def _taken(self, placed: _Placed) -> Any:
         if placed.capacity:

@@ -90,6 +90,18 @@ def test_a_message_larger_than_the_memory_may_be_goes_through_the_socket(
     assert ends[0]._out is None
 
 
+def test_where_there_is_no_memory_to_share_it_is_the_socket(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: str) -> int:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.memfd_create", refused)
+    columns = {"x": np.arange(8_000.0)}
+    assert_equal(passed(ends, columns), columns)
+    assert ends[0]._out is None
+
+
 def test_large_objects_are_in_memory_too(ends: Ends) -> None:
     pictures = {"p": np.array([bytes([at]) * 9_000 for at in range(100)], dtype=object)}
     assert_equal(passed(ends, pictures), pictures)
