@@ -22,15 +22,15 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from beam_ensembles.transforms import RunEnsemble
 from tests.benchmarks import bare, pipelines
 from tests.benchmarks import workload as workloads
+from tests.benchmarks.peers_table import LARGE_LOOP
 from tests.benchmarks.python_ways import isolated
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import ARROW_BATCH, Workload, different
 
 ARROW: Final = "python arrow"
-LOOP: Final = "bare loop, large batches"
 ROWS: Final = {
-    "light": {ARROW: 12_582_912, LOOP: 1_048_576},
-    "digits": {ARROW: 4_718_592, LOOP: 131_072},
+    "light": {ARROW: 12_582_912, LARGE_LOOP: 1_048_576},
+    "digits": {ARROW: 4_718_592, LARGE_LOOP: 131_072},
 }
 """Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
@@ -81,7 +81,7 @@ def _write(workload: Workload) -> None:
 def _run_loop(workload: Workload, rows: int) -> Run:
     models = bare.load_bare(workload.name)
     score = models.load(workload.models)
-    step = _step(workload, LOOP)
+    step = _step(workload, LARGE_LOOP)
     times = step // different(workload.name)
     columns = {
         name: np.concatenate([values] * times)
@@ -98,14 +98,14 @@ def _run_loop(workload: Workload, rows: int) -> Run:
 def _step(workload: Workload, way: str) -> int:
     """Gives of how many rows runs have a multiple: all different rows, equally often; in the loop whole batches too."""
     rows = different(workload.name)
-    return max(rows, ARROW_BATCH) if way == LOOP else rows
+    return max(rows, ARROW_BATCH) if way == LARGE_LOOP else rows
 
 
 def run(name: str, way: str, rows: int) -> Run:
     """Scores rows of a workload in one of the ways."""
     workload = workloads.load(name)
     gc.collect()
-    if way == LOOP:
+    if way == LARGE_LOOP:
         return _run_loop(workload, rows)
     file = _file(workload)
     pipeline = beam.Pipeline(runner=FnApiRunner())

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 _LEAST_BYTES: Final = 16 << 10
-"""Fewer bytes, of a column or of all the rest, are sooner in the socket than in memory of their own."""
+"""A smaller message is sooner in the socket."""
 
 _MOST_BYTES: Final = 64 << 20
 """The memory keeps the size of the largest message. A larger one than this goes through the socket."""
@@ -40,7 +40,7 @@ class ColumnPipe:
     """One end of such a pipe.
 
     An end that sends columns waits for the answer before it sends more: a message is in the same memory as the one
-    before, which is read by then. What is received is a copy, and can be kept.
+    before, which is read by then. What is received is a copy, which can be kept; an array that was read-only is so.
 
     Args:
         connection: To the other end, through a Unix socket; it becomes this pipe's.
@@ -63,22 +63,11 @@ class ColumnPipe:
         Raises:
             OSError: The other end is gone.
         """
-        buffers: list[memoryview] = []
-
-        def keep_inside(buffer: pickle.PickleBuffer) -> bool:
-            raw = buffer.raw()
-            if raw.nbytes < _LEAST_BYTES:
-                return True
-            buffers.append(raw)
-            return False
-
-        packed = pickle.dumps(value, 5, buffer_callback=keep_inside)
-        parts = [memoryview(packed), *buffers]
-        size = sum(part.nbytes for part in parts)
-        if size < _LEAST_BYTES:
-            self._connection.send_bytes(packed)
-        elif not self._place(parts, size):
-            self._connection.send_bytes(pickle.dumps(value, 5))
+        found: list[pickle.PickleBuffer] = []
+        packed = pickle.dumps(value, 5, buffer_callback=found.append)
+        buffers = [buffer.raw() for buffer in found]
+        if not self._place([memoryview(packed), *buffers]):
+            self._connection.send_bytes(pickle.dumps((packed, [bytearray(buffer) for buffer in buffers]), 5))
 
     def recv(self) -> Any:
         """Waits for what the other end sends, and gives it.
@@ -88,7 +77,10 @@ class ColumnPipe:
             OSError: It is gone in the middle of a message.
         """
         found = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - of a process that ours has started
-        return self._taken(found) if isinstance(found, _Placed) else found
+        if isinstance(found, _Placed):
+            return self._taken(found)
+        packed, buffers = found
+        return pickle.loads(packed, buffers=buffers)  # noqa: S301 - as above
 
     def poll(self, timeout: float | None) -> bool:
         """Says whether there is something to receive, or the other end is gone, within so many seconds; None: waits."""
@@ -102,11 +94,12 @@ class ColumnPipe:
                 memory.close()
         self._out = self._in = None
 
-    def _place(self, parts: list[memoryview], size: int) -> bool:
+    def _place(self, parts: list[memoryview]) -> bool:
         """Sends a message in memory; False where there is none for it, and nothing was sent."""
-        if size > _MOST_BYTES or not _HAS_MEMORY:
-            return False
         sizes = tuple(part.nbytes for part in parts)
+        size = sum(sizes)
+        if not _HAS_MEMORY or not _LEAST_BYTES <= size <= _MOST_BYTES:
+            return False
         if self._out is not None and len(self._out) >= size:
             _write(self._out, parts)
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, 0), 5))

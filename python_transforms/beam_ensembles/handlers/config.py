@@ -182,7 +182,7 @@ def call_limit(node: CheckedNode) -> int | None:
     """
     limit = batch_limit(node)
     if limit is None and node.spec.kind == "model" and node.spec.target not in _OF_ANY_SIZE:
-        return max(_DEFAULT_LIMIT, (node.spec.options.get("batch") or {}).get("min") or 0)
+        return batch_size(node, _DEFAULT_LIMIT)
     return limit
 
 

@@ -44,6 +44,7 @@ def assert_equal(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) 
     for name, values in expected.items():
         assert found[name].dtype == values.dtype
         assert np.array_equal(found[name], values)
+        assert found[name].flags.writeable == values.flags.writeable
 
 
 @pytest.mark.parametrize("rows", [0, 1, 511, 512, 2_048, 5_000, 100_000])
