@@ -10,4 +10,11 @@ _PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
 
 def children_that_run(module: str) -> list[Any]:
     """Gives those whose command names a module."""
-    return [child for child in _PSUTIL.Process().children() if module in " ".join(child.cmdline())]
+    return [child for child in _PSUTIL.Process().children() if module in _command(child)]
+
+
+def _command(process: Any) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except _PSUTIL.NoSuchProcess:  # it has just ended
+        return ""
