@@ -65,9 +65,8 @@ class ColumnPipe:
         """
         found: list[pickle.PickleBuffer] = []
         packed = pickle.dumps(value, 5, buffer_callback=found.append)
-        buffers = [buffer.raw() for buffer in found]
-        if not self._place([memoryview(packed), *buffers]):
-            self._connection.send_bytes(pickle.dumps((packed, [bytearray(buffer) for buffer in buffers]), 5))
+        if not self._place([memoryview(packed), *(buffer.raw() for buffer in found)]):
+            self._connection.send_bytes(pickle.dumps((packed, found), 5))
 
     def recv(self) -> Any:
         """Waits for what the other end sends, and gives it.
