@@ -47,13 +47,25 @@ def go_ways(workload: Workload) -> Iterator[dict[str, Way]]:
         address = {ENSEMBLE: ours, HAND_WIRED: stock}
         yield {
             name: Way(
-                scoring(workload, name, address[name], prism, f"--bundle_rows={BUNDLE_ROWS[workload.name]}"),
+                on_prism(workload, name, address[name], prism),
                 rows,
                 scores="all",
                 step=different(workload.name),
             )
             for name, rows in ROWS[workload.name].items()
         }
+
+
+def on_prism(workload: Workload, way: str, service: str, prism: str) -> Callable[[int], Run]:
+    """Gives what scores rows from Go, in bundles as readers of files and queues make them.
+
+    Args:
+        workload: The rows.
+        way: ``ENSEMBLE`` or ``HAND_WIRED``.
+        service: Address of the expansion service.
+        prism: Address of Prism's job service.
+    """
+    return scoring(workload, way, service, prism, f"--bundle_rows={BUNDLE_ROWS[workload.name]}")
 
 
 def scoring(workload: Workload, way: str, service: str, runner: str, *flags: str) -> Callable[[int], Run]:

@@ -28,7 +28,7 @@ from scripts.steps import Missing
 from tests.benchmarks import bare, go_ways
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE
-from tests.benchmarks.workload import ARROW_BATCH, BUNDLE_ROWS, SERVICE_FLAGS, Workload
+from tests.benchmarks.workload import ARROW_BATCH, SERVICE_FLAGS, Workload
 
 ENSEMBLES: Final = ("text", "image")
 ALLOWED: Final = 500
@@ -78,8 +78,7 @@ def _of(workload: Workload) -> Peak:
     with ready as service, servers.prism() as prism:
         process = process_on(service)
         assert process is not None
-        bundles = f"--bundle_rows={BUNDLE_ROWS[workload.name]}"
-        score = go_ways.scoring(workload, ENSEMBLE, service, prism, bundles)
+        score = go_ways.on_prism(workload, ENSEMBLE, service, prism)
         worker = _of_workers(process, lambda: score(_ROWS))
         return Peak(workload.name, int(alone.stdout), worker)
 
