@@ -69,16 +69,20 @@ def flink_ways(workload: Workload) -> Iterator[dict[str, Way]]:
         stock = enter(running_stock_service(workers))
         at = Servers(ours, runner, workers)
         go = functools.partial(go_ways.scoring, workload, ENSEMBLE, ours, runner)
-        java = functools.partial(java_ways.scoring, workload, ours, runner)
         python = functools.partial(portable_ways.scoring, workload, at)
+        stream = (_PARALLEL, f"--partRows={_PART_ROWS}", *as_stream("Java", _BUNDLE))
+        java, seconds = enter(java_ways.scoring(workload, ours, runner, *stream))
         runs = {
             GO: _in_bundles(go, "Go"),
             GO_HAND_WIRED: go_ways.scoring(workload, HAND_WIRED, stock, runner, _PARALLEL, _PARTS),
-            JAVA: _in_bundles(java, "Java"),
+            JAVA: java,
             PYTHON: _in_bundles(python, "Python"),
         }
         step = math.lcm(different(workload.name), _PART_ROWS)
-        yield {name: Way(run, ROWS[name], scores="all", step=step) for name, run in runs.items()}
+        yield {
+            name: Way(run, ROWS[name], scores="all", step=step, started=seconds if name == JAVA else 0.0)
+            for name, run in runs.items()
+        }
 
 
 def _in_bundles(scoring: Callable[..., Callable[[int], Run]], language: str) -> Callable[[int], Run]:

@@ -1,4 +1,4 @@
-"""Rows a second from Java: the ensemble by this project's service."""
+"""Rows a second from Java: the ensemble by this project's service. One program, started once, makes all runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scripts.shell import Command
 from scripts.toolchains import go, java, maven
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.pipelines import ENSEMBLE
-from tests.benchmarks.programs import run_program
+from tests.benchmarks.programs import started
 from tests.benchmarks.sampling import Run, Way
 from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, different
 
-ROWS: Final = {"light": 35_651_584, "digits": 13_631_488, "text": 45_056, "image": 131_072}
+ROWS: Final = {"light": 14_680_064, "digits": 4_194_304, "text": 30_720, "image": 73_728}
 """Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 
 
@@ -35,18 +35,25 @@ def java_ways(workload: Workload) -> Iterator[dict[str, Way]]:
     """Gives the way to score a workload's rows from Java, on Prism."""
     with servers.service(workload.models, flags=SERVICE_FLAGS) as service, servers.prism() as prism:
         bundles = f"--bundleRows={BUNDLE_ROWS[workload.name]}"
-        run, rows = scoring(workload, service, prism, bundles), ROWS[workload.name]
-        yield {ENSEMBLE: Way(run, rows, scores="all", step=different(workload.name))}
+        with scoring(workload, service, prism, bundles) as (run, seconds):
+            rows, step = ROWS[workload.name], different(workload.name)
+            yield {ENSEMBLE: Way(run, rows, scores="all", step=step, started=seconds)}
 
 
-def scoring(workload: Workload, service: str, runner: str, *flags: str) -> Callable[[int], Run]:
-    """Gives what scores rows from Java.
+@contextlib.contextmanager
+def scoring(
+    workload: Workload, service: str, runner: str, *flags: str
+) -> Iterator[tuple[Callable[[int], Run], float]]:
+    """Starts a program that scores rows from Java.
 
     Args:
         workload: The rows.
         service: Address of the expansion service.
         runner: Address of the runner's job service.
         flags: Others of the program.
+
+    Yields:
+        What scores rows, and the seconds until the program was ready.
     """
     command: Command = [
         "java",
@@ -60,5 +67,5 @@ def scoring(workload: Workload, service: str, runner: str, *flags: str) -> Calla
         f"--jobEndpoint={runner}",
         *flags,
     ]
-    env = java.environment()
-    return lambda rows: run_program("java", [*command, f"--rows={rows}"], env)
+    with started("java", command, java.environment()) as program:
+        yield program

@@ -1,8 +1,13 @@
 package io.github.beamensembles.bench;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import io.github.beamensembles.EnsembleException;
 import io.github.beamensembles.LoopbackWorker;
 import io.github.beamensembles.RunEnsemble;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -21,8 +26,11 @@ import org.apache.beam.sdk.transforms.Reshuffle;
 import org.apache.beam.sdk.values.PCollection;
 
 /**
- * Scores rows of one of the benchmarks' workloads with its ensemble, and prints one JSON object:
- * how many rows, how many seconds, and the mean answer, by which ways to score are compared.
+ * Scores rows of one of the benchmarks' workloads with its ensemble, as often as it is asked to.
+ *
+ * <p>It prints {@code {}} when it is ready. Then each line of its input says how many rows, and it
+ * runs a pipeline and prints one JSON object: how many rows, how many seconds, and the mean answer,
+ * by which ways to score are compared. It ends with its input, or with 1 when a run fails.
  *
  * <p>The seconds are those of the whole run. Starting it takes some of them, so a rate is told from
  * runs of two lengths.
@@ -37,17 +45,11 @@ public final class Bench {
 
     void setWorkload(String name);
 
-    @Description("How many rows to score; the values are taken in turn")
-    @Default.Long(100_000)
-    long getRows();
+    @Description("In parts of how many rows they are made, spread over the workers; 0: in one part")
+    @Default.Long(0)
+    long getPartRows();
 
-    void setRows(long count);
-
-    @Description("In how many parts the rows are made; more than one are spread over the workers")
-    @Default.Integer(1)
-    int getParts();
-
-    void setParts(int count);
+    void setPartRows(long count);
 
     @Description("How many rows of a part make a bundle; 0: all. For runners of splittable steps")
     @Default.Long(0)
@@ -92,14 +94,14 @@ public final class Bench {
 
   private Bench() {}
 
-  static Pipeline buildPipeline(Options options) {
+  static Pipeline buildPipeline(Options options, long rows) {
     Workload workload = Workload.of(options.getWorkload());
     RunEnsemble ensemble =
         RunEnsemble.fromFile(options.getEnsemble())
             .withPassThrough("id")
             .withExpansionService(options.getExpansionService());
     Pipeline pipeline = Pipeline.create(options);
-    source(pipeline, options)
+    source(pipeline, options, rows)
         .apply("Rows", ParDo.of(new MakeRows(options.getWorkload(), options.getValues())))
         .setRowSchema(workload.schema())
         .apply("Score", ensemble)
@@ -108,10 +110,11 @@ public final class Bench {
   }
 
   /** Gives how many rows each part, or each bundle, has. */
-  private static PCollection<Long> source(Pipeline pipeline, Options options) {
+  private static PCollection<Long> source(Pipeline pipeline, Options options, long rows) {
     List<Long> counts = new ArrayList<>();
-    long left = options.getRows();
-    for (int parts = options.getParts(); parts > 0; parts--) {
+    long left = rows;
+    long partRows = options.getPartRows() > 0 ? options.getPartRows() : rows;
+    for (long parts = Math.max(rows / partRows, 1); parts > 0; parts--) {
       counts.add(left / parts);
       left -= left / parts;
     }
@@ -138,28 +141,44 @@ public final class Bench {
     result.waitUntilFinish();
   }
 
-  public static void main(String[] args) throws InterruptedException {
+  /** Runs a pipeline, with a worker of its own: one that has ended leaves its options unusable. */
+  private static String score(String[] args, long rows) throws InterruptedException {
     Options options = PipelineOptionsFactory.fromArgs(args).withValidation().as(Options.class);
-    long start;
+    double seconds;
     try (LoopbackWorker worker = LoopbackWorker.start(options)) {
-      Pipeline pipeline = buildPipeline(options);
-      start = System.nanoTime();
+      Pipeline pipeline = buildPipeline(options, rows);
+      long start = System.nanoTime();
       waitUntilFinish(pipeline.run());
+      seconds = (System.nanoTime() - start) / 1e9;
+    }
+    Sink.Totals scored = Sink.takeTotals();
+    if (scored.count() != rows) {
+      throw new IllegalStateException(rows + " rows went in, " + scored.count() + " came out");
+    }
+    return String.format(
+        Locale.ROOT,
+        "{\"rows\": %d, \"seconds\": %f, \"answer\": %.12f}",
+        rows,
+        seconds,
+        scored.sum() / rows);
+  }
+
+  public static void main(String[] args) {
+    PrintStream out = System.out;
+    System.setOut(System.err); // whatever else is printed is no run
+    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, US_ASCII));
+    PipelineOptionsFactory.fromArgs(args).withValidation().as(Options.class);
+    out.println("{}");
+    try {
+      for (String line = in.readLine(); line != null; line = in.readLine()) {
+        out.println(score(args, Long.parseLong(line)));
+      }
     } catch (EnsembleException e) {
       System.err.println(e.getMessage());
       System.exit(1);
-      return;
-    }
-    double seconds = (System.nanoTime() - start) / 1e9;
-    if (Sink.count() != options.getRows()) {
-      System.err.printf("%d rows went in, %d came out%n", options.getRows(), Sink.count());
+    } catch (Exception e) {
+      e.printStackTrace();
       System.exit(1);
     }
-    System.out.printf(
-        Locale.ROOT,
-        "{\"rows\": %d, \"seconds\": %f, \"answer\": %.12f}%n",
-        Sink.count(),
-        seconds,
-        Sink.sum() / Sink.count());
   }
 }

@@ -31,12 +31,12 @@ final class Sink extends PTransform<PCollection<Row>, PDone> {
     this.workload = workload;
   }
 
-  static long count() {
-    return COUNT.sum();
-  }
+  /** What came out of a run: how many rows, and the sum of their answers. */
+  record Totals(long count, double sum) {}
 
-  static double sum() {
-    return SUM.sum();
+  /** Gives the totals of the run that has ended, and begins those of the next. */
+  static Totals takeTotals() {
+    return new Totals(COUNT.sumThenReset(), SUM.sumThenReset());
   }
 
   @Override
