@@ -22,7 +22,7 @@ from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
-from beam_ensembles_service.worker_pool import LostWorker, WorkerPool
+from beam_ensembles_service.worker_pool import LostWorker, WorkerPool, start_fork_server
 
 RUNNER: Final = "runner"
 """The name whose health is that of the runner beside the pool: NOT_SERVING while it hangs on a worker that is gone."""
@@ -83,7 +83,9 @@ def _pool(args: argparse.Namespace, healthy: health.HealthServicer) -> WorkerPoo
     if state is not None and on_lost is not None:
         _look_after(state, on_lost)
     level = max(logging.getLevelNamesMapping()[args.log_level.upper()], logging.WARNING)
-    return WorkerPool(level, boot_program=args.boot, on_lost=on_lost, notes=state)
+    return WorkerPool(
+        level, boot_program=args.boot, on_lost=on_lost, notes=state, fork_server=start_fork_server()
+    )
 
 
 def _look_after(state: PoolState, on_lost: Callable[[LostWorker], None]) -> None:

@@ -29,7 +29,7 @@ from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.stdin_end import when_stdin_ends
-from beam_ensembles_service.worker_pool import WorkerPool
+from beam_ensembles_service.worker_pool import WorkerPool, start_fork_server
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
@@ -63,9 +63,10 @@ class Service:
                 ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
             ],
         )
-        self._pool = WorkerPool(max(settings.logging_level, logging.WARNING))
         self._health = health.HealthServicer()
         self.port = _listen(self._server, settings.host, settings.port)
+        fork_server = start_fork_server() if settings.serve_loopback_worker else None
+        self._pool = WorkerPool(max(settings.logging_level, logging.WARNING), fork_server=fork_server)
         workers, artifacts = workers_of(settings, self.port), OfferedArtifacts()
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(
             EnsembleExpansionServicer(workers, settings.files, artifacts), self._server

@@ -14,10 +14,6 @@ from typing import Final
 from beam_ensembles import logs
 from beam_ensembles_service.import_noise import drop_import_noise
 
-_LOGGER: Final = logging.getLogger(__name__)
-_STATE_CACHE_BYTES: Final = 100 << 20
-"""Beam's default (``--max_cache_memory_usage_mb``), which its own worker pool leaves out."""
-
 _END_SECONDS: Final = 3.0
 
 
@@ -29,37 +25,11 @@ def main(argv: list[str] | None = None) -> int:
     logs.to_stderr(args.log_level)
     drop_import_noise()
     try:
-        return _run_harness(args)
+        from beam_ensembles_service import harness  # imports Beam
+
+        return harness.run(args.control, args.provision, args.logging)
     finally:
         _end_soon()
-
-
-def _run_harness(args: argparse.Namespace) -> int:
-    """Imports Beam and serves the runner; gives the exit code."""
-    import grpc
-    from apache_beam.io.filesystems import FileSystems
-    from apache_beam.options.pipeline_options import PipelineOptions
-    from apache_beam.portability.api import endpoints_pb2
-    from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
-    from apache_beam.runners.worker.sdk_worker import SdkHarness
-
-    from beam_ensembles.runtime import worker as runtime_worker
-    from beam_ensembles_service.staged_bundles import fetch_bundles
-
-    runtime_worker.prepare()
-    FileSystems.set_options(PipelineOptions(flags=[]))
-    if args.provision:
-        fetch_bundles(args.provision, os.environ["WORKER_ID"])
-    try:
-        if args.logging:
-            endpoint = endpoints_pb2.ApiServiceDescriptor(url=args.logging)
-            logging.getLogger().addHandler(FnApiLogRecordHandler(endpoint))
-        SdkHarness(args.control, worker_id=os.environ["WORKER_ID"], state_cache_size=_STATE_CACHE_BYTES).run()
-    except (grpc.RpcError, grpc.FutureTimeoutError) as error:
-        code = error.code().name if isinstance(error, grpc.Call) else "no answer"
-        _LOGGER.warning("lost the runner at %s (%s)", args.control, code)
-        return 1
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

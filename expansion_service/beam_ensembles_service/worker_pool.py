@@ -12,17 +12,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
+from beam_ensembles.handlers.forking import CAN_FORK, ForkedProcess, OwnForkServer, own_environment
 from beam_ensembles_service import boot
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
 _THIS_MACHINE: Final = ("ipv4:127.", "ipv6:[::1]", "ipv6:%5B::1%5D", "ipv6:[::ffff:127.", "unix:")
 _STDERR: Final = 2
+_WORKER: Final = "beam_ensembles_service.worker"
+_HARNESS: Final = "beam_ensembles_service.harness"
+_Process: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             Beam's ``boot`` of its containers, which installs them and then starts Python.
         on_lost: Called for each worker that is lost, in that worker's own thread.
         notes: Where workers are noted while there is one who waits for them.
+        fork_server: What workers are forked from; it ends with the pool. Without one, each imports Beam itself.
     """
 
     def __init__(
@@ -87,13 +92,15 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         boot_program: str | None = None,
         on_lost: Callable[[LostWorker], None] | None = None,
         notes: Notes | None = None,
+        fork_server: OwnForkServer | None = None,
     ) -> None:
+        self._fork_server = fork_server
         self._notes: Notes = notes or _NoNotes()
         self._log_level = log_level
         self._boot_program = boot_program
         self._on_lost = on_lost
         self._lock = threading.Lock()
-        self._workers: dict[str, list[subprocess.Popen[bytes]]] = {}
+        self._workers: dict[str, list[_Process]] = {}
         self._stopped = False
 
     def StartWorker(
@@ -135,29 +142,48 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             workers = [worker for same_id in self._workers.values() for worker in same_id]
             self._workers.clear()
         _end(workers)
+        if self._fork_server:
+            self._fork_server.stop()
 
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
-        command = boot.command(program, request) if program else _command(request, self._log_level)
         with self._lock:
             if self._stopped:
                 raise _NotStartedError("the service is stopping")
-            worker = _spawn(command, request.worker_id)
+            booting = _spawn(boot.command(program, request), request.worker_id) if program else None
+            worker = booting or self._fork(request) or self._import(request)
             self._workers.setdefault(request.worker_id, []).append(worker)
-        _LOGGER.info("started worker '%s' (process %d)", request.worker_id, worker.pid)
-        threading.Thread(target=self._watch, args=(request, worker, program is not None), daemon=True).start()
+        control = request.control_endpoint.url
+        _LOGGER.info("started worker '%s' (process %d) for %s", request.worker_id, worker.pid, control)
+        threading.Thread(target=self._watch, args=(request, worker, booting), daemon=True).start()
+
+    def _fork(self, request: beam_fn_api_pb2.StartWorkerRequest) -> ForkedProcess | None:
+        if self._fork_server is None:
+            return None
+        words, env = _words(request, self._log_level), _environment(request.worker_id)
+        forked = self._fork_server.start(_WORKER, words, env)
+        if forked is None:
+            _LOGGER.warning("worker '%s' could not be forked: it starts more slowly", request.worker_id)
+        return forked
+
+    def _import(self, request: beam_fn_api_pb2.StartWorkerRequest) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-m", _WORKER]
+        return _spawn([*command, *_words(request, self._log_level)], request.worker_id)
 
     def _watch(
-        self, request: beam_fn_api_pb2.StartWorkerRequest, worker: subprocess.Popen[bytes], by_boot: bool
+        self,
+        request: beam_fn_api_pb2.StartWorkerRequest,
+        worker: _Process,
+        booting: subprocess.Popen[bytes] | None,
     ) -> None:
         """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
         worker_id = request.worker_id
         known = RunningWorker(worker_id, request.control_endpoint.url)
         self._notes.started(known, worker.pid)
-        if by_boot and boot.lost_python(worker):
-            worker.kill()  # it starts another Python, which the runner has no use for
+        if booting and boot.lost_python(booting):
+            booting.kill()  # it starts another Python, which the runner has no use for
         code = worker.wait()
         with self._lock:
             same_id = self._workers.get(worker_id, [])
@@ -174,6 +200,11 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             self._notes.ended(known)
 
 
+def start_fork_server() -> OwnForkServer | None:
+    """Starts what the workers of a pool are forked from; none on systems where that is not safe."""
+    return OwnForkServer(_HARNESS) if CAN_FORK else None
+
+
 class _NotStartedError(Exception):
     """A worker cannot be started or stopped for this caller; the message is one sentence."""
 
@@ -184,30 +215,34 @@ def _check_peer(context: grpc.ServicerContext) -> None:
         raise _NotStartedError("the loopback worker pool serves only runners on the service's own machine")
 
 
-def _command(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
-    control = request.control_endpoint.url
-    command = [sys.executable, "-P", "-m", "beam_ensembles_service.worker", "--control", control]
+def _words(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
+    """Gives the arguments of ``worker``."""
+    words = ["--control", request.control_endpoint.url]
     if request.logging_endpoint.url:
-        command += ["--logging", request.logging_endpoint.url]
+        words += ["--logging", request.logging_endpoint.url]
     if request.provision_endpoint.url:
-        command += ["--provision", request.provision_endpoint.url]
-    return [*command, "--log-level", str(log_level)]
+        words += ["--provision", request.provision_endpoint.url]
+    return [*words, "--log-level", str(log_level)]
+
+
+def _environment(worker_id: str) -> dict[str, str]:
+    return {**own_environment(), "WORKER_ID": worker_id}
 
 
 def _spawn(command: list[str], worker_id: str) -> subprocess.Popen[bytes]:
-    """Starts a process that finds the modules that this one finds, and that ends with its standard input."""
+    """Starts a process that ends with its standard input."""
     return subprocess.Popen(  # noqa: S603 - the command is this module's own
         command,
-        env={**os.environ, "WORKER_ID": worker_id, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env=_environment(worker_id),
         stdin=subprocess.PIPE,
         stdout=_STDERR,  # standard output is for the service's one line
         start_new_session=True,  # Ctrl-C at a terminal reaches the service, which then stops its workers
     )
 
 
-def _has_ended(worker: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has ended, also where one is still waiting for it, when ``poll`` does not tell."""
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+def _has_ended(worker: _Process) -> bool:
+    """Whether a process has ended, also where one is still waiting for it, when ``Popen.poll`` does not tell."""
+    if isinstance(worker, ForkedProcess) or not hasattr(os, "waitid"):  # macOS before Python 3.13
         return worker.poll() is not None
     try:
         return os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
@@ -215,7 +250,7 @@ def _has_ended(worker: subprocess.Popen[bytes]) -> bool:
         return True
 
 
-def _end(workers: list[subprocess.Popen[bytes]]) -> None:
+def _end(workers: list[_Process]) -> None:
     """Asks processes to end, and kills those that have not within a few seconds."""
     for worker in workers:
         worker.terminate()

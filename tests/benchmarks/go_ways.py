@@ -19,10 +19,10 @@ from tests.benchmarks.workload import BUNDLE_ROWS, SERVICE_FLAGS, Workload, diff
 
 PROGRAM: Final = TOOLS / "bench"
 ROWS: Final = {
-    "light": {ENSEMBLE: 15_728_640, HAND_WIRED: 65_536},
-    "digits": {ENSEMBLE: 6_291_456, HAND_WIRED: 32_768},
-    "text": {ENSEMBLE: 39_936},
-    "image": {ENSEMBLE: 90_112},
+    "light": {ENSEMBLE: 8_388_608, HAND_WIRED: 65_536},
+    "digits": {ENSEMBLE: 2_621_440, HAND_WIRED: 32_768},
+    "text": {ENSEMBLE: 32_768},
+    "image": {ENSEMBLE: 73_728},
 }
 """Rows of the first long run: seconds of work; about eight starts where a start takes seconds."""
 

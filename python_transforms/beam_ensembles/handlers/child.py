@@ -8,9 +8,14 @@ import os
 import subprocess
 import sys
 from multiprocessing.connection import Connection
-from typing import Final
+from typing import Final, TypeAlias
+
+import threadpoolctl
 
 from beam_ensembles.handlers.column_pipe import ColumnPipe
+from beam_ensembles.handlers.forking import HERE, ForkedProcess, own_environment
+
+Process: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
 
 _STANDARD_ERROR: Final = 2
 """Where a process writes that may go on longer than this one: whoever reads our output is not to wait for it."""
@@ -23,8 +28,8 @@ _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 
 def start(
     module: str, *words: str, own_session: bool = False, cores: int | None = None
-) -> tuple[subprocess.Popen[bytes], ColumnPipe]:
-    """Starts a module, with a pipe to it.
+) -> tuple[Process, ColumnPipe]:
+    """Starts a module, with a pipe to it: forked, where this process was.
 
     What multiprocessing starts would import the user's main script, and run it once more where it lacks
     ``if __name__ == "__main__"``.
@@ -41,15 +46,19 @@ def start(
     """
     pipe, theirs = multiprocessing.Pipe()
     with theirs:
-        descriptor = theirs.fileno()
-        process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-            [sys.executable, "-m", module, str(descriptor), *words],
-            pass_fds=[descriptor],
-            stdin=subprocess.DEVNULL,
-            stdout=_STANDARD_ERROR if own_session else None,
-            env=_environment(None if own_session else cores or own_cores()),
-            start_new_session=own_session,
-        )
+        env = _environment(None if own_session else cores or own_cores())
+        fork_server = None if own_session else HERE.get()  # what is forked ends with the fork server
+        process: Process | None = fork_server.start(module, words, env, theirs) if fork_server else None
+        if process is None:
+            descriptor = theirs.fileno()
+            process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
+                [sys.executable, "-m", module, str(descriptor), *words],
+                pass_fds=[descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=_STANDARD_ERROR if own_session else None,
+                env=env,
+                start_new_session=own_session,
+            )
     return process, ColumnPipe(pipe)
 
 
@@ -66,7 +75,7 @@ def own_cores() -> int | None:
 
 def _environment(cores: int | None) -> dict[str, str]:
     """Gives the environment of a process that is to use some cores; what a user says of threads himself holds."""
-    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    found = own_environment()
     ours = found.pop(_CORES_VARIABLE, None)
     for name in _THREAD_VARIABLES:
         if ours is not None and found.get(name) == ours:
@@ -76,14 +85,21 @@ def _environment(cores: int | None) -> dict[str, str]:
     return found if cores is None else {**found, _CORES_VARIABLE: str(cores)}
 
 
-def end(process: subprocess.Popen[bytes], pipe: ColumnPipe) -> None:
+def limit_threads() -> None:
+    """Has numpy's linear algebra use as many threads as the environment says, where it is loaded already."""
+    said = os.environ.get(_THREAD_VARIABLES[0], "")
+    if said.isdecimal():
+        threadpoolctl.threadpool_limits(int(said), "blas")
+
+
+def end(process: Process, pipe: ColumnPipe) -> None:
     """Kills a process, and closes our end of the pipe to it."""
     pipe.close()
     process.kill()
     process.wait()
 
 
-def how_it_ended(process: subprocess.Popen[bytes]) -> str:
+def how_it_ended(process: Process) -> str:
     """Says how a process ended, as the end of a sentence; nothing where it goes on for a second."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1)

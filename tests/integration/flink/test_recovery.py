@@ -136,10 +136,11 @@ class Job:
         }
 
 
-def manager_of(worker: int) -> int:
-    """Gives the process of the task manager that a worker works for."""
-    words = Path(f"/proc/{worker}/cmdline").read_bytes().decode().split("\0")
-    manager = process_on(words[words.index("--control") + 1])
+def manager_of(worker: int, log: Path) -> int:
+    """Gives the process of the task manager that a worker works for, as the log of its pool says."""
+    started = re.search(rf"\(process {worker}\) for (\S+)", log.read_text())
+    assert started, tail(log)
+    manager = process_on(started[1])
     assert manager is not None
     return manager
 
@@ -163,7 +164,7 @@ def assert_it_was_run_again(flink: Flink) -> None:
 def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Path) -> None:
     job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
     with job.until_done():
-        manager = manager_of(job.worker_that_saw(500))
+        manager = manager_of(job.worker_that_saw(500), flink.workers_log)
         assert manager in {program.process.pid for program in flink.cluster.task_managers}
         os.kill(manager, signal.SIGKILL)
     job.assert_every_row_came_out_once()
@@ -176,7 +177,7 @@ def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     job = Job(flink, on_flink, tmp_path, 3, *HANGING)
     with job.until_done():
         worker = job.worker_that_saw(100)
-        manager = manager_of(worker)
+        manager = manager_of(worker, flink.workers_log)
         have_flink_wait(flink, worker)
         os.kill(worker, signal.SIGKILL)
     job.assert_every_row_came_out_once()
@@ -200,11 +201,11 @@ def test_the_pool_is_killed_with_its_workers(flink: Flink, on_flink: Servers, tm
     at = dataclasses.replace(on_flink, workers=f"localhost:{port}")
     state, folder = tmp_path / "state", tmp_path / "job"
     folder.mkdir()
-    with pool_with(state, port) as (pool, _):
+    with pool_with(state, port) as (pool, log):
         job = Job(flink, at, folder, 3, *HANGING)
         with job.until_done(), contextlib.ExitStack() as later:
             worker = job.worker_that_saw(100)
-            manager = manager_of(worker)
+            manager = manager_of(worker, log)
             have_flink_wait(flink, worker)
             pool.kill()
             pool.wait()

@@ -111,9 +111,15 @@ def _stop(service: RunningService, worker_id: str) -> None:
         assert not _pool(channel).StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id=worker_id)).error
 
 
-def _children(service: RunningService) -> list[int]:
+def _workers(service: RunningService) -> list[int]:
+    """Gives the children of the process that the service forks workers from."""
+    (fork_server,) = _children(service.process.pid)
+    return _children(fork_server)
+
+
+def _children(parent: int) -> list[int]:
     processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [int(entry.name) for entry in processes if _parent(entry) == service.process.pid]
+    return [int(entry.name) for entry in processes if _parent(entry) == parent]
 
 
 def _parent(process: Path) -> int:
@@ -137,16 +143,16 @@ def test_a_worker_is_a_process_of_its_own_until_it_is_stopped(
     service: RunningService, runner: Runner
 ) -> None:
     _start(service, runner, "one")
-    (child,) = _children(service)
+    (worker,) = _workers(service)
     _stop(service, "one")
     assert runner.gone.get(timeout=_WAIT_SECONDS) == "one"
-    assert _is_gone(child)
+    assert _is_gone(worker)
 
 
 def test_a_worker_ends_when_its_runner_hangs_up(service: RunningService, runner: Runner) -> None:
     _start(service, runner, "two")
     runner.hang_up()
-    _until(lambda: not _children(service))
+    _until(lambda: not _workers(service))
 
 
 def test_two_runners_may_use_one_id(service: RunningService, runner: Runner) -> None:
@@ -154,19 +160,19 @@ def test_two_runners_may_use_one_id(service: RunningService, runner: Runner) -> 
     _start(service, runner, "same")
     _start(service, other, "same")
     _stop(service, "same")
-    assert len(_children(service)) == 2
+    assert len(_workers(service)) == 2
     other.stop()
-    _until(lambda: len(_children(service)) == 1)
+    _until(lambda: len(_workers(service)) == 1)
     _stop(service, "same")
-    assert not _children(service)
+    assert not _workers(service)
 
 
 def test_a_worker_that_is_killed_leaves_the_service_as_it_was(
     service: RunningService, runner: Runner
 ) -> None:
     _start(service, runner, "killed")
-    (child,) = _children(service)
-    os.kill(child, signal.SIGKILL)
+    (worker,) = _workers(service)
+    os.kill(worker, signal.SIGKILL)
     assert runner.gone.get(timeout=_WAIT_SECONDS) == "killed"
     _until(lambda: "worker 'killed'" in service.log and "exit code -9" in service.log)
     with grpc.insecure_channel(service.address) as channel:
@@ -193,10 +199,10 @@ def test_no_worker_outlives_the_service(runner: Runner, number: int, graceful: b
     with running_service("--serve-loopback-worker") as running:
         _start(running, runner, "a")
         _start(running, runner, "b")
-        children = _children(running)
-        assert len(children) == 2
+        workers = _workers(running)
+        assert len(workers) == 2
         assert (running.end(number) == 0) == graceful
-        _until(lambda: all(_is_gone(child) for child in children))
+        _until(lambda: all(_is_gone(worker) for worker in workers))
 
 
 def test_a_worker_is_quiet_and_its_errors_reach_the_runners_log(

@@ -118,7 +118,8 @@ def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
         request.control_endpoint.url = f"localhost:{int(port)}"
         with grpc.insecure_channel(listening[1]) as channel:
             assert not beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
-            (worker,) = children(workers.pid)
+            (fork_server,) = children(workers.pid)
+            (worker,) = children(fork_server)
             os.kill(worker, signal.SIGKILL)
             assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
             health = health_pb2_grpc.HealthStub(channel)

@@ -16,6 +16,7 @@ from apache_beam.portability.api import (
     beam_provision_api_pb2_grpc,
 )
 
+from beam_ensembles.handlers.forking import OwnForkServer
 from beam_ensembles_service import worker_pool
 from beam_ensembles_service.worker_pool import LostWorker, WorkerPool
 
@@ -124,6 +125,27 @@ def test_a_worker_that_was_killed_is_told_of_though_its_runner_stops_it(
         pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="w"), cast(Any, call))
         assert lost.get(timeout=30).how == "exit code -9"
     assert f"worker 'w' (process {worker.pid}) ended with exit code -9" in caplog.text
+
+
+class GoneForkServer(OwnForkServer):
+    """One that has died."""
+
+    def __init__(self) -> None:
+        """Starts nothing."""
+
+    def start(self, *_: Any) -> None:
+        """Cannot."""
+
+
+def test_without_what_they_are_forked_from_workers_import_beam_themselves(
+    spawned: list[list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    pool = WorkerPool(fork_server=GoneForkServer())
+    for _ in range(2):
+        assert not _start(pool, "unix:/s")
+    assert [command[3] for command in spawned] == ["beam_ensembles_service.worker"] * 2
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said == ["worker 'w' could not be forked: it starts more slowly"] * 2
 
 
 def test_none_is_started_once_the_service_stops(spawned: list[list[str]]) -> None:

@@ -1,0 +1,238 @@
+"""Processes that are forked from one that has imported Beam (``runtime/fork_server``), as who asks for them sees them.
+
+A process that imports Beam itself needs two seconds for that; one that is forked has all that the fork server has, and
+shares its memory. A pool of workers starts a fork server. A process that is forked may have others forked from it, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Final
+
+CAN_FORK: Final = sys.platform == "linux"
+"""Elsewhere libraries of the system may not be forked once they are loaded."""
+_STDERR: Final = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """Asks for a process that runs a module's ``main``; ``Started`` answers.
+
+    Attributes:
+        module: Its name.
+        words: What ``main`` finds in ``sys.argv``, behind the number of its pipe where it has one.
+        environment: The environment of the process.
+        has_pipe: Whether the process's end of a pipe follows.
+    """
+
+    module: str
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    has_pipe: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Signal:
+    """Has a process that has not ended get a signal."""
+
+    pid: int
+    number: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Started:
+    """A process was started, or could not be.
+
+    Attributes:
+        pid: Which one.
+    """
+
+    pid: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ended:
+    """A process has ended.
+
+    Attributes:
+        pid: Which one.
+        code: Its exit code; less than 0: minus the signal that ended it.
+    """
+
+    pid: int
+    code: int
+
+
+class ForkedProcess:
+    """A process, with what is used of ``subprocess.Popen``.
+
+    Attributes:
+        pid: Its number.
+        stdin: None: its standard input ends with the fork server.
+        returncode: Its exit code, less than 0 for a signal; None while it runs.
+    """
+
+    stdin: Final = None
+
+    def __init__(self, pid: int, server: ForkServer) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._server = server
+        self._ended = threading.Event()
+
+    def end(self, code: int) -> None:
+        """Notes that it has ended."""
+        self.returncode = code
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Gives ``returncode``."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end, and gives its exit code.
+
+        Raises:
+            subprocess.TimeoutExpired: It goes on.
+        """
+        if not self._ended.wait(timeout) or self.returncode is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
+        return self.returncode
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self._server.send_signal(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it."""
+        self._server.send_signal(self.pid, signal.SIGKILL)
+
+
+class ForkServer:
+    """A fork server, at the end of a connection.
+
+    Args:
+        connection: Through a Unix socket.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._starting, self._sending = threading.Lock(), threading.Lock()
+        self._started: SimpleQueue[ForkedProcess | None] = SimpleQueue()
+        self._running: dict[int, ForkedProcess] = {}
+        threading.Thread(target=self._receive, daemon=True).start()
+
+    def start(
+        self,
+        module: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        pipe: Connection | None = None,
+    ) -> ForkedProcess | None:
+        """Starts a process.
+
+        Args:
+            module: What runs in it, by its ``main``.
+            words: Its arguments.
+            environment: Its environment.
+            pipe: Its end of a pipe, whose number there is the first argument.
+
+        Returns:
+            The process; None where the fork server is gone, or cannot have another.
+        """
+        request = Start(module, tuple(words), environment, pipe is not None)
+        with self._starting, contextlib.suppress(OSError):
+            with self._sending:
+                self._connection.send(request)
+                if pipe is not None:
+                    reduction.send_handle(self._connection, pipe.fileno(), None)
+            return self._started.get()
+        return None
+
+    def send_signal(self, pid: int, number: int) -> None:
+        """Sends a process a signal, where it has not ended."""
+        with self._sending, contextlib.suppress(OSError):
+            self._connection.send(Signal(pid, number))
+
+    def _receive(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                match self._connection.recv():
+                    case Started(None):
+                        self._started.put(None)
+                    case Started(int(pid)):
+                        self._running[pid] = ForkedProcess(pid, self)
+                        self._started.put(self._running[pid])
+                    case Ended(pid, code):
+                        self._running.pop(pid).end(code)
+        for process in self._running.values():
+            process.end(-signal.SIGKILL)  # it ends with the fork server
+        self._started.put(None)
+
+
+class OwnForkServer(ForkServer):
+    """A fork server that this process starts; does not wait until it has imported what is needed.
+
+    Args:
+        modules: What it imports beside what stages need.
+    """
+
+    def __init__(self, *modules: str) -> None:
+        ours, theirs = multiprocessing.Pipe()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
+                [sys.executable, "-P", "-m", "beam_ensembles.runtime.fork_server", *modules],
+                env=own_environment(),
+                stdin=theirs.fileno(),
+                stdout=_STDERR,
+                start_new_session=True,
+            )
+        super().__init__(ours)
+
+    def stop(self) -> None:
+        """Ends it, and with it the processes that are left."""
+        self._process.terminate()
+        self._process.wait()
+
+
+def own_environment() -> dict[str, str]:
+    """Gives the environment of a process that finds the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+class _Here:
+    """What this process knows of the fork server that it was forked from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._server: ForkServer | None = None
+        self._pid = 0
+
+    def set(self, connection: Connection) -> None:
+        """Notes the connection to it."""
+        self._connection, self._pid = connection, os.getpid()
+
+    def get(self) -> ForkServer | None:
+        """Gives it; none where this process was started in another way."""
+        with self._lock:
+            if self._connection is None or self._pid != os.getpid():
+                return None
+            if self._server is None:
+                self._server = ForkServer(self._connection)
+            return self._server
+
+
+HERE: Final = _Here()
+"""The fork server that this process was forked from."""

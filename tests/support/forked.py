@@ -1,0 +1,52 @@
+"""What runs in processes that tests have forked: it does what is asked of it through its pipe until that closes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import threadpoolctl
+
+from beam_ensembles.handlers import child
+
+
+def main() -> int:
+    """Answers one question after another; gives the exit code."""
+    with child.pipe_of(sys.argv[1]) as pipe, contextlib.suppress(EOFError):
+        while True:
+            asked, *arguments = pipe.recv()
+            if asked == "end":
+                return int(arguments[0])
+            pipe.send(_ANSWERS[asked](*arguments))
+    return 0
+
+
+def _itself() -> dict[str, Any]:
+    return {
+        "words": sys.argv[2:],
+        "environment": dict(os.environ),
+        "name": Path("/proc/self/comm").read_text().strip(),
+        "parent": os.getppid(),
+        "leads": os.getsid(0) == os.getpid(),
+        "draws": np.random.rand(),
+        "handles": signal.getsignal(signal.SIGCHLD),
+        "threads": [info["num_threads"] for info in threadpoolctl.threadpool_info()],
+    }
+
+
+def _what_another_says(cores: int) -> tuple[dict[str, Any], int | None]:
+    """Has another such process forked, with so many cores; gives what it is, and its exit code."""
+    process, pipe = child.start(__name__, cores=cores)
+    pipe.send(("itself",))
+    found = pipe.recv()
+    pipe.close()
+    return found, process.wait(60)
+
+
+_ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {"itself": _itself, "another": _what_another_says}
