@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import endpoints_pb2
 from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
 from apache_beam.runners.worker.sdk_worker import SdkHarness
+from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
 
 from beam_ensembles.runtime import worker as runtime_worker
 from beam_ensembles_service.staged_bundles import fetch_bundles
@@ -32,15 +33,19 @@ def run(control: str, provision: str | None, logs: str | None) -> int:
     Returns:
         The exit code of the worker: 1 where the runner cannot be reached or is lost.
     """
+    worker_id = os.environ["WORKER_ID"]
+    WorkerIdInterceptor._worker_id = (
+        worker_id  # Beam 2.77 looks when it is imported: before this worker was forked
+    )
     runtime_worker.prepare()
     FileSystems.set_options(PipelineOptions(flags=[]))
     if provision:
-        fetch_bundles(provision, os.environ["WORKER_ID"])
+        fetch_bundles(provision, worker_id)
     try:
         if logs:
             endpoint = endpoints_pb2.ApiServiceDescriptor(url=logs)
             logging.getLogger().addHandler(FnApiLogRecordHandler(endpoint))
-        SdkHarness(control, worker_id=os.environ["WORKER_ID"], state_cache_size=_STATE_CACHE_BYTES).run()
+        SdkHarness(control, worker_id=worker_id, state_cache_size=_STATE_CACHE_BYTES).run()
     except (grpc.RpcError, grpc.FutureTimeoutError) as error:
         code = error.code().name if isinstance(error, grpc.Call) else "no answer"
         _LOGGER.warning("lost the runner at %s (%s)", control, code)

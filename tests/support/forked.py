@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ def _itself() -> dict[str, Any]:
         "parent": os.getppid(),
         "leads": os.getsid(0) == os.getpid(),
         "draws": np.random.rand(),
+        "log_handlers": list(map(str, logging.getLogger().handlers)),
         "handles": signal.getsignal(signal.SIGCHLD),
         "threads": [info["num_threads"] for info in threadpoolctl.threadpool_info()],
     }

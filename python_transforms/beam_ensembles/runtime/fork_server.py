@@ -41,6 +41,7 @@ def _import(*names: str) -> None:
     for name in names:
         importlib.import_module(name)
     logging.disable(logging.NOTSET)
+    logging.getLogger().handlers.clear()  # one that was made for it
     gc.freeze()  # or the collectors of those that are forked write to all that they share
 
 

@@ -48,6 +48,7 @@ def test_it_is_as_one_that_was_not_forked(server: OwnForkServer) -> None:
     assert (found["name"], found["leads"]) == ("forked", True)
     assert found["handles"] == signal.SIG_DFL
     assert set(found["threads"]) == {1}
+    assert found["log_handlers"] == []
 
 
 def test_each_draws_numbers_of_its_own(server: OwnForkServer) -> None:
