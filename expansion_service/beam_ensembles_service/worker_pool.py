@@ -5,6 +5,7 @@ A worker that crashes, or holds the interpreter's lock in a long computation, ne
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import os
@@ -149,24 +150,39 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
+        self._check_not_stopped()
+        booting = _spawn(boot.command(program, request), request.worker_id) if program else None
+        worker = booting or self._fork(request) or self._import(request)
         with self._lock:
-            if self._stopped:
-                raise _NotStartedError("the service is stopping")
-            booting = _spawn(boot.command(program, request), request.worker_id) if program else None
-            worker = booting or self._fork(request) or self._import(request)
-            self._workers.setdefault(request.worker_id, []).append(worker)
+            stopped = self._stopped
+            if not stopped:
+                self._workers.setdefault(request.worker_id, []).append(worker)
+        if stopped:
+            _end([worker])
+            self._check_not_stopped()
         control = request.control_endpoint.url
         _LOGGER.info("started worker '%s' (process %d) for %s", request.worker_id, worker.pid, control)
         threading.Thread(target=self._watch, args=(request, worker, booting), daemon=True).start()
 
+    def _check_not_stopped(self) -> None:
+        if self._stopped:
+            raise _NotStartedError("the service is stopping")
+
     def _fork(self, request: beam_fn_api_pb2.StartWorkerRequest) -> ForkedProcess | None:
-        if self._fork_server is None:
+        server = self._fork_server
+        if server is None:
             return None
-        words, env = _words(request, self._log_level), _environment(request.worker_id)
-        forked = self._fork_server.start(_WORKER, words, env)
+        forked = server.start(_WORKER, _words(request, self._log_level), _environment(request.worker_id))
         if forked is None:
             _LOGGER.warning("worker '%s' could not be forked: it starts more slowly", request.worker_id)
+            self._replace(server)
         return forked
+
+    def _replace(self, server: OwnForkServer) -> None:
+        """Has another fork server for the workers that come later, where one is gone."""
+        with self._lock:
+            if server.is_gone and self._fork_server is server and not self._stopped:
+                self._fork_server = start_fork_server()
 
     def _import(self, request: beam_fn_api_pb2.StartWorkerRequest) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", _WORKER]
@@ -259,6 +275,7 @@ def _end(workers: list[_Process]) -> None:
             worker.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             worker.kill()
-            worker.wait()
+            with contextlib.suppress(subprocess.TimeoutExpired):  # a fork server that hangs does not tell
+                worker.wait(_STOP_SECONDS)
         if worker.stdin:
             worker.stdin.close()

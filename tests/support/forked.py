@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ import numpy as np
 import threadpoolctl
 
 from beam_ensembles.handlers import child
+from beam_ensembles.runtime.at_once import CORES
 
 
 def main() -> int:
@@ -37,6 +39,8 @@ def _itself() -> dict[str, Any]:
         "leads": os.getsid(0) == os.getpid(),
         "draws": np.random.rand(),
         "log_handlers": list(map(str, logging.getLogger().handlers)),
+        "reads": sys.stdin.read(),
+        "cores": CORES.count,
         "handles": signal.getsignal(signal.SIGCHLD),
         "threads": [info["num_threads"] for info in threadpoolctl.threadpool_info()],
     }
@@ -51,4 +55,12 @@ def _what_another_says(cores: int) -> tuple[dict[str, Any], int | None]:
     return found, process.wait(60)
 
 
-_ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {"itself": _itself, "another": _what_another_says}
+def _finds(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
+
+
+_ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "itself": _itself,
+    "another": _what_another_says,
+    "finds": _finds,
+}

@@ -24,6 +24,8 @@ _CORES_VARIABLE: Final = "BEAM_ENSEMBLES_CORES"
 """Names the environment variable that tells a process that this one starts how many cores it is to use."""
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 """Those by which PyTorch, scikit-learn, XGBoost and TensorFlow are told so. onnxruntime has none."""
+_BLAS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
+"""Tells it to numpy's linear algebra alone, before the others."""
 
 
 def start(
@@ -88,7 +90,7 @@ def _environment(cores: int | None) -> dict[str, str]:
 def limit_threads() -> None:
     """Has numpy's linear algebra use as many threads as the environment says, where it is loaded already."""
     said = os.environ.get(_THREAD_VARIABLES[0], "")
-    if said.isdecimal():
+    if said.isdecimal() and _BLAS_VARIABLE not in os.environ:  # it has read that itself
         threadpoolctl.threadpool_limits(int(said), "blas")
 
 

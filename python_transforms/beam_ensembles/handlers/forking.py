@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import multiprocessing
 import os
+import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from typing import Final
 
 CAN_FORK: Final = sys.platform == "linux"
 """Elsewhere libraries of the system may not be forked once they are loaded."""
+_LOGGER: Final = logging.getLogger(__name__)
 _STDERR: Final = 2
+_START_SECONDS: Final = 60.0
+"""How long it may take to fork a process, the imports of a fork server that has just been started among it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,7 +133,8 @@ class ForkServer:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._starting, self._sending = threading.Lock(), threading.Lock()
-        self._started: SimpleQueue[ForkedProcess | None] = SimpleQueue()
+        self._started: queue.SimpleQueue[ForkedProcess | None] = queue.SimpleQueue()
+        self._hangs = False
         self._running: dict[int, ForkedProcess] = {}
         threading.Thread(target=self._receive, daemon=True).start()
 
@@ -152,12 +157,17 @@ class ForkServer:
             The process; None where the fork server is gone, or cannot have another.
         """
         request = Start(module, tuple(words), environment, pipe is not None)
-        with self._starting, contextlib.suppress(OSError):
+        with self._starting, contextlib.suppress(OSError, queue.Empty):
+            if self._hangs:
+                return None
             with self._sending:
                 self._connection.send(request)
                 if pipe is not None:
-                    reduction.send_handle(self._connection, pipe.fileno(), None)
-            return self._started.get()
+                    _send_descriptor(self._connection, pipe.fileno())
+            self._hangs = True
+            started = self._started.get(timeout=_START_SECONDS)
+            self._hangs = False
+            return started
         return None
 
     def send_signal(self, pid: int, number: int) -> None:
@@ -176,9 +186,13 @@ class ForkServer:
                         self._started.put(self._running[pid])
                     case Ended(pid, code):
                         self._running.pop(pid).end(code)
+        self._say_gone()
         for process in self._running.values():
-            process.end(-signal.SIGKILL)  # it ends with the fork server
+            process.end(-signal.SIGKILL)  # it has nobody left who would tell how it ends
         self._started.put(None)
+
+    def _say_gone(self) -> None:
+        """Is called when the fork server is gone."""
 
 
 class OwnForkServer(ForkServer):
@@ -189,6 +203,7 @@ class OwnForkServer(ForkServer):
     """
 
     def __init__(self, *modules: str) -> None:
+        self._is_asked_to_end = False
         ours, theirs = multiprocessing.Pipe()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
@@ -200,10 +215,47 @@ class OwnForkServer(ForkServer):
             )
         super().__init__(ours)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
     def stop(self) -> None:
         """Ends it, and with it the processes that are left."""
-        self._process.terminate()
+        self._is_asked_to_end = True
+        self._process.kill()  # it has nothing to finish
         self._process.wait()
+
+    def _say_gone(self) -> None:
+        code = self._process.wait()
+        if not self._is_asked_to_end:
+            text = "the process that workers are forked from ended with exit code %d, and its workers with it"
+            _LOGGER.warning(text, code)
+
+
+def _send_descriptor(connection: Connection, descriptor: int) -> None:
+    """Sends a descriptor; like ``multiprocessing.reduction``, but needs none of its own for that."""
+    through = socket.socket(fileno=connection.fileno())
+    try:
+        socket.send_fds(through, [b"\0"], [descriptor])
+    finally:
+        through.detach()
+
+
+def receive_descriptor(connection: Connection) -> int:
+    """Receives a descriptor that the other end sends.
+
+    Raises:
+        OSError: This process may have no more.
+    """
+    through = socket.socket(fileno=connection.fileno())
+    try:
+        _, descriptors, _, _ = socket.recv_fds(through, 1, 1)
+    finally:
+        through.detach()
+    if not descriptors:
+        raise OSError("too many open files")
+    return descriptors[0]
 
 
 def own_environment() -> dict[str, str]:

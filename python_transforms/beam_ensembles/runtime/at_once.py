@@ -40,8 +40,12 @@ class Cores:
     """
 
     def __init__(self, count: int) -> None:
-        self.count = self._spare = count
         self._lock = threading.Lock()
+        self.have(count)
+
+    def have(self, count: int) -> None:
+        """Says how many there are; nothing may have used one yet."""
+        self.count = self._spare = count
         # A batch waits for its nodes: if they shared their threads, all of these could wait for some that never come.
         self._for_nodes, self._for_batches = (ThreadPoolExecutor(count, name) for name in ("node", "batch"))
 
@@ -132,6 +136,11 @@ def _count() -> int:
 
 CORES: Final = Cores(_count())
 """Those of this process, for all stages and threads in it."""
+
+
+def recount_cores() -> None:
+    """Counts those of a process that was forked: its environment may say other than what ``CORES`` was made by."""
+    CORES.have(_count())
 
 
 def may_run_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:

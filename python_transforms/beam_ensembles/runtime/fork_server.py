@@ -15,13 +15,13 @@ import logging
 import os
 import signal
 import sys
-from multiprocessing import Pipe, reduction
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final
 
 from beam_ensembles.handlers.child import limit_threads
-from beam_ensembles.handlers.forking import HERE, Ended, Start, Started
+from beam_ensembles.handlers.forking import HERE, Ended, Start, Started, receive_descriptor
 
 _STAGES: Final = ("beam_ensembles.runtime.kinds", "beam_ensembles.runtime.stage_handler")
 
@@ -97,12 +97,15 @@ class _Server:
         os.setsid()
         for client in self._clients:
             client.close()
-        os.dup2(self._until_the_end, sys.stdin.fileno())
+        self._settle_stdin(born)
         for end in self._ends:
             os.close(end)
         os.environ.clear()
         os.environ.update(born.request.environment)
+        given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = list(dict.fromkeys([*filter(None, given), *sys.path]))
         limit_threads()
+        importlib.import_module("beam_ensembles.runtime.at_once").recount_cores()
         numpy: Any = importlib.import_module("numpy")
         numpy.random.seed()  # or all draw the same numbers
         with contextlib.suppress(OSError):  # for who lists processes; the kernel takes 15 characters
@@ -110,11 +113,16 @@ class _Server:
         sys.argv[1:] = [*([] if born.pipe is None else [str(born.pipe)]), *born.request.words]
         HERE.set(born.connection)
 
+    def _settle_stdin(self, born: _Born) -> None:
+        """A process that has no pipe, by whose end it could end, reads its standard input for that."""
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(self._until_the_end if born.pipe is None else nothing.fileno(), sys.stdin.fileno())
+
     def _hear(self, client: Connection) -> _Born | None:
         try:
             request = client.recv()
             if isinstance(request, Start):
-                return self._fork(client, request)
+                return self._start(client, request)
             if request.pid in self._asked_for:  # its number is nobody else's until it is buried
                 os.kill(request.pid, request.number)
         except (EOFError, OSError):
@@ -122,22 +130,26 @@ class _Server:
             client.close()
         return None
 
-    def _fork(self, client: Connection, request: Start) -> _Born | None:
-        pipe = reduction.recv_handle(client) if request.has_pipe else None
-        ours, theirs = Pipe()
-        try:
-            pid: int | None = os.fork()
-        except OSError:  # there are too many, or there is no memory for one
-            pid = None
+    def _start(self, client: Connection, request: Start) -> _Born | None:
+        with contextlib.ExitStack() as opened:
+            try:
+                pipe = receive_descriptor(client) if request.has_pipe else None
+                if pipe is not None:
+                    opened.callback(os.close, pipe)
+                ours, theirs = (opened.enter_context(end) for end in Pipe())
+                pid = os.fork()
+            except OSError:  # there are too many processes or files, or there is no memory for another
+                client.send(Started(None))
+                return None
+            opened.pop_all()
         if pid == 0:
             ours.close()
             return _Born(request, theirs, pipe)
         theirs.close()
         if pipe is not None:
             os.close(pipe)
-        if pid is not None:
-            self._clients.append(ours)
-            self._asked_for[pid] = client
+        self._clients.append(ours)
+        self._asked_for[pid] = client
         client.send(Started(pid))
         return None
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from tests.support import forked
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="processes are forked on Linux only")
 _SECONDS = 60.0
+_FILES = 24
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +30,35 @@ def server() -> Iterator[OwnForkServer]:
     started.stop()
 
 
-def _start(server: OwnForkServer, *words: str, **variables: str) -> tuple[ForkedProcess, ColumnPipe]:
+@pytest.fixture
+def server_with_few_files() -> Iterator[OwnForkServer]:
+    started = OwnForkServer(forked.__name__)
+    parent = _ask_one(started)["parent"]
+    resource.prlimit(parent, resource.RLIMIT_NOFILE, (_FILES, _FILES))
+    yield started
+    started.stop()
+
+
+def _try_to_start(
+    server: OwnForkServer, *words: str, **variables: str
+) -> tuple[ForkedProcess, ColumnPipe] | None:
     ours, theirs = multiprocessing.Pipe()
     with theirs:
         process = server.start(forked.__name__, words, own_environment() | variables, theirs)
-    assert process is not None
-    return process, ColumnPipe(ours)
+    return None if process is None else (process, ColumnPipe(ours))
+
+
+def _start(server: OwnForkServer, *words: str, **variables: str) -> tuple[ForkedProcess, ColumnPipe]:
+    started = _try_to_start(server, *words, **variables)
+    assert started is not None
+    return started
+
+
+def _ask_one(server: OwnForkServer) -> dict[str, Any]:
+    _, pipe = _start(server)
+    with pipe:
+        found: dict[str, Any] = _ask(pipe, "itself")
+        return found
 
 
 def _ask(pipe: ColumnPipe, *question: Any) -> Any:
@@ -49,6 +75,7 @@ def test_it_is_as_one_that_was_not_forked(server: OwnForkServer) -> None:
     assert found["handles"] == signal.SIG_DFL
     assert set(found["threads"]) == {1}
     assert found["log_handlers"] == []
+    assert found["reads"] == ""
 
 
 def test_each_draws_numbers_of_its_own(server: OwnForkServer) -> None:
@@ -94,12 +121,45 @@ def test_this_process_was_not_forked() -> None:
     assert HERE.get() is None
 
 
-def test_all_end_with_what_they_are_forked_from() -> None:
+def test_it_finds_the_modules_that_who_asks_for_it_finds(server: OwnForkServer, tmp_path: Path) -> None:
+    (tmp_path / "only_here.py").touch()
+    path = os.pathsep.join([str(tmp_path), own_environment()["PYTHONPATH"]])
+    for variables, there in (({"PYTHONPATH": path}, True), ({}, False)):
+        _, pipe = _start(server, **variables)
+        with pipe:
+            assert _ask(pipe, "finds", "only_here") == there
+
+
+def test_it_uses_the_cores_that_it_is_given(server: OwnForkServer) -> None:
+    _, pipe = _start(server)
+    with pipe:
+        assert [_ask(pipe, "another", cores)[0]["cores"] for cores in (1, 3)] == [1, 3]
+
+
+def test_a_fork_server_without_files_left_goes_on(server_with_few_files: OwnForkServer) -> None:
+    server = server_with_few_files
+    with contextlib.ExitStack() as pipes:
+        started = []
+        while (one := _try_to_start(server)) is not None:
+            started.append(one[0])
+            pipes.enter_context(one[1])
+            assert len(started) < _FILES
+        assert started
+        assert [process.poll() for process in started] == [None] * len(started)
+        started[0].kill()
+        started[0].wait(_SECONDS)
+    assert _ask_one(server)["leads"]
+
+
+def test_all_end_with_what_they_are_forked_from(caplog: pytest.LogCaptureFixture) -> None:
     server = OwnForkServer(forked.__name__)
     process, pipe = _start(server)
+    assert not server.is_gone
     with pipe:
         os.kill(_ask(pipe, "itself")["parent"], signal.SIGKILL)
     assert process.wait(_SECONDS) == -signal.SIGKILL
     assert server.start(forked.__name__, [], own_environment()) is None
     process.kill()
+    assert server.is_gone
+    assert "the process that workers are forked from ended with exit code -9" in caplog.text
     server.stop()

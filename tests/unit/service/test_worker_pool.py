@@ -130,6 +130,8 @@ def test_a_worker_that_was_killed_is_told_of_though_its_runner_stops_it(
 class GoneForkServer(OwnForkServer):
     """One that has died."""
 
+    is_gone = True
+
     def __init__(self) -> None:
         """Starts nothing."""
 
@@ -137,12 +139,17 @@ class GoneForkServer(OwnForkServer):
         """Cannot."""
 
 
-def test_without_what_they_are_forked_from_workers_import_beam_themselves(
-    spawned: list[list[str]], caplog: pytest.LogCaptureFixture
+def test_where_the_fork_server_is_gone_a_worker_imports_beam_and_there_is_another_for_the_next(
+    monkeypatch: pytest.MonkeyPatch, spawned: list[list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
+    started: list[GoneForkServer] = []
+    monkeypatch.setattr(
+        worker_pool, "start_fork_server", lambda: started.append(GoneForkServer()) or started[-1]
+    )
     pool = WorkerPool(fork_server=GoneForkServer())
-    for _ in range(2):
+    for count in (1, 2):
         assert not _start(pool, "unix:/s")
+        assert len(started) == count
     assert [command[3] for command in spawned] == ["beam_ensembles_service.worker"] * 2
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said == ["worker 'w' could not be forked: it starts more slowly"] * 2
