@@ -34,9 +34,8 @@ def run(control: str, provision: str | None, logs: str | None) -> int:
         The exit code of the worker: 1 where the runner cannot be reached or is lost.
     """
     worker_id = os.environ["WORKER_ID"]
-    WorkerIdInterceptor._worker_id = (
-        worker_id  # Beam 2.77 looks when it is imported: before this worker was forked
-    )
+    # Beam 2.77 looks when it is imported: before this worker was forked.
+    WorkerIdInterceptor._worker_id = worker_id
     runtime_worker.prepare()
     FileSystems.set_options(PipelineOptions(flags=[]))
     if provision:

@@ -153,13 +153,13 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self._check_not_stopped()
         booting = _spawn(boot.command(program, request), request.worker_id) if program else None
         worker = booting or self._fork(request) or self._import(request)
-        with self._lock:
-            stopped = self._stopped
-            if not stopped:
+        try:
+            with self._lock:
+                self._check_not_stopped()
                 self._workers.setdefault(request.worker_id, []).append(worker)
-        if stopped:
+        except _NotStartedError:
             _end([worker])
-            self._check_not_stopped()
+            raise
         control = request.control_endpoint.url
         _LOGGER.info("started worker '%s' (process %d) for %s", request.worker_id, worker.pid, control)
         threading.Thread(target=self._watch, args=(request, worker, booting), daemon=True).start()

@@ -13,6 +13,11 @@ def children_that_run(module: str) -> list[Any]:
     return [child for child in _PSUTIL.Process().children() if module in _command(child)]
 
 
+def children(parent: int) -> list[int]:
+    """Gives the processes that a process has started itself."""
+    return [child.pid for child in _PSUTIL.Process(parent).children()]
+
+
 def _command(process: Any) -> str:
     try:
         return " ".join(process.cmdline())

@@ -10,9 +10,10 @@ import dataclasses
 import mmap
 import os
 import pickle
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any, Final
+
+from beam_ensembles.handlers.descriptors import receive_descriptor, send_descriptor
 
 _LEAST_BYTES: Final = 16 << 10
 """A smaller message is sooner in the socket."""
@@ -113,14 +114,14 @@ class ColumnPipe:
             self._out = mmap.mmap(handle, capacity)
             _write(self._out, parts)
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, capacity), 5))
-            reduction.send_handle(self._connection, handle, None)
+            send_descriptor(self._connection, handle)
         finally:
             os.close(handle)
         return True
 
     def _taken(self, placed: _Placed) -> Any:
         if placed.capacity:
-            handle = reduction.recv_handle(self._connection)
+            handle = receive_descriptor(self._connection)
             try:
                 self._in = mmap.mmap(handle, placed.capacity, access=mmap.ACCESS_READ)
             finally:

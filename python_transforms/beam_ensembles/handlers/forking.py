@@ -13,13 +13,14 @@ import multiprocessing
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Final
+
+from beam_ensembles.handlers.descriptors import send_descriptor
 
 CAN_FORK: Final = sys.platform == "linux"
 """Elsewhere libraries of the system may not be forked once they are loaded."""
@@ -83,7 +84,7 @@ class ForkedProcess:
 
     Attributes:
         pid: Its number.
-        stdin: None: its standard input ends with the fork server.
+        stdin: None: no process that asks for one holds its standard input.
         returncode: Its exit code, less than 0 for a signal; None while it runs.
     """
 
@@ -163,7 +164,7 @@ class ForkServer:
             with self._sending:
                 self._connection.send(request)
                 if pipe is not None:
-                    _send_descriptor(self._connection, pipe.fileno())
+                    send_descriptor(self._connection, pipe.fileno())
             self._hangs = True
             started = self._started.get(timeout=_START_SECONDS)
             self._hangs = False
@@ -231,31 +232,6 @@ class OwnForkServer(ForkServer):
         if not self._is_asked_to_end:
             text = "the process that workers are forked from ended with exit code %d, and its workers with it"
             _LOGGER.warning(text, code)
-
-
-def _send_descriptor(connection: Connection, descriptor: int) -> None:
-    """Sends a descriptor; like ``multiprocessing.reduction``, but needs none of its own for that."""
-    through = socket.socket(fileno=connection.fileno())
-    try:
-        socket.send_fds(through, [b"\0"], [descriptor])
-    finally:
-        through.detach()
-
-
-def receive_descriptor(connection: Connection) -> int:
-    """Receives a descriptor that the other end sends.
-
-    Raises:
-        OSError: This process may have no more.
-    """
-    through = socket.socket(fileno=connection.fileno())
-    try:
-        _, descriptors, _, _ = socket.recv_fds(through, 1, 1)
-    finally:
-        through.detach()
-    if not descriptors:
-        raise OSError("too many open files")
-    return descriptors[0]
 
 
 def own_environment() -> dict[str, str]:

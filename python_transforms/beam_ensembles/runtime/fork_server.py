@@ -18,10 +18,13 @@ import sys
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import numpy as np
 
 from beam_ensembles.handlers.child import limit_threads
-from beam_ensembles.handlers.forking import HERE, Ended, Start, Started, receive_descriptor
+from beam_ensembles.handlers.descriptors import receive_descriptor
+from beam_ensembles.handlers.forking import HERE, Ended, Start, Started
 
 _STAGES: Final = ("beam_ensembles.runtime.kinds", "beam_ensembles.runtime.stage_handler")
 
@@ -92,6 +95,8 @@ class _Server:
 
     def become(self, born: _Born) -> None:
         """Makes a process that was just forked what a new one would be."""
+        from beam_ensembles.runtime.at_once import recount_cores  # imports Beam, as _import does
+
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
@@ -105,9 +110,8 @@ class _Server:
         given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = list(dict.fromkeys([*filter(None, given), *sys.path]))
         limit_threads()
-        importlib.import_module("beam_ensembles.runtime.at_once").recount_cores()
-        numpy: Any = importlib.import_module("numpy")
-        numpy.random.seed()  # or all draw the same numbers
+        recount_cores()
+        np.random.seed()  # or all draw the same numbers
         with contextlib.suppress(OSError):  # for who lists processes; the kernel takes 15 characters
             Path("/proc/self/comm").write_text(born.request.module.rpartition(".")[2])
         sys.argv[1:] = [*([] if born.pipe is None else [str(born.pipe)]), *born.request.words]

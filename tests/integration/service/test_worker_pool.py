@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -22,6 +20,7 @@ from apache_beam.portability.api import (
 )
 
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.processes import children
 from tests.support.service import RunningService, running_service
 
 _WAIT_SECONDS = 30.0
@@ -113,19 +112,8 @@ def _stop(service: RunningService, worker_id: str) -> None:
 
 def _workers(service: RunningService) -> list[int]:
     """Gives the children of the process that the service forks workers from."""
-    (fork_server,) = _children(service.process.pid)
-    return _children(fork_server)
-
-
-def _children(parent: int) -> list[int]:
-    processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [int(entry.name) for entry in processes if _parent(entry) == parent]
-
-
-def _parent(process: Path) -> int:
-    with contextlib.suppress(OSError):  # it has ended since it was listed
-        return int((process / "stat").read_text().rpartition(")")[2].split()[1])
-    return 0
+    (fork_server,) = children(service.process.pid)
+    return children(fork_server)
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -128,7 +128,7 @@ def test_an_end_that_is_gone(ends: Ends) -> None:
 
 
 def test_an_end_that_goes_before_its_memory_came(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("multiprocessing.reduction.send_handle", lambda *_: None)
+    monkeypatch.setattr(column_pipe, "send_descriptor", lambda *_: None)
     ends[0].send(np.zeros(8_000))
     ends[0].close()
     with pytest.raises(EOFError):

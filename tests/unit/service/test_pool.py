@@ -22,6 +22,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from beam_ensembles import logs
 from beam_ensembles_service import pool
+from tests.support.processes import children
 
 RUNNER = """
 import socket, threading
@@ -96,15 +97,6 @@ def process(*command: str, stderr: int | None = None) -> Iterator[tuple[subproce
             yield running, running.stdout.readline()
         finally:
             running.kill()
-
-
-def children(parent: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(entry.name))
-    return found
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
