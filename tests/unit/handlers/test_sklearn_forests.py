@@ -67,6 +67,47 @@ def test_values_are_scikit_learns(make: Callable[..., Any], criterion: str) -> N
         )
 
 
+@pytest.mark.parametrize("make", [RandomForestClassifier, ExtraTreesClassifier])
+@pytest.mark.parametrize(("trees", "rows"), [(10, 512), (10, 511), (9, 512), (30, 5_000)])
+def test_rows_that_are_put_in_order_get_their_own_values(
+    make: Callable[..., Any], trees: int, rows: int
+) -> None:
+    random = np.random.default_rng(3)
+    model = make(n_estimators=trees, random_state=0).fit(iris().x, iris().y)
+    many = random.normal(iris().x.mean(axis=0), iris().x.std(axis=0), size=(rows, 4))
+    many[::11, 2] = np.nan
+    given = many.copy()
+    for method in ("predict", "predict_proba"):
+        found = getattr(quickened(model, method), method)(many)
+        np.testing.assert_array_equal(found, getattr(model, method)(many), strict=True)
+    np.testing.assert_array_equal(many, given)
+
+
+def test_values_of_many_rows_are_put_back_where_their_rows_were() -> None:
+    x = np.random.default_rng(4).permutation(np.repeat(diabetes().x, 8, axis=0))
+    model = RandomForestRegressor(**MANY).fit(diabetes().x, diabetes().y)
+    for rows in (x, np.asfortranarray(x), x[::-2]):
+        np.testing.assert_array_equal(
+            quickened(model, "predict").predict(rows), model.predict(rows), strict=True
+        )
+
+
+def test_a_tree_of_many_leaves_orders_rows_too() -> None:
+    random = np.random.default_rng(5)
+    x, y = random.normal(size=(40_000, 2)), random.normal(size=40_000)
+    model = RandomForestRegressor(n_estimators=10, bootstrap=False, random_state=0).fit(x, y)
+    assert model.estimators_[0].tree_.node_count > 2**16
+    np.testing.assert_array_equal(quickened(model, "predict").predict(x), model.predict(x), strict=True)
+
+
+def test_many_rows_of_a_sparse_matrix_are_taken() -> None:
+    texts = ["red blue", "blue", "green red red", "green"] * 200
+    model = make_pipeline(CountVectorizer(), RandomForestClassifier(**MANY)).fit(texts, [0, 1, 0, 1] * 200)
+    np.testing.assert_array_equal(
+        quickened(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
+    )
+
+
 def test_rows_without_a_value_go_where_training_sent_them() -> None:
     x = iris().x.copy()
     x[::7, 1] = np.nan

@@ -3,6 +3,9 @@
 A forest has every tree look at the rows anew, in a job of joblib each: 45 microseconds a tree, of which the tree itself
 takes 3 for one row and 150 for 4,096. Here the forest checks the rows once, as it does by itself, and its trees answer
 one after another. Sums are taken in the same order, so that the values are equal.
+
+Most of a tree's time goes to branches that the processor did not foresee. Many rows are therefore put in the order of
+the first tree's leaves: neighbors are alike then, and go much the same way through the other trees, too.
 """
 
 from __future__ import annotations
@@ -14,6 +17,12 @@ import numpy as np
 
 _FEW: Final = 200_000
 """Rows times trees, up to which jobs of joblib take longer than all trees one after another (8 ms)."""
+
+_ROWS_TO_ORDER: Final = 512
+"""Rows from which on it takes less time to put them in order than the order saves."""
+
+_TREES_TO_ORDER: Final = 10
+"""Trees from which on it does."""
 
 
 def quickened(model: Any, method: str) -> Any:
@@ -61,11 +70,31 @@ class _Forest:
         checked = self.model._validate_X_predict(rows)
         if self.model.n_jobs not in (None, 1) and checked.shape[0] * len(trees) > _FEW:
             return None
-        total = np.zeros((checked.shape[0], trees[0].tree_.max_n_classes))
-        for tree in trees:
-            total += tree.tree_.predict(checked)
-        total /= len(trees)
-        return total
+        sparse = not isinstance(checked, np.ndarray)
+        if sparse or len(checked) < _ROWS_TO_ORDER or len(trees) < _TREES_TO_ORDER:
+            return _mean_of(trees, checked)
+        order = _by_leaf(trees[0].tree_, checked)
+        ordered = _mean_of(trees, checked[order])
+        mean = np.empty_like(ordered)
+        mean[order] = ordered
+        return mean
+
+
+def _mean_of(trees: Any, rows: Any) -> Any:
+    """Gives the mean of what the trees say of rows that the forest has checked, [N, classes] or [N, 1]."""
+    total = np.zeros((rows.shape[0], trees[0].tree_.max_n_classes))
+    for tree in trees:
+        total += tree.tree_.predict(rows)
+    total /= len(trees)
+    return total
+
+
+def _by_leaf(tree: Any, rows: Any) -> Any:
+    """Gives the order of rows, [N], in which those of a leaf stand together, and beside those of leaves near it."""
+    leaves = tree.apply(rows).astype(
+        np.min_scalar_type(tree.node_count)
+    )  # numpy sorts numbers of 16 bits in O(N)
+    return np.argsort(leaves, kind="stable")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
