@@ -33,6 +33,7 @@ type batcher struct {
 }
 
 func newBatcher(c carriage) (*batcher, error) {
+	holdBallast()
 	row, err := shapeOf(c.Row.T)
 	if err != nil {
 		return nil, err
