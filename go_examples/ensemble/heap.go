@@ -17,12 +17,12 @@ var ballast []byte
 
 // holdBallast lets a program's garbage collector come less often. Rows are
 // gone at once, and what is held is little, a few batches: collecting it again
-// and again took a tenth of the rows a second. Other than a higher GOGC, which
+// and again took a tenth of the rows a second. Unlike a higher GOGC, which
 // multiplies whatever a program holds, a ballast costs what it is and no more.
 var holdBallast = sync.OnceFunc(func() { ballast = ballastUnder(debug.SetMemoryLimit(-1)) })
 
-// ballastUnder gives the ballast of a program whose memory has a limit
-// (GOMEMLIMIT), to which addresses count, too: none, unless it is no limit.
+// ballastUnder gives the ballast of a program whose memory has this limit:
+// none where GOMEMLIMIT sets one, because unused addresses count to it, too.
 func ballastUnder(limit int64) []byte {
 	if limit < math.MaxInt64 {
 		return nil

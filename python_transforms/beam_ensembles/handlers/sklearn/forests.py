@@ -91,10 +91,8 @@ def _mean_of(trees: Any, rows: Any) -> Any:
 
 def _by_leaf(tree: Any, rows: Any) -> Any:
     """Gives the order of rows, [N], in which those of a leaf stand together, and beside those of leaves near it."""
-    leaves = tree.apply(rows).astype(
-        np.min_scalar_type(tree.node_count)
-    )  # numpy sorts numbers of 16 bits in O(N)
-    return np.argsort(leaves, kind="stable")
+    narrow = np.min_scalar_type(tree.node_count)  # numpy sorts numbers of up to 16 bits in O(N)
+    return np.argsort(tree.apply(rows).astype(narrow), kind="stable")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
