@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import signal
 import sys
-from typing import Final
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
+from beam_ensembles_service.early_end import end_by_signals
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
-
-_LOGGER: Final = logging.getLogger(__name__)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,8 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return _say(error, 2)
     _tell_workers(settings)
     _log_to_stderr(settings)
-    # Until the service listens, a SIGTERM is what Ctrl-C is.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_by_signals()
     try:
         try_address(settings.host, settings.port)
         # Imports Beam: two seconds that --help and a port in use need not wait for.
@@ -45,8 +41,6 @@ def run(args: argparse.Namespace) -> int:
         return _say(error, 2)
     except CannotListenError as error:
         return _say(error, 1)
-    except KeyboardInterrupt:
-        _LOGGER.info("ended before it was ready")
     return 0
 
 

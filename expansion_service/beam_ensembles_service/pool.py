@@ -6,12 +6,12 @@ import argparse
 import logging
 import os
 import shutil
-import signal
 import sys
 from typing import Final
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
+from beam_ensembles_service.early_end import end_by_signals
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     logs.to_stderr(max(level, logging.WARNING), args.log_format)
     logging.getLogger("beam_ensembles_service").setLevel(level)
     drop_import_noise()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_by_signals()
     try:
         try_address(args.host, args.port)
         from beam_ensembles_service.pool_server import serve
@@ -120,8 +120,6 @@ def run(args: argparse.Namespace) -> int:
         serve(args)
     except CannotListenError as error:
         return _say(str(error), 1)
-    except KeyboardInterrupt:
-        return 0
     return 0
 
 

@@ -17,6 +17,7 @@ from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
+from beam_ensembles_service.early_end import SIGNALS
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
@@ -42,7 +43,7 @@ def serve(args: argparse.Namespace) -> None:
         CannotListenError: The address is in use or is none of this machine's.
     """
     ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in SIGNALS:
         signal.signal(number, lambda signum, frame: ended.set())
     healthy = health.HealthServicer()
     for name in ("", _POOL, RUNNER):

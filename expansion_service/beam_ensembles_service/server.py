@@ -24,6 +24,7 @@ from grpc_reflection.v1alpha import reflection
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
 from beam_ensembles_service.artifacts import OfferedArtifacts
+from beam_ensembles_service.early_end import SIGNALS
 from beam_ensembles_service.environment import workers_of
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
@@ -107,7 +108,7 @@ def serve(settings: Settings) -> None:
     if settings.ignored:
         _LOGGER.info("flags of Beam's own starters that mean nothing here: %s", ", ".join(settings.ignored))
     ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in SIGNALS:
         signal.signal(number, lambda signum, frame: ended.set())
     service = Service(settings)
     service.start()

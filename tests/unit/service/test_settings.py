@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import subprocess
 import sys
 
@@ -14,7 +12,6 @@ from apache_beam.runners.pipeline_context import PipelineContext
 
 from beam_ensembles.graph.files import LIBRARY_CODE
 from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
-from beam_ensembles_service import launch
 from beam_ensembles_service.environment import WORKER_IMAGE, workers_of
 from beam_ensembles_service.launch import run
 from beam_ensembles_service.settings import Settings, UsageError, add_arguments, settings_of
@@ -84,21 +81,6 @@ def test_flags_that_contradict_each_other_end_with_code_2_and_one_sentence(
 ) -> None:
     assert run(_parse(*flags)) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_before_it_listens_ends_it_with_code_0(
-    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(launch, "try_address", lambda host, port: os.kill(os.getpid(), number))
-    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started without it
-    try:
-        assert run(_parse("--port", "0")) == 0
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-    assert capsys.readouterr().out == ""
 
 
 def test_without_a_worker_flag_workers_are_containers_of_this_version() -> None:

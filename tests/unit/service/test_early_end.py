@@ -1,0 +1,49 @@
+"""Signals that come before a server is there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SIGNALLED = """
+import argparse
+import sys
+
+from beam_ensembles_service import {module}
+
+def signalled(host, port):
+    try:
+        exec("import os; os.kill(os.getpid(), {number:d})")
+    except BaseException:
+        print("caught")
+
+{module}.try_address = signalled
+parser = argparse.ArgumentParser()
+{flags}.add_arguments(parser)
+sys.exit({module}.run(parser.parse_args(["--port=0"])))
+"""
+"""A server that gets a signal in what an import may do: run a text, and catch all that comes of it."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("module", "flags"), [("launch", "settings"), ("pool", "pool")])
+def test_a_signal_ends_it_with_code_0(module: str, flags: str, number: int, tmp_path: Path) -> None:
+    text = SIGNALLED.format(module=module, flags=flags, number=number)
+    imported = "" if flags == module else f"from beam_ensembles_service import {flags}\n"
+    (tmp_path / "signalled.py").write_text(imported + text, encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "signalled"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert ended.stderr.endswith("ended before it was ready\n")
+    assert ended.stderr.count("\n") == 1
