@@ -9,10 +9,10 @@ import sys
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
-from beam_ensembles_service.early_end import end_by_signals
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
+from beam_ensembles_service.signal_end import end_before_ready, when_signalled
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         return _say(error, 2)
     _tell_workers(settings)
     _log_to_stderr(settings)
-    end_by_signals()
+    when_signalled(end_before_ready)
     try:
         try_address(settings.host, settings.port)
         # Imports Beam: two seconds that --help and a port in use need not wait for.

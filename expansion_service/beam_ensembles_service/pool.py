@@ -11,9 +11,9 @@ from typing import Final
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
-from beam_ensembles_service.early_end import end_by_signals
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
+from beam_ensembles_service.signal_end import end_before_ready, when_signalled
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 50000
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     logs.to_stderr(max(level, logging.WARNING), args.log_format)
     logging.getLogger("beam_ensembles_service").setLevel(level)
     drop_import_noise()
-    end_by_signals()
+    when_signalled(end_before_ready)
     try:
         try_address(args.host, args.port)
         from beam_ensembles_service.pool_server import serve

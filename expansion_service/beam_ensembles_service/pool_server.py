@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import sys
 import threading
 import time
@@ -17,10 +16,10 @@ from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
-from beam_ensembles_service.early_end import SIGNALS
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
+from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
 from beam_ensembles_service.worker_pool import LostWorker, WorkerPool, start_fork_server
@@ -43,8 +42,7 @@ def serve(args: argparse.Namespace) -> None:
         CannotListenError: The address is in use or is none of this machine's.
     """
     ended = threading.Event()
-    for number in SIGNALS:
-        signal.signal(number, lambda signum, frame: ended.set())
+    when_signalled(ended.set)
     healthy = health.HealthServicer()
     for name in ("", _POOL, RUNNER):
         healthy.set(name, health_pb2.HealthCheckResponse.SERVING)

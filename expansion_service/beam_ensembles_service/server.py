@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import threading
 from typing import Final
@@ -24,11 +23,11 @@ from grpc_reflection.v1alpha import reflection
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
 from beam_ensembles_service.artifacts import OfferedArtifacts
-from beam_ensembles_service.early_end import SIGNALS
 from beam_ensembles_service.environment import workers_of
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
+from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.worker_pool import WorkerPool, start_fork_server
 
@@ -108,8 +107,7 @@ def serve(settings: Settings) -> None:
     if settings.ignored:
         _LOGGER.info("flags of Beam's own starters that mean nothing here: %s", ", ".join(settings.ignored))
     ended = threading.Event()
-    for number in SIGNALS:
-        signal.signal(number, lambda signum, frame: ended.set())
+    when_signalled(ended.set)
     service = Service(settings)
     service.start()
     sys.stdout.write(f"beam-ensembles {__version__} listening on {address(settings.host, service.port)}\n")

@@ -14,7 +14,7 @@ SIGNALLED = """
 import argparse
 import sys
 
-from beam_ensembles_service import {module}
+from beam_ensembles_service import launch, pool, settings
 
 def signalled(host, port):
     try:
@@ -34,11 +34,11 @@ sys.exit({module}.run(parser.parse_args(["--port=0"])))
 @pytest.mark.parametrize(("module", "flags"), [("launch", "settings"), ("pool", "pool")])
 def test_a_signal_ends_it_with_code_0(module: str, flags: str, number: int, tmp_path: Path) -> None:
     text = SIGNALLED.format(module=module, flags=flags, number=number)
-    imported = "" if flags == module else f"from beam_ensembles_service import {flags}\n"
-    (tmp_path / "signalled.py").write_text(imported + text, encoding="utf-8")
+    (tmp_path / "signalled.py").write_text(text, encoding="utf-8")
     ended = subprocess.run(
         [sys.executable, "-m", "signalled"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         timeout=60,
