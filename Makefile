@@ -31,6 +31,7 @@ examples: setup ## Run the examples in every language, compare the answers; ONLY
 .PHONY: test
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
+	@$(MAKE) --no-print-directory test-security
 	@$(MAKE) --no-print-directory test-integration
 	@$(PYTHON) -m scripts.examples
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-flink test-image
@@ -57,6 +58,14 @@ test-go: ## Go's format, vet, staticcheck and unit tests
 .PHONY: test-java
 test-java: ## Java's format, warnings and unit tests
 	$(TOOL) --in java_examples $(MVN) verify
+
+.PHONY: test-security
+test-security: ## Attacks on real processes, and a few hundred drawn ones on each thing that is read from outside
+	$(PYTHON) -m pytest tests/security
+
+.PHONY: fuzz
+fuzz: setup ## Attack with drawn input for SECONDS=600; keeps what fails in build/fuzz
+	$(PYTHON) -m scripts.fuzz --seconds $(or $(SECONDS),600)
 
 .PHONY: test-integration
 test-integration: ## Tests of all languages with the real service on real Prism

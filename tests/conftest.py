@@ -9,13 +9,19 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 from scripts.temporary import own_temporary_folder
 from tests.support.prism import running_prism
 
 # The same examples on every run: what is red for one person is red for all.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
-hypothesis.settings.load_profile("repeatable")
+# Other examples on every run, the smallest failing ones kept: for make fuzz.
+_KEPT = DirectoryBasedExampleDatabase("build/fuzz/examples")
+hypothesis.settings.register_profile(
+    "fuzz", derandomize=False, deadline=None, database=_KEPT, print_blob=True
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
