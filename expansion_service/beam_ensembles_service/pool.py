@@ -6,14 +6,18 @@ import argparse
 import logging
 import os
 import shutil
+import stat
 import sys
 from typing import Final
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
+from beam_ensembles_service.access import access_of, add_access_arguments, check_host, warn_of_strangers
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.signal_end import end_before_ready, when_signalled
+from beam_ensembles_service.usage import UsageError
+from beam_ensembles_service.worker_flags import add_worker_flags, check_workers
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 50000
@@ -88,6 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="end when standard input does: with the program that starts it",
     )
+    add_worker_flags(parser)
+    add_access_arguments(parser, token=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,6 +108,12 @@ def run(args: argparse.Namespace) -> int:
     wrong = _wrong(args)
     if wrong:
         return _say(wrong, 2)
+    try:
+        check_workers(args.max_workers)
+        access = access_of(args)
+        check_host(args.host, access, has_pool=True)
+    except UsageError as error:
+        return _say(str(error), 2)
     level = logging.getLevelNamesMapping()[args.log_level.upper()]
     if args.log_format:
         os.environ[logs.LOG_FORMAT_VARIABLE] = args.log_format  # the workers that it starts inherit it
@@ -117,7 +129,8 @@ def run(args: argparse.Namespace) -> int:
         try_address(args.host, args.port)
         from beam_ensembles_service.pool_server import serve
 
-        serve(args)
+        warn_of_strangers(args.host, access)
+        serve(args, access)
     except CannotListenError as error:
         return _say(str(error), 1)
     return 0
@@ -144,7 +157,12 @@ def _wrong_state(args: argparse.Namespace) -> str:
         os.makedirs(args.state, exist_ok=True)
     except OSError as error:
         return f"--state: '{args.state}' cannot be made: {error.strerror}"
-    return "" if os.access(args.state, os.W_OK) else f"--state: '{args.state}' cannot be written to"
+    if not os.access(args.state, os.W_OK):
+        return f"--state: '{args.state}' cannot be written to"
+    found = os.stat(args.state)
+    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
+        return f"--state: '{args.state}' must be this user's own folder, to which not everybody may write"
+    return ""
 
 
 def _say(what: str, code: int) -> int:

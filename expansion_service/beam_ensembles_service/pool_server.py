@@ -16,12 +16,17 @@ from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
-from beam_ensembles_service.listening import CannotListenError, address
+from beam_ensembles_service.access import Access, is_loopback
+from beam_ensembles_service.callers import Callers
+from beam_ensembles_service.connections import listen, options
+from beam_ensembles_service.listeners import Runner, runner_of
+from beam_ensembles_service.listening import address
 from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
+from beam_ensembles_service.worker_environment import worker_environment
 from beam_ensembles_service.worker_pool import LostWorker, WorkerPool, start_fork_server
 
 RUNNER: Final = "runner"
@@ -30,13 +35,14 @@ _LOOK_SECONDS: Final = 0.5
 _POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
 
 
-def serve(args: argparse.Namespace) -> None:
+def serve(args: argparse.Namespace, access: Access) -> None:
     """Serves until a signal, or the end of standard input where that was asked for.
 
     Prints one line to standard output when requests are answered.
 
     Args:
         args: Parsed with ``pool.add_arguments``.
+        access: Who may call.
 
     Raises:
         CannotListenError: The address is in use or is none of this machine's.
@@ -46,17 +52,17 @@ def serve(args: argparse.Namespace) -> None:
     healthy = health.HealthServicer()
     for name in ("", _POOL, RUNNER):
         healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
-    pool = _pool(args, healthy)
+    callers = Callers(access, is_open=not is_loopback(args.host), pools=(_POOL,))
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
-        options=[("grpc.so_reuseport", 0)],
+        interceptors=[callers],
+        options=options(access),
     )
+    port = listen(server, args.host, args.port, access)
+    callers.listen_on(port)
+    pool = _pool(args, healthy, lambda peer, control: runner_of(peer, port, control))
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
     health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
-    try:
-        port = server.add_insecure_port(address(args.host, args.port))
-    except RuntimeError as exc:
-        raise CannotListenError(f"cannot listen on {address(args.host, args.port)}") from exc
     server.start()
     sys.stdout.write(f"beam-ensembles {__version__} workers on {address(args.host, port)}\n")
     sys.stdout.flush()
@@ -67,7 +73,11 @@ def serve(args: argparse.Namespace) -> None:
     pool.stop()
 
 
-def _pool(args: argparse.Namespace, healthy: health.HealthServicer) -> WorkerPool:
+def _pool(
+    args: argparse.Namespace,
+    healthy: health.HealthServicer,
+    find_runner: Callable[[str, str], Runner | None],
+) -> WorkerPool:
     state = None if args.state is None else PoolState(args.state)
 
     def say(hangs: bool) -> None:
@@ -82,8 +92,17 @@ def _pool(args: argparse.Namespace, healthy: health.HealthServicer) -> WorkerPoo
     if state is not None and on_lost is not None:
         _look_after(state, on_lost)
     level = max(logging.getLevelNamesMapping()[args.log_level.upper()], logging.WARNING)
+    environment = worker_environment(args.worker_env)
+    known = {} if on_lost is None else {"find_runner": find_runner}
     return WorkerPool(
-        level, boot_program=args.boot, on_lost=on_lost, notes=state, fork_server=start_fork_server()
+        level,
+        boot_program=args.boot,
+        on_lost=on_lost,
+        notes=state,
+        environment=environment,
+        max_workers=args.max_workers,
+        fork_server=start_fork_server(environment),
+        **known,
     )
 
 

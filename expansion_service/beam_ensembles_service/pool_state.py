@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from beam_ensembles_service.listeners import identity, process_on
+from beam_ensembles_service.listeners import Runner, identity, is_running, process_on
 from beam_ensembles_service.worker_pool import LostWorker, RunningWorker
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class _Noted:
     Attributes:
         worker_id: The runner's name for it.
         control: ``host:port`` where its runner waits for workers.
-        runner: Which process listened there, so that no other one is taken for it later; None where none can be seen.
+        runner: Which process that is, so that no other one is taken for it later; None where it cannot be seen.
         process: Which process it is.
     """
 
@@ -60,17 +60,21 @@ class PoolState:
             self._noted = [one for one in noted if one.runner == _runner(one.control)]
             self._write()
             how = "with the pool that had started it"
-            return tuple(LostWorker(one.worker_id, one.control, how) for one in self._noted)
+            return tuple(
+                LostWorker(one.worker_id, one.control, Runner(one.runner), how) for one in self._noted
+            )
 
     def lives(self, worker: RunningWorker) -> bool:
         """Whether a worker of the pool before this one has outlived it."""
         with self._lock:
             processes = [one.process for one in self._noted if _same(one, worker)]
-        return any(one is not None and identity(int(one.split()[0])) == one for one in processes)
+        return any(one is not None and is_running(one) for one in processes)
 
     def started(self, worker: RunningWorker, pid: int) -> None:
-        """Notes a worker and its process."""
-        noted = _Noted(worker.worker_id, worker.control, _runner(worker.control), identity(pid))
+        """Notes a worker and its process, where its runner is known."""
+        if worker.runner is None:
+            return
+        noted = _Noted(worker.worker_id, worker.control, worker.runner.process, identity(pid))
         with self._lock:
             self._noted.append(noted)
             self._write()

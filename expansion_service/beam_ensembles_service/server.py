@@ -13,8 +13,6 @@ from apache_beam.portability.api import (
     beam_artifact_api_pb2_grpc,
     beam_expansion_api_pb2,
     beam_expansion_api_pb2_grpc,
-    beam_fn_api_pb2,
-    beam_fn_api_pb2_grpc,
 )
 from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -22,14 +20,17 @@ from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
+from beam_ensembles_service.access import is_loopback
 from beam_ensembles_service.artifacts import OfferedArtifacts
+from beam_ensembles_service.callers import Callers
+from beam_ensembles_service.connections import listen, options
 from beam_ensembles_service.environment import workers_of
-from beam_ensembles_service.listening import CannotListenError, address
+from beam_ensembles_service.listening import address
+from beam_ensembles_service.loopback_pool import WORKER_POOL, LoopbackPool
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
-from beam_ensembles_service.worker_pool import WorkerPool, start_fork_server
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
@@ -38,7 +39,6 @@ _MAX_MESSAGE_BYTES: Final = 64 << 20
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
-_WORKER_POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
 
 
 class Service:
@@ -54,28 +54,31 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         row_coder.install()
+        access = settings.access
+        callers = Callers(access, is_open=not is_loopback(settings.host), pools=(WORKER_POOL,))
         self._server = grpc.server(
             # Its threads are daemons: a request that hangs does not keep the service from ending.
             UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
+            interceptors=[callers],
             options=[
-                ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
+                *options(access),
                 ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
                 ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
             ],
         )
         self._health = health.HealthServicer()
-        self.port = _listen(self._server, settings.host, settings.port)
-        fork_server = start_fork_server() if settings.serve_loopback_worker else None
-        self._pool = WorkerPool(max(settings.logging_level, logging.WARNING), fork_server=fork_server)
-        workers, artifacts = workers_of(settings, self.port), OfferedArtifacts()
+        self.port = listen(self._server, settings.host, settings.port, access)
+        callers.listen_on(self.port)
+        self._pool = LoopbackPool(settings) if settings.serve_loopback_worker else None
+        pool_port = self._pool.serve_on(self._server, self.port) if self._pool else self.port
+        workers, artifacts = workers_of(settings, pool_port), OfferedArtifacts()
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(
             EnsembleExpansionServicer(workers, settings.files, artifacts), self._server
         )
         beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(artifacts, self._server)
         names = [_EXPANSION, _ARTIFACTS]
-        if settings.serve_loopback_worker:
-            beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(self._pool, self._server)
-            names.append(_WORKER_POOL)
+        if self._pool and pool_port == self.port:
+            names.append(WORKER_POOL)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         for name in ["", *names]:
             self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
@@ -86,12 +89,15 @@ class Service:
     def start(self) -> None:
         """Answers requests from here on."""
         self._server.start()
+        if self._pool:
+            self._pool.start()
 
     def stop(self) -> None:
         """Says in its health that it ends, lets requests in work finish, and ends the workers."""
         self._health.enter_graceful_shutdown()
         stopped = self._server.stop(_GRACE_SECONDS)
-        self._pool.stop()
+        if self._pool:
+            self._pool.stop()
         stopped.wait()
 
 
@@ -116,10 +122,3 @@ def serve(settings: Settings) -> None:
         when_stdin_ends(ended.set)
     ended.wait()
     service.stop()
-
-
-def _listen(server: grpc.Server, host: str, port: int) -> int:
-    try:
-        return server.add_insecure_port(address(host, port))
-    except RuntimeError as exc:
-        raise CannotListenError(f"cannot listen on {address(host, port)}") from exc

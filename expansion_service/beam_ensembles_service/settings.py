@@ -15,6 +15,11 @@ from typing import Final
 from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
 from beam_ensembles.logs import LOG_FORMATS, LOG_ROWS_VARIABLE
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
+from beam_ensembles_service.access import Access, access_of, add_access_arguments, check_host
+from beam_ensembles_service.usage import UsageError
+from beam_ensembles_service.worker_flags import MAX_WORKERS, add_worker_flags, check_workers
+
+__all__ = ["Settings", "UsageError", "add_arguments", "settings_of"]
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
@@ -46,10 +51,6 @@ _IGNORED: Final = (
 _BUNDLE: Final = re.compile(r"bundle:[0-9a-f]{64}")
 
 
-class UsageError(Exception):
-    """The service was called wrongly; the message is one sentence."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Settings:
     """The flags of one service.
@@ -70,6 +71,9 @@ class Settings:
         log_format: One of ``beam_ensembles.logs.LOG_FORMATS``.
         log_rows: Whether values of rows may be in the logs of the workers that the service starts.
         stage_processes: In how many processes the workers that the service starts run an ensemble; empty: not said.
+        access: Who may call.
+        worker_env: Patterns of the environment variables that the workers that the service starts get from it.
+        max_workers: How many workers it starts at most.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -88,6 +92,9 @@ class Settings:
     log_format: str = "text"
     log_rows: bool = False
     stage_processes: str = ""
+    access: Access = dataclasses.field(default_factory=Access)
+    worker_env: tuple[str, ...] = ()
+    max_workers: int = MAX_WORKERS
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -107,12 +114,20 @@ class Settings:
             raise UsageError(f"--stage-processes {wrong}")
         if self.serve_loopback_worker and self.environment_config:
             raise UsageError("--serve-loopback-worker and --environment-config exclude each other")
+        check_workers(self.max_workers)
+        check_host(self.host, self.access, has_pool=self.serve_loopback_worker)
 
     @property
     def files(self) -> Files:
         """What an ensemble may use of this and other machines."""
         code = (*LIBRARY_CODE, *self.allow_code)
         return Files(trusted=self.trust, code=code, hosts=self.allow_host, secrets=self.allow_secret)
+
+    @property
+    def passed_variables(self) -> tuple[str, ...]:
+        """Patterns of the environment variables that workers get, beside those that all get."""
+        secrets = (place.removeprefix("env:") for place in self.allow_secret if place.startswith("env:"))
+        return (*secrets, *self.worker_env)
 
     @property
     def logging_level(self) -> int:
@@ -183,6 +198,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let values of rows into the logs of the workers started here, where the messages of errors hold some "
         f"(workers elsewhere: ${LOG_ROWS_VARIABLE}=1)",
     )
+    add_access_arguments(parser, token=True)
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
     _add_flags_of_beam(parser)
 
@@ -199,6 +215,7 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
         help="start the workers here, one process each, for a runner on this machine (Prism, local Flink)",
     )
     group.add_argument("--stage-processes", default="", metavar="N", help=HELP)
+    add_worker_flags(group)
     group.add_argument(
         "--environment-type",
         type=str.upper,
@@ -258,5 +275,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         log_format=args.log_format,
         log_rows=args.log_rows,
         stage_processes=args.stage_processes or os.environ.get(PROCESSES_VARIABLE, ""),
+        access=access_of(args),
+        worker_env=tuple(args.worker_env),
+        max_workers=args.max_workers,
         ignored=tuple(given),
     )

@@ -5,19 +5,21 @@ sends rows through ``OutboundObserverFactory.serverDirect``, which makes it wait
 clients Beam ends that wait when the stream breaks, for servers it does not: when the worker dies, the task waits for
 ever, nothing fails, and no restart strategy is asked. What ends the wait is the end of the process that holds the task:
 Flink notices that at once, and runs the task again elsewhere.
+
+A caller may name any port as the one where it waits for workers. So a process is ended only if it was seen to hold both
+the connection that asked for the worker and that port (``listeners.runner_of``), and as long as it is that process.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Final
 
-from beam_ensembles_service.listeners import is_listening, process_on
+from beam_ensembles_service.listeners import is_listening, is_running, pid_of, signal_process
 from beam_ensembles_service.worker_pool import LostWorker
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -45,13 +47,20 @@ class Supervisor:
 
     def lost(self, worker: LostWorker) -> None:
         """Waits for the runner of a lost worker to notice; ends its process where it does not."""
-        if _closes(worker.control, self._notice_seconds):
+        if worker.runner is None:
+            _LOGGER.warning(
+                "whoever asked for worker '%s' does not listen at %s itself: its runner is left alone",
+                worker.worker_id,
+                worker.control,
+            )
+            return
+        if _lets_go(worker, self._notice_seconds):
             _LOGGER.info("the runner at %s has let go of worker '%s'", worker.control, worker.worker_id)
             return
         self._hang(1)
         try:
             _end_runner(worker)
-            while is_listening(worker.control):
+            while _waits(worker):
                 time.sleep(_LOOK_SECONDS)
         finally:
             self._hang(-1)
@@ -62,10 +71,16 @@ class Supervisor:
             self._on_hanging(self._hanging > 0)
 
 
-def _closes(control: str, seconds: float) -> bool:
-    """Whether a control endpoint is closed within some seconds."""
+def _waits(worker: LostWorker) -> bool:
+    """Whether a runner is there, and still takes workers where it waited for this one."""
+    process = worker.runner.process if worker.runner else None
+    return (process is None or is_running(process)) and is_listening(worker.control)
+
+
+def _lets_go(worker: LostWorker, seconds: float) -> bool:
+    """Whether a runner does not wait for its worker any more within some seconds."""
     deadline = time.monotonic() + seconds
-    while is_listening(control):
+    while _waits(worker):
         if time.monotonic() > deadline:
             return False
         time.sleep(_LOOK_SECONDS)
@@ -73,8 +88,8 @@ def _closes(control: str, seconds: float) -> bool:
 
 
 def _end_runner(worker: LostWorker) -> None:
-    pid = process_on(worker.control)
-    if pid is None or pid == os.getpid():
+    process = worker.runner.process if worker.runner else None
+    if process is None:
         _LOGGER.error(
             "the runner at %s waits for worker '%s', which is gone, and its process cannot be seen from here: "
             "end it, or restart it when the health of 'runner' is NOT_SERVING",
@@ -87,13 +102,15 @@ def _end_runner(worker: LostWorker) -> None:
         worker.control,
         worker.worker_id,
         worker.how,
-        pid,
+        pid_of(process),
     )
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
-            os.kill(pid, number)
-        except OSError as error:
-            _LOGGER.error("process %d cannot be ended: %s", pid, error.strerror)
+            signal_process(process, number)
+        except ProcessLookupError:
             return
-        if _closes(worker.control, _END_SECONDS):
+        except OSError as error:
+            _LOGGER.error("process %d cannot be ended: %s", pid_of(process), error.strerror)
+            return
+        if _lets_go(worker, _END_SECONDS):
             return

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol, TypeAlias
 
 import grpc
@@ -20,10 +20,12 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 from beam_ensembles.handlers.forking import CAN_FORK, ForkedProcess, OwnForkServer, own_environment
 from beam_ensembles_service import boot
+from beam_ensembles_service.listeners import Runner
+from beam_ensembles_service.worker_flags import MAX_WORKERS
+from beam_ensembles_service.worker_request import NotStartedError, check_start, shown
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
-_THIS_MACHINE: Final = ("ipv4:127.", "ipv6:[::1]", "ipv6:%5B::1%5D", "ipv6:[::ffff:127.", "unix:")
 _STDERR: Final = 2
 _WORKER: Final = "beam_ensembles_service.worker"
 _HARNESS: Final = "beam_ensembles_service.harness"
@@ -37,10 +39,12 @@ class RunningWorker:
     Attributes:
         worker_id: The runner's name for it.
         control: ``host:port`` where its runner waits for workers.
+        runner: Its runner; None where whoever asked for it does not listen there itself, so that it may be anybody.
     """
 
     worker_id: str
     control: str
+    runner: Runner | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,6 +86,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         boot_program: What is run for each worker of a pipeline that brings files, in place of this project's own:
             Beam's ``boot`` of its containers, which installs them and then starts Python.
         on_lost: Called for each worker that is lost, in that worker's own thread.
+        find_runner: Finds the runner that calls, by the peer's name and the control endpoint in its request.
+        environment: The workers' environment; None: this process's own.
+        max_workers: How many workers there are at most at a time.
         notes: Where workers are noted while there is one who waits for them.
         fork_server: What workers are forked from; it ends with the pool. Without one, each imports Beam itself.
     """
@@ -92,6 +99,9 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         *,
         boot_program: str | None = None,
         on_lost: Callable[[LostWorker], None] | None = None,
+        find_runner: Callable[[str, str], Runner | None] = lambda peer, control: None,
+        environment: Mapping[str, str] | None = None,
+        max_workers: int = MAX_WORKERS,
         notes: Notes | None = None,
         fork_server: OwnForkServer | None = None,
     ) -> None:
@@ -100,6 +110,10 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self._log_level = log_level
         self._boot_program = boot_program
         self._on_lost = on_lost
+        self._find_runner = find_runner
+        self._environment = own_environment() if environment is None else environment
+        self._max_workers = max_workers
+        self._starting = 0
         self._lock = threading.Lock()
         self._workers: dict[str, list[_Process]] = {}
         self._stopped = False
@@ -109,10 +123,11 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     ) -> beam_fn_api_pb2.StartWorkerResponse:
         """Starts a worker; does not wait until it has reached the runner."""
         try:
-            _check_peer(context)
-            self._start(request)
-        except (OSError, _NotStartedError) as error:
-            _LOGGER.warning("worker '%s' was not started: %s", request.worker_id, error)
+            check_start(request)
+            with self._one_more():
+                self._start(request, self._find_runner(context.peer(), request.control_endpoint.url))
+        except (OSError, NotStartedError) as error:
+            _LOGGER.warning("worker '%s' was not started: %s", shown(request.worker_id), error)
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -124,10 +139,6 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         Ids are unique within a runner only. Where two runners use one id, neither's worker is stopped here:
         each ends by itself as soon as its runner closes the connection.
         """
-        try:
-            _check_peer(context)
-        except _NotStartedError as error:
-            return beam_fn_api_pb2.StopWorkerResponse(error=str(error))
         with self._lock:
             running = self._workers.get(request.worker_id, [])
             # One that has ended by itself is left to who watches it: a runner that lost a worker stops it, too.
@@ -146,33 +157,48 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if self._fork_server:
             self._fork_server.stop()
 
-    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
-        if not request.control_endpoint.url:
-            raise _NotStartedError("the request names no control endpoint")
+    @contextlib.contextmanager
+    def _one_more(self) -> Iterator[None]:
+        """Counts a worker that is being started; refuses it where there are too many."""
+        with self._lock:
+            if sum(map(len, self._workers.values())) + self._starting >= self._max_workers:
+                raise NotStartedError(
+                    f"there are {self._max_workers} workers already (--max-workers allows more)"
+                )
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+
+    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest, runner: Runner | None) -> None:
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
         self._check_not_stopped()
-        booting = _spawn(boot.command(program, request), request.worker_id) if program else None
+        environment = self._environment_of(request)
+        booting = _spawn(boot.command(program, request), environment) if program else None
         worker = booting or self._fork(request) or self._import(request)
         try:
             with self._lock:
                 self._check_not_stopped()
                 self._workers.setdefault(request.worker_id, []).append(worker)
-        except _NotStartedError:
+        except NotStartedError:
             _end([worker])
             raise
         control = request.control_endpoint.url
         _LOGGER.info("started worker '%s' (process %d) for %s", request.worker_id, worker.pid, control)
-        threading.Thread(target=self._watch, args=(request, worker, booting), daemon=True).start()
+        known = RunningWorker(request.worker_id, control, runner)
+        threading.Thread(target=self._watch, args=(known, worker, booting), daemon=True).start()
 
     def _check_not_stopped(self) -> None:
         if self._stopped:
-            raise _NotStartedError("the service is stopping")
+            raise NotStartedError("the service is stopping")
 
     def _fork(self, request: beam_fn_api_pb2.StartWorkerRequest) -> ForkedProcess | None:
         server = self._fork_server
         if server is None:
             return None
-        forked = server.start(_WORKER, _words(request, self._log_level), _environment(request.worker_id))
+        forked = server.start(_WORKER, _words(request, self._log_level), self._environment_of(request))
         if forked is None:
             _LOGGER.warning("worker '%s' could not be forked: it starts more slowly", request.worker_id)
             self._replace(server)
@@ -182,21 +208,23 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         """Has another fork server for the workers that come later, where one is gone."""
         with self._lock:
             if server.is_gone and self._fork_server is server and not self._stopped:
-                self._fork_server = start_fork_server()
+                self._fork_server = start_fork_server(self._environment)
 
     def _import(self, request: beam_fn_api_pb2.StartWorkerRequest) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", _WORKER]
-        return _spawn([*command, *_words(request, self._log_level)], request.worker_id)
+        return _spawn([*command, *_words(request, self._log_level)], self._environment_of(request))
+
+    def _environment_of(self, request: beam_fn_api_pb2.StartWorkerRequest) -> dict[str, str]:
+        return {**self._environment, "WORKER_ID": request.worker_id}
 
     def _watch(
         self,
-        request: beam_fn_api_pb2.StartWorkerRequest,
+        known: RunningWorker,
         worker: _Process,
         booting: subprocess.Popen[bytes] | None,
     ) -> None:
         """Waits for a worker's end, so that none stays a zombie, and reports one that was not asked for."""
-        worker_id = request.worker_id
-        known = RunningWorker(worker_id, request.control_endpoint.url)
+        worker_id = known.worker_id
         self._notes.started(known, worker.pid)
         if booting and boot.lost_python(booting):
             booting.kill()  # it starts another Python, which the runner has no use for
@@ -211,24 +239,18 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if code and not asked_for:
             _LOGGER.warning("worker '%s' (process %d) ended with exit code %d", worker_id, worker.pid, code)
             if self._on_lost is not None:
-                self._on_lost(LostWorker(known.worker_id, known.control, f"exit code {code}"))
+                self._on_lost(LostWorker(known.worker_id, known.control, known.runner, f"exit code {code}"))
         if not stopped:  # one that ends with its pool is still waited for
             self._notes.ended(known)
 
 
-def start_fork_server() -> OwnForkServer | None:
-    """Starts what the workers of a pool are forked from; none on systems where that is not safe."""
-    return OwnForkServer(_HARNESS) if CAN_FORK else None
+def start_fork_server(environment: Mapping[str, str] | None = None) -> OwnForkServer | None:
+    """Starts what the workers of a pool are forked from; none on systems where that is not safe.
 
-
-class _NotStartedError(Exception):
-    """A worker cannot be started or stopped for this caller; the message is one sentence."""
-
-
-def _check_peer(context: grpc.ServicerContext) -> None:
-    """A worker runs whatever its runner sends, so only this machine may ask, wherever the service listens."""
-    if not context.peer().startswith(_THIS_MACHINE):
-        raise _NotStartedError("the loopback worker pool serves only runners on the service's own machine")
+    Args:
+        environment: The workers'; None: this process's own.
+    """
+    return OwnForkServer(_HARNESS, environment=environment) if CAN_FORK else None
 
 
 def _words(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
@@ -241,15 +263,11 @@ def _words(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[
     return [*words, "--log-level", str(log_level)]
 
 
-def _environment(worker_id: str) -> dict[str, str]:
-    return {**own_environment(), "WORKER_ID": worker_id}
-
-
-def _spawn(command: list[str], worker_id: str) -> subprocess.Popen[bytes]:
+def _spawn(command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Starts a process that ends with its standard input."""
     return subprocess.Popen(  # noqa: S603 - the command is this module's own
         command,
-        env=_environment(worker_id),
+        env=environment,
         stdin=subprocess.PIPE,
         stdout=_STDERR,  # standard output is for the service's one line
         start_new_session=True,  # Ctrl-C at a terminal reaches the service, which then stops its workers

@@ -201,15 +201,16 @@ class OwnForkServer(ForkServer):
 
     Args:
         modules: What it imports beside what stages need.
+        environment: Its environment, where that is not this process's own.
     """
 
-    def __init__(self, *modules: str) -> None:
+    def __init__(self, *modules: str, environment: Mapping[str, str] | None = None) -> None:
         self._is_asked_to_end = False
         ours, theirs = multiprocessing.Pipe()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
                 [sys.executable, "-P", "-m", "beam_ensembles.runtime.fork_server", *modules],
-                env=own_environment(),
+                env=own_environment() if environment is None else environment,
                 stdin=theirs.fileno(),
                 stdout=_STDERR,
                 start_new_session=True,

@@ -22,15 +22,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from beam_ensembles import logs
 from beam_ensembles_service import pool
+from tests.support import runners
 from tests.support.processes import children
 
-RUNNER = """
-import socket, threading
-listening = socket.create_server(("127.0.0.1", 0))
-print(listening.getsockname()[1], flush=True)
-threading.Event().wait()
-"""
-"""Takes workers' connections, and answers none."""
 _WAIT_SECONDS = 60.0
 
 
@@ -103,13 +97,13 @@ def process(*command: str, stderr: int | None = None) -> Iterator[tuple[subproce
 def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
     serve = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
     flags = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5"]
-    with process(*serve, *flags) as (workers, line), process("-c", RUNNER) as (runner, port):
+    with process(*serve, *flags) as (workers, line):
         listening = re.fullmatch(r"beam-ensembles \S+ workers on (\S+:\d+)\n", line)
         assert listening
-        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
-        request.control_endpoint.url = f"localhost:{int(port)}"
-        with grpc.insecure_channel(listening[1]) as channel:
-            assert not beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
+        with (
+            process("-m", runners.MODULE, listening[1]) as (runner, _),
+            grpc.insecure_channel(listening[1]) as channel,
+        ):
             (fork_server,) = children(workers.pid)
             (worker,) = children(fork_server)
             os.kill(worker, signal.SIGKILL)
@@ -132,11 +126,9 @@ def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
 def test_a_pool_looks_after_the_workers_of_the_one_that_died_before_it(tmp_path: Path) -> None:
     serve = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
     flags = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5", f"--state={tmp_path}"]
-    with process("-c", RUNNER) as (runner, port):
-        request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
-        request.control_endpoint.url = f"localhost:{int(port)}"
-        with process(*serve, *flags) as (workers, line), grpc.insecure_channel(line.split()[-1]) as channel:
-            assert not beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
+    with contextlib.ExitStack() as opened:
+        with process(*serve, *flags) as (workers, line):
+            runner, _ = opened.enter_context(process("-m", runners.MODULE, line.split()[-1]))
             deadline = time.monotonic() + _WAIT_SECONDS
             while '"w"' not in (tmp_path / "workers.json").read_text():
                 assert time.monotonic() < deadline

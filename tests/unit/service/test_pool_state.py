@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from beam_ensembles_service.listeners import Runner, identity
 from beam_ensembles_service.pool_state import RUNNER_HANGS, WORKERS, PoolState
 from beam_ensembles_service.worker_pool import LostWorker, RunningWorker
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
-NOBODY = RunningWorker("w", "localhost:1")
+NOBODY = RunningWorker("w", "localhost:1", Runner(None))
 
 
 def found(folder: Path) -> list[tuple[str, str]]:
@@ -25,10 +26,12 @@ def found(folder: Path) -> list[tuple[str, str]]:
 
 def test_a_worker_whose_runner_is_still_there(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        worker = RunningWorker("w", f"localhost:{listening.getsockname()[1]}")
+        worker = RunningWorker("w", f"localhost:{listening.getsockname()[1]}", Runner(identity(os.getpid())))
         PoolState(str(tmp_path)).started(worker, os.getpid())
         (left,) = PoolState(str(tmp_path)).left()
-        assert left == LostWorker(worker.worker_id, worker.control, "with the pool that had started it")
+        assert left == LostWorker(
+            worker.worker_id, worker.control, worker.runner, "with the pool that had started it"
+        )
     assert found(tmp_path) == []
 
 
@@ -39,6 +42,13 @@ def test_a_worker_that_nobody_waits_for_is_forgotten(tmp_path: Path) -> None:
     state.ended(NOBODY)
     assert found(tmp_path) == [("w", "localhost:1")]
     state.ended(NOBODY)
+    assert found(tmp_path) == []
+
+
+def test_a_worker_of_nobody_known_is_not_noted(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        worker = RunningWorker("w", f"localhost:{listening.getsockname()[1]}", None)
+        PoolState(str(tmp_path)).started(worker, os.getpid())
     assert found(tmp_path) == []
 
 
@@ -56,7 +66,8 @@ def test_another_process_on_the_port_is_not_taken_for_the_runner(tmp_path: Path)
             assert runner.stdout is not None
             port = runner.stdout.readline().strip()
             before = found(tmp_path)
-            PoolState(str(tmp_path)).started(RunningWorker("w", f"localhost:{port}"), runner.pid)
+            noted = RunningWorker("w", f"localhost:{port}", Runner(identity(runner.pid)))
+            PoolState(str(tmp_path)).started(noted, runner.pid)
             runner.communicate()
     assert before == []
 

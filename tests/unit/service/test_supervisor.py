@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from beam_ensembles_service import boot
-from beam_ensembles_service.listeners import is_listening, process_on
+from beam_ensembles_service.listeners import Runner, identity, is_listening, process_on
 from beam_ensembles_service.supervisor import Supervisor
 from beam_ensembles_service.worker_pool import LostWorker
 
@@ -44,6 +44,10 @@ def runner() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+def runner_with(process: subprocess.Popen[str]) -> Runner:
+    return Runner(identity(process.pid))
+
+
 def control_of(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return f"localhost:{int(process.stdout.readline())}"
@@ -64,7 +68,7 @@ def test_a_runner_that_hangs_is_ended(
     runner: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     control, hanging = control_of(runner), list[bool]()
-    Supervisor(0.1, hanging.append).lost(LostWorker("w", control, "exit code -9"))
+    Supervisor(0.1, hanging.append).lost(LostWorker("w", control, runner_with(runner), "exit code -9"))
     assert runner.wait(10) != 0
     assert hanging == [True, False]
     assert (
@@ -76,13 +80,31 @@ def test_a_runner_that_notices_is_left_alone(runner: subprocess.Popen[str]) -> N
     control, hanging = control_of(runner), list[bool]()
     assert runner.stdin is not None
     threading.Timer(0.5, runner.stdin.close).start()
-    Supervisor(30, hanging.append).lost(LostWorker("w", control, "exit code -9"))
+    Supervisor(30, hanging.append).lost(LostWorker("w", control, runner_with(runner), "exit code -9"))
     assert runner.poll() is None
     assert not hanging
 
 
+def test_whoever_did_not_ask_for_the_worker_is_left_alone(
+    runner: subprocess.Popen[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    control, hanging = control_of(runner), list[bool]()
+    Supervisor(0.1, hanging.append).lost(LostWorker("w", control, None, "exit code -9"))
+    assert runner.poll() is None
+    assert not hanging
+    assert f"whoever asked for worker 'w' does not listen at {control} itself" in caplog.text
+
+
+def test_a_process_that_has_the_number_of_a_runner_that_ended_is_left_alone(
+    runner: subprocess.Popen[str],
+) -> None:
+    control, ended = control_of(runner), Runner(f"{runner.pid} of 1 of another start")
+    Supervisor(0.1).lost(LostWorker("w", control, ended, "exit code -9"))
+    assert runner.poll() is None
+
+
 def test_a_runner_that_cannot_be_ended_is_told_by_the_health(caplog: pytest.LogCaptureFixture) -> None:
-    """Here it is this process, which the supervisor spares; in a pod it is one that it does not see."""
+    """In a pod it is a process that the supervisor does not see."""
     hangs, hanging = threading.Event(), list[bool]()
 
     def say(does: bool) -> None:
@@ -91,7 +113,7 @@ def test_a_runner_that_cannot_be_ended_is_told_by_the_health(caplog: pytest.LogC
             hangs.set()
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        worker = LostWorker("w", f"localhost:{listening.getsockname()[1]}", "exit code -9")
+        worker = LostWorker("w", f"localhost:{listening.getsockname()[1]}", Runner(None), "exit code -9")
         supervising = threading.Thread(target=Supervisor(0.1, say).lost, args=(worker,))
         supervising.start()
         assert hangs.wait(10)

@@ -1,4 +1,4 @@
-"""Who may have workers started."""
+"""How workers are started, and which requests for one are refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def spawned(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Collects the commands of workers instead of starting them."""
     commands: list[list[str]] = []
 
-    def spawn(command: list[str], worker_id: str) -> Process:
+    def spawn(command: list[str], environment: Any) -> Process:
         commands.append(command)
         return Process()
 
@@ -67,21 +67,66 @@ def _start(pool: WorkerPool, peer: str) -> str:
     return str(pool.StartWorker(request, call).error)
 
 
-@pytest.mark.parametrize(
-    "peer", ["ipv4:127.0.0.1:5", "ipv6:[::1]:5", "ipv6:%5B::1%5D:5", "ipv6:[::ffff:127.0.0.1]:5", "unix:/s"]
-)
-def test_runners_of_this_machine_get_workers(peer: str, spawned: list[list[str]]) -> None:
-    assert not _start(WorkerPool(), peer)
+def test_a_runner_gets_a_worker_that_connects_to_it(spawned: list[list[str]]) -> None:
+    assert not _start(WorkerPool(), "ipv4:127.0.0.1:5")
     (command,) = spawned
     assert command[command.index("--control") + 1] == "runner:1"
 
 
-@pytest.mark.parametrize("peer", ["ipv4:10.1.2.3:5", "ipv6:[2001:db8::1]:5", "ipv4:12.7.0.0:127", ""])
-def test_others_get_none(peer: str, spawned: list[list[str]]) -> None:
-    assert "on the service's own machine" in _start(WorkerPool(), peer)
-    call: Any = Call(peer)
-    assert WorkerPool().StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="w"), call).error
+@pytest.mark.parametrize(
+    ("worker_id", "control", "said"),
+    [
+        ("w\n2026 ERROR forged", "runner:1", "a worker's id must be at most 1,000 printable characters"),
+        ("w\x1b[2J", "runner:1", "a worker's id must be at most 1,000 printable characters"),
+        ("w" * 1_001, "runner:1", "a worker's id must be at most 1,000 printable characters"),
+        ("w", "", "the request names no control endpoint"),
+        ("w", "runner", "the control endpoint must be HOST:PORT, not 'runner'"),
+        ("w", "runner:65536", "the control endpoint must be HOST:PORT, not 'runner:65536'"),
+        ("w", "--help:1", "the control endpoint must be HOST:PORT, not '--help:1'"),
+        ("w", "unix:/run/docker.sock", "the control endpoint must be HOST:PORT, not 'unix:/run/docker.sock'"),
+        ("w", "a:1\nb", r"the control endpoint must be HOST:PORT, not 'a:1\nb'"),
+    ],
+)
+def test_a_request_that_is_none_is_refused(
+    worker_id: str, control: str, said: str, spawned: list[list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id=worker_id)
+    request.control_endpoint.url = control
+    call: Any = Call("ipv4:127.0.0.1:5")
+    assert WorkerPool().StartWorker(request, call).error == said
     assert not spawned
+    (record,) = caplog.records
+    assert record.getMessage().isprintable()
+    assert len(record.getMessage()) < 400
+
+
+@pytest.mark.parametrize("kind", ["logging", "provision", "artifact"])
+def test_other_endpoints_are_checked_too(kind: str, spawned: list[list[str]]) -> None:
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+    request.control_endpoint.url = "[::1]:1"
+    getattr(request, f"{kind}_endpoint").url = "file:///etc/passwd"
+    call: Any = Call("ipv4:127.0.0.1:5")
+    said = f"the {kind} endpoint must be HOST:PORT, not 'file:///etc/passwd'"
+    assert WorkerPool().StartWorker(request, call).error == said
+    assert not spawned
+
+
+def test_there_are_no_more_workers_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = [sys.executable, "-c", "input()"]
+
+    def spawn(_: list[str], environment: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, stdin=subprocess.PIPE)
+
+    monkeypatch.setattr(worker_pool, "_spawn", spawn)
+    pool = WorkerPool(max_workers=2)
+    try:
+        assert [_start(pool, "ipv4:127.0.0.1:5") for _ in range(3)] == [
+            "",
+            "",
+            "there are 2 workers already (--max-workers allows more)",
+        ]
+    finally:
+        pool.stop()
 
 
 class Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
@@ -116,7 +161,7 @@ def test_a_worker_that_was_killed_is_told_of_though_its_runner_stops_it(
 ) -> None:
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as worker:
-        monkeypatch.setattr(worker_pool, "_spawn", lambda command, worker_id: worker)
+        monkeypatch.setattr(worker_pool, "_spawn", lambda command, environment: worker)
         lost: SimpleQueue[LostWorker] = SimpleQueue()
         pool, call = WorkerPool(on_lost=lost.put), Call("unix:/s")
         assert not _start(pool, "unix:/s")
@@ -144,7 +189,7 @@ def test_where_the_fork_server_is_gone_a_worker_imports_beam_and_there_is_anothe
 ) -> None:
     started: list[GoneForkServer] = []
     monkeypatch.setattr(
-        worker_pool, "start_fork_server", lambda: started.append(GoneForkServer()) or started[-1]
+        worker_pool, "start_fork_server", lambda environment: started.append(GoneForkServer()) or started[-1]
     )
     pool = WorkerPool(fork_server=GoneForkServer())
     for count in (1, 2):

@@ -1,0 +1,146 @@
+"""Lets in the callers of a server that may call, before anything that they send is looked at.
+
+A caller on this machine is known by the user that opened its socket. It is looked up for every call: a cached answer
+could outlive its connection, whose address another user's process may have next.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pwd
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import grpc
+from grpc_health.v1 import health
+
+from beam_ensembles_service.access import Access
+from beam_ensembles_service.tcp_sockets import Endpoint, can_tell, client_sockets, endpoint_of
+from beam_ensembles_service.token_file import TokenFile
+
+_LOGGER: Final = logging.getLogger(__name__)
+_ROOT: Final = 0
+_LOOKS: Final = 3
+_LOOK_SECONDS: Final = 0.01
+_AUTHORIZATION: Final = "authorization"
+
+
+class _RefusedError(Exception):
+    """A caller may not call.
+
+    Args:
+        code: gRPC's.
+        text: One sentence for the caller.
+    """
+
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Callers(grpc.ServerInterceptor):
+    """Refuses calls of whoever may not call; anybody may ask for the health.
+
+    Args:
+        access: What is asked of callers.
+        is_open: Whether the server listens to the network.
+        pools: Full names of services that start processes, which only allowed users of this machine may call.
+    """
+
+    def __init__(self, access: Access, *, is_open: bool, pools: tuple[str, ...] = ()) -> None:
+        self._token = TokenFile(access.token_file) if access.token_file else None
+        self._has_certificates = bool(access.tls_client_ca)
+        self._lets_strangers_in = access.insecure and (is_open or not can_tell())
+        self._tells_users = can_tell()
+        self._insecure = access.insecure
+        self._users = frozenset({_ROOT, os.geteuid(), *access.users})
+        self._pools = pools
+        self._port = 0
+
+    def listen_on(self, port: int) -> None:
+        """Notes the port of the server."""
+        self._port = port
+
+    def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
+        """Has a call's handler begin with a check of who calls."""
+        handler = continuation(handler_call_details)
+        service = handler_call_details.method.strip("/").partition("/")[0]
+        if handler is None or service == health.SERVICE_NAME:
+            return handler
+        check = self._check_pool if service in self._pools else self._check
+        kind = ("stream" if handler.request_streaming else "unary") + (
+            "_stream" if handler.response_streaming else "_unary"
+        )
+        return handler._replace(**{kind: _checked(getattr(handler, kind), check)})
+
+    def _check(self, context: grpc.ServicerContext) -> None:
+        if self._token is not None:
+            self._check_token(context, self._token)
+        elif not self._has_certificates and not self._lets_strangers_in:
+            caller = endpoint_of(context.peer())
+            if caller is not None and caller.address.is_loopback:
+                self._check_user(context, caller)
+
+    def _check_token(self, context: grpc.ServicerContext, token: TokenFile) -> None:
+        given = dict(context.invocation_metadata()).get(_AUTHORIZATION)
+        if given is None:
+            text = "this service lets in only callers that send its token: set BEAM_ENSEMBLES_TOKEN_FILE"
+            raise _RefusedError(grpc.StatusCode.UNAUTHENTICATED, text)
+        if not token.accepts(given):
+            text = "the token is not this service's: compare BEAM_ENSEMBLES_TOKEN_FILE with its --token-file"
+            raise _RefusedError(grpc.StatusCode.UNAUTHENTICATED, text)
+
+    def _check_pool(self, context: grpc.ServicerContext) -> None:
+        """A worker runs whatever its runner sends, so only this machine may ask, wherever the server listens."""
+        caller = endpoint_of(context.peer())
+        if caller is None or not caller.address.is_loopback:
+            text = "the worker pool serves only runners on its own machine"
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
+        if self._tells_users or not self._insecure:
+            self._check_user(context, caller)
+
+    def _check_user(self, context: grpc.ServicerContext, caller: Endpoint) -> None:
+        users = self._users_of(caller)
+        if not users or None in users or not context.is_active():
+            text = (
+                f"which user calls from {caller} cannot be told: its connection is closed, or is of another network "
+                "or user namespace"
+            )
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
+        strangers = [user for user in users if user is not None and user not in self._users]
+        if strangers:
+            name = _name(strangers[0])
+            own = _name(os.geteuid())
+            text = f"user {name} may not call: this is for root and user {own} (--allow-user adds others)"
+            raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
+
+    def _users_of(self, caller: Endpoint) -> set[int | None]:
+        """Returns the users that have the caller's socket open; a table that changes may be read without a row."""
+        for look in range(_LOOKS):
+            if look:
+                time.sleep(_LOOK_SECONDS)
+            found = client_sockets(caller, self._port)
+            if found:
+                return {one.user for one in found}
+        return set()
+
+
+def _checked(behaviour: Callable[..., Any], check: Callable[[Any], None]) -> Callable[..., Any]:
+    def call(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            check(context)
+        except _RefusedError as refused:
+            _LOGGER.warning("refused a caller at %s: %s", context.peer(), refused)
+            context.abort(refused.code, str(refused))
+        return behaviour(request, context)
+
+    return call
+
+
+def _name(user: int) -> str:
+    try:
+        return f"'{pwd.getpwuid(user).pw_name}' ({user})"
+    except KeyError:
+        return str(user)

@@ -1,0 +1,165 @@
+"""Another user of this machine calls the service and the pool of workers; root and the own user may."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, cast
+
+import grpc
+import pytest
+
+from beam_ensembles_service import callers, tcp_sockets
+from beam_ensembles_service.access import Access
+from beam_ensembles_service.callers import Callers
+from beam_ensembles_service.tcp_sockets import client_sockets, endpoint_of
+from tests.support.callers import NOBODY, call_as
+from tests.support.service import running_service
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="needs Linux's /proc")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can call as another user")
+DAEMON = 1
+POOL = ("start", "stop")
+MAY_NOT = r"PERMISSION_DENIED: user .*\(65534\) may not call: this is for root and user .*\(--allow-user adds others\)"
+
+
+@contextlib.contextmanager
+def running_workers(*flags: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, *flags], **pipes) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.kill()
+
+
+def outcome(found: dict[str, str], kind: str) -> str:
+    return found[kind].partition(":")[0]
+
+
+@as_root
+def test_another_user_is_refused_by_each_service_but_the_health() -> None:
+    with running_service("--serve-loopback-worker", "--allow-user", str(DAEMON)) as service:
+        found, allowed, own = call_as([NOBODY, DAEMON, os.getuid()], service.address)
+        assert found.pop("health") == "OK"
+        assert len(found) == 7
+        for said in found.values():
+            assert re.fullmatch(MAY_NOT, said)
+        assert "refused a caller at ipv4:127.0.0.1:" in service.log
+        for one in (allowed, own):
+            assert {outcome(one, kind) for kind in ("expand", "discover", "reflect", *POOL)} == {"OK"}
+
+
+@as_root
+def test_another_user_starts_no_worker_of_a_pool() -> None:
+    with running_workers() as address:
+        (found,) = call_as([NOBODY], address)
+        assert found["health"] == "OK"
+        assert all(re.fullmatch(MAY_NOT, found[kind]) for kind in POOL)
+
+
+@as_root
+def test_a_service_for_the_network_still_starts_workers_for_no_other_user() -> None:
+    with running_service("--serve-loopback-worker", "--host", "0.0.0.0", "--insecure") as service:
+        port = service.address.rpartition(":")[2]
+        found, mapped = call_as([NOBODY], f"127.0.0.1:{port}", f"[::ffff:127.0.0.1]:{port}")
+        assert outcome(found, "discover") == "OK"
+        for one in (found, mapped):
+            assert all(re.fullmatch(MAY_NOT, one[kind]) for kind in POOL)
+        assert "everybody who reaches the port may call (--insecure)" in service.log
+
+
+@pytest.mark.parametrize("verb", ["serve", "workers"])
+def test_neither_listens_to_the_network_without_a_word(verb: str) -> None:
+    command = [sys.executable, "-m", "beam_ensembles.cli.main", verb, "--host=0.0.0.0", "--port=0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"beam-ensembles {verb}: --host 0.0.0.0 is open to the network: add TLS (--tls-cert, --tls-key), "
+        "or --insecure to let in everybody\n"
+    )
+
+
+class Call:
+    """A call, as an interceptor's handler sees it."""
+
+    def __init__(self, peer: str) -> None:
+        self._peer = peer
+
+    def peer(self) -> str:
+        return self._peer
+
+    def is_active(self) -> bool:
+        return True
+
+    def abort(self, code: grpc.StatusCode, text: str) -> None:
+        raise PermissionError(code.name, text)
+
+
+def check(peer: str, port: int, *, pool: bool = False) -> None:
+    own = Callers(Access(), is_open=False)
+    own.listen_on(port)
+    call: Any = Call(peer)
+    try:
+        (own._check_pool if pool else own._check)(call)
+    except callers._RefusedError as refused:
+        raise PermissionError(str(refused)) from refused
+
+
+@pytest.mark.parametrize(
+    ("family", "host", "written"),
+    [
+        (socket.AF_INET, "127.0.0.1", "ipv4:127.0.0.1:{}"),
+        (socket.AF_INET, "127.0.0.1", "ipv6:%5B::ffff:127.0.0.1%5D:{}"),
+        (socket.AF_INET6, "::1", "ipv6:%5B::1%5D:{}"),
+        (socket.AF_INET6, "::1", "ipv6:[::1]:{}"),
+    ],
+)
+def test_a_caller_is_known_while_its_socket_is_open(family: int, host: str, written: str) -> None:
+    with contextlib.ExitStack() as opened:
+        try:
+            listening = opened.enter_context(socket.create_server((host, 0), family=cast(Any, family)))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        port = listening.getsockname()[1]
+        caller = opened.enter_context(socket.create_connection((host, port)))
+        accepted, _ = listening.accept()
+        opened.enter_context(accepted)
+        peer = written.format(caller.getsockname()[1])
+        check(peer, port, pool=True)
+        with pytest.raises(PermissionError, match="cannot be told"):
+            check(peer, port + 1 if port < 65_535 else 1)
+        caller.close()  # the kernel lists what is left of it as root's
+        with pytest.raises(PermissionError, match="cannot be told"):
+            check(peer, port)
+
+
+@pytest.mark.parametrize(
+    "peer", ["ipv4:10.1.2.3:5", "ipv6:[2001:db8::1]:5", "ipv4:12.7.0.0:127", "unix:/s", "", "x"]
+)
+def test_only_this_machine_reaches_a_pool(peer: str) -> None:
+    with pytest.raises(PermissionError, match="the worker pool serves only runners on its own machine"):
+        check(peer, 1, pool=True)
+
+
+def test_each_socket_that_may_be_the_callers_must_be_an_allowed_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two users can have one port, each connected to another address of this machine."""
+    caller = endpoint_of("ipv4:127.0.0.1:5")
+    assert caller is not None
+    own = tcp_sockets.Socket(caller, caller, os.geteuid(), 1)
+    other = tcp_sockets.Socket(caller, caller, NOBODY, 2)
+    unknown = tcp_sockets.Socket(caller, caller, None, 3)
+    for found, text in (([own, other], "may not call"), ([own, unknown], "cannot be told")):
+        monkeypatch.setattr(callers, "client_sockets", lambda caller, port, found=found: found)
+        with pytest.raises(PermissionError, match=text):
+            check("ipv4:127.0.0.1:5", 7)
+    assert client_sockets(caller, 7) == []

@@ -1,0 +1,112 @@
+"""A caller names somebody else's port as the one where it waits for a worker: whoever listens there is left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles_service.listeners import Runner, identity, process_on, runner_of, signal_process
+from tests.support.processes import children
+from tests.support.runners import MODULE, ask
+
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
+VICTIM = """
+import socket, threading
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+threading.Event().wait()
+"""
+SERVE = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
+FLAGS = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5"]
+_WAIT_SECONDS = 60.0
+
+
+@contextlib.contextmanager
+def process(*words: str, log: Path | None = None) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs a program; gives it with the last word of the first line that it prints."""
+    with contextlib.ExitStack() as opened:
+        stderr = None if log is None else opened.enter_context(log.open("a"))
+        command, pipe = [sys.executable, *words], subprocess.PIPE
+        running = opened.enter_context(
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=stderr, text=True)
+        )
+        opened.callback(running.kill)
+        assert running.stdout is not None
+        yield running, running.stdout.readline().split()[-1]
+
+
+def kill_its_worker(workers: subprocess.Popen[str]) -> None:
+    (fork_server,) = children(workers.pid)
+    until(lambda: bool(children(fork_server)))
+    for worker in children(fork_server):
+        os.kill(worker, signal.SIGKILL)
+
+
+def until(ask: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while not ask():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_only_the_process_that_asked_for_the_worker_and_waits_for_it_is_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with process(*SERVE, *FLAGS, log=log) as (workers, pool), process("-c", VICTIM) as (victim, port):
+        assert not ask(pool, f"localhost:{port}")
+        kill_its_worker(workers)
+        said = f"whoever asked for worker 'w' does not listen at localhost:{port} itself"
+        until(lambda: said in log.read_text())
+        with process("-m", MODULE, pool) as (runner, _):
+            kill_its_worker(workers)
+            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
+        assert victim.poll() is None
+
+
+def test_a_runner_is_known_by_its_connection_and_its_port() -> None:
+    """All four sockets are this process's own, in a child its listener alone."""
+    with socket.create_server(("127.0.0.1", 0)) as pool, socket.create_server(("127.0.0.1", 0)) as control:
+        at, port = control.getsockname()[1], pool.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as caller, process("-c", VICTIM) as (_, others):
+            peer = f"ipv4:127.0.0.1:{caller.getsockname()[1]}"
+            assert runner_of(peer, port, f"localhost:{at}") == Runner(identity(os.getpid()))
+            assert runner_of(peer, port, f"127.0.0.1:{at}")
+            assert runner_of(peer, port, f"localhost:{others}") is None
+            for elsewhere in (f"127.0.0.2:{at}", f"192.0.2.1:{at}", f"[::1]:{at}", "localhost:1", "", "x:y"):
+                assert runner_of(peer, port, elsewhere) is None
+                assert process_on(elsewhere) is None
+            assert runner_of("ipv4:127.0.0.1:1", port, f"localhost:{at}") is None
+        assert runner_of(peer, port, f"localhost:{at}") is None
+
+
+def test_a_process_that_has_the_number_of_one_that_ended_gets_no_signal() -> None:
+    with process("-c", VICTIM) as (victim, _):
+        _, _, rest = (identity(victim.pid) or "").partition(" of ")
+        with pytest.raises(ProcessLookupError):
+            signal_process(f"{victim.pid} of 1{rest}", signal.SIGKILL)
+        assert victim.poll() is None
+        signal_process(f"{victim.pid} of {rest}", signal.SIGKILL)
+        assert victim.wait(_WAIT_SECONDS) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_folder_of_another_user_is_no_state(tmp_path: Path) -> None:
+    """What is in it says which processes are ended."""
+    for prepare in (lambda: os.chown(tmp_path, 65_534, -1), lambda: os.chmod(tmp_path, 0o777)):
+        prepare()
+        command = [sys.executable, *SERVE, *FLAGS, f"--state={tmp_path}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2
+        assert done.stderr == (
+            f"beam-ensembles workers: --state: '{tmp_path}' must be this user's own folder, to which not everybody "
+            "may write\n"
+        )
+        os.chown(tmp_path, 0, -1)
