@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ PRISM_VARIABLE = "BEAM_ENSEMBLES_PRISM"
 """Names the environment variable that tells tests where a Prism is."""
 FRAMEWORKS_VARIABLE = "BEAM_ENSEMBLES_FRAMEWORKS"
 """Names the environment variable that tells tests where an ensemble with a node of every framework is."""
+_ANY_USER = () if sys.platform == "linux" else ("--insecure",)
+"""Elsewhere the service cannot tell which user of the machine connects, and Beam's own clients send no token."""
 IDLE_SHUTDOWN = "30m"
 """Prism cannot watch the process that started it; so it ends some time after its last job."""
 
@@ -48,7 +51,8 @@ def service(
     where = external if workers else ["--serve-loopback-worker"]
     serve: Command = [PYTHON, "-m", "beam_ensembles_service", "--port", "0", *where]
     trust = [word for folder in trusted for word in ("--trust", folder)]
-    command: Command = [*serve, "--stop-with-stdin", *trust, *flags]
+    passed = [word for name in variables or {} for word in ("--worker-env", name)]
+    command: Command = [*serve, "--stop-with-stdin", *trust, *passed, *_ANY_USER, *flags]
     env = {**os.environ, **(variables or {})}
     with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service"), env=env) as address:
         yield address

@@ -30,7 +30,7 @@ class Access:
         tls_key: PEM file of its key.
         tls_client_ca: PEM file of the roots of clients' certificates; empty: clients need none.
         token_file: File of the token that callers must send; empty: none.
-        insecure: Whether callers may be strangers where nothing tells who they are.
+        insecure: Whether callers may be strangers where they prove nothing.
         users: Local users that may call, beside root and the server's own.
         keepalive_seconds: After how long a silent connection is asked whether it is still there.
         idle_seconds: After how long a connection without calls is closed.
@@ -84,8 +84,8 @@ def add_access_arguments(parser: argparse.ArgumentParser, *, token: bool) -> Non
     group.add_argument(
         "--insecure",
         action="store_true",
-        help="let in unknown callers where nothing tells who calls: from the network without TLS, or on a system "
-        "other than Linux from this machine",
+        help="let in whoever reaches the port, also from the network and without TLS; where the system tells users, "
+        "only allowed users of this machine still get workers",
     )
     group.add_argument(
         "--allow-user",
@@ -165,15 +165,14 @@ def check_host(host: str, access: Access, *, has_pool: bool) -> None:
 
 def warn_of_strangers(host: str, access: Access) -> None:
     """Logs where a server lets in callers that it does not know, or lets others read what they say."""
-    if not is_loopback(host):
-        if not access.has_tls:
-            _LOGGER.warning(
-                "listening on %s without TLS: whoever is on the way can read and change calls", host
-            )
-        if not access.knows_callers:
-            _LOGGER.warning("listening on %s: everybody who reaches the port may call (--insecure)", host)
-    elif not can_tell():
-        _LOGGER.warning("this system does not tell which user connects: every user of this machine may call")
+    if not is_loopback(host) and not access.has_tls:
+        _LOGGER.warning("listening on %s without TLS: whoever is on the way can read and change calls", host)
+    if access.insecure and not access.knows_callers:
+        _LOGGER.warning("listening on %s: whoever reaches the port may call (--insecure)", host)
+    if access.insecure and not can_tell():
+        _LOGGER.warning(
+            "this system does not tell which user connects: any user of this machine gets workers"
+        )
 
 
 def is_loopback(host: str) -> bool:

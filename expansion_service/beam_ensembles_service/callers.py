@@ -45,16 +45,14 @@ class Callers(grpc.ServerInterceptor):
 
     Args:
         access: What is asked of callers.
-        is_open: Whether the server listens to the network.
         pools: Full names of services that start processes, which only allowed users of this machine may call.
     """
 
-    def __init__(self, access: Access, *, is_open: bool, pools: tuple[str, ...] = ()) -> None:
+    def __init__(self, access: Access, *, pools: tuple[str, ...] = ()) -> None:
         self._token = TokenFile(access.token_file) if access.token_file else None
         self._has_certificates = bool(access.tls_client_ca)
-        self._lets_strangers_in = access.insecure and (is_open or not can_tell())
-        self._tells_users = can_tell()
-        self._insecure = access.insecure
+        self._lets_strangers_in = access.insecure
+        self._is_pool_checked = can_tell() or not access.insecure
         self._users = frozenset({_ROOT, os.geteuid(), *access.users})
         self._pools = pools
         self._port = 0
@@ -98,7 +96,7 @@ class Callers(grpc.ServerInterceptor):
         if caller is None or not caller.address.is_loopback:
             text = "the worker pool serves only runners on its own machine"
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
-        if self._tells_users or not self._insecure:
+        if self._is_pool_checked:
             self._check_user(context, caller)
 
     def _check_user(self, context: grpc.ServicerContext, caller: Endpoint) -> None:

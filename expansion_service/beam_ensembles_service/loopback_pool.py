@@ -57,7 +57,7 @@ class LoopbackPool:
             beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(self._pool, server)
             return port
         plain = dataclasses.replace(settings.access, tls_cert="", tls_key="", tls_client_ca="", token_file="")
-        callers = Callers(plain, is_open=False, pools=(WORKER_POOL,))
+        callers = Callers(plain, pools=(WORKER_POOL,))
         self._server = grpc.server(
             UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
             interceptors=[callers],

@@ -16,7 +16,7 @@ from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
-from beam_ensembles_service.access import Access, is_loopback
+from beam_ensembles_service.access import Access
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
 from beam_ensembles_service.listeners import Runner, runner_of
@@ -52,7 +52,7 @@ def serve(args: argparse.Namespace, access: Access) -> None:
     healthy = health.HealthServicer()
     for name in ("", _POOL, RUNNER):
         healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
-    callers = Callers(access, is_open=not is_loopback(args.host), pools=(_POOL,))
+    callers = Callers(access, pools=(_POOL,))
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
         interceptors=[callers],

@@ -20,7 +20,6 @@ from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
-from beam_ensembles_service.access import is_loopback
 from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
@@ -55,7 +54,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         row_coder.install()
         access = settings.access
-        callers = Callers(access, is_open=not is_loopback(settings.host), pools=(WORKER_POOL,))
+        callers = Callers(access, pools=(WORKER_POOL,))
         self._server = grpc.server(
             # Its threads are daemons: a request that hangs does not keep the service from ending.
             UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]

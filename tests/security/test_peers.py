@@ -73,7 +73,7 @@ def test_a_service_for_the_network_still_starts_workers_for_no_other_user() -> N
         assert outcome(found, "discover") == "OK"
         for one in (found, mapped):
             assert all(re.fullmatch(MAY_NOT, one[kind]) for kind in POOL)
-        assert "everybody who reaches the port may call (--insecure)" in service.log
+        assert "whoever reaches the port may call (--insecure)" in service.log
 
 
 @pytest.mark.parametrize("verb", ["serve", "workers"])
@@ -104,7 +104,7 @@ class Call:
 
 
 def check(peer: str, port: int, *, pool: bool = False) -> None:
-    own = Callers(Access(), is_open=False)
+    own = Callers(Access())
     own.listen_on(port)
     call: Any = Call(peer)
     try:

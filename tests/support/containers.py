@@ -110,7 +110,7 @@ def service(
     listen: tuple[str, ...] = ()
     if engine.network:
         flags, listen = (*engine.network, "--env", f"BEAM_ENSEMBLES_ADDR={address}"), ("--port", str(port))
-    with running(engine, (*flags, *seen), image, *listen, *words) as container:
+    with running(engine, (*flags, *seen), image, *listen, "--insecure", *words) as container:
         container.wait_until("beam-ensembles", "health")
         yield container, address
 

@@ -171,7 +171,7 @@ def test_a_second_service_on_the_port_says_so_and_the_first_goes_on(
 
 
 def test_a_host_that_is_not_this_machine_is_said_in_one_sentence() -> None:
-    done = _run("--host", "192.0.2.1", "--port", "8097")
+    done = _run("--host", "192.0.2.1", "--port", "8097", "--insecure")
     assert done.returncode == 1
     (line,) = _own_lines(done.stderr)
     assert line.startswith("beam-ensembles serve: cannot listen on 192.0.2.1:8097: ")

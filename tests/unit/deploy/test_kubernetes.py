@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from beam_ensembles_service import pool, settings
+from beam_ensembles_service import access, pool, settings
 from scripts.layout import ROOT
 from scripts.release.coordinates import IMAGES, image_name
 
@@ -135,6 +135,12 @@ def test_the_service_names_the_sidecar_as_workers() -> None:
     assert workers["command"] == ["beam-ensembles", "workers"]
     assert pool_flags.port == workers["ports"][0]["containerPort"] == workers["livenessProbe"]["grpc"]["port"]
     assert flags.environment_config == f"localhost:{pool_flags.port}"
+
+
+def test_the_workers_serve_the_user_of_the_task_manager() -> None:
+    workers, manager = (container("flink-taskmanager", name) for name in ("python-workers", "taskmanager"))
+    users = access.access_of(parsed(pool.add_arguments, workers["args"])).users
+    assert users == (manager["securityContext"]["runAsUser"],)
 
 
 def test_a_local_path_of_the_service_is_one_of_the_workers() -> None:
