@@ -45,6 +45,8 @@ def calls(channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> 
     expansion = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
     artifacts = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(channel)
     pool = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)
+    reflection: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+    healthy: Any = health_pb2_grpc.HealthStub(channel)
     kinds: Mapping[str, tuple[Callable[..., Any], Any]] = {
         "expand": (expansion.Expand, beam_expansion_api_pb2.ExpansionRequest()),
         "discover": (
@@ -54,16 +56,12 @@ def calls(channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> 
         "resolve": (artifacts.ResolveArtifacts, beam_artifact_api_pb2.ResolveArtifactsRequest()),
         "get": (lambda *given, **named: list(artifacts.GetArtifact(*given, **named)), _no_artifact()),
         "reflect": (
-            lambda request, **named: list(
-                reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(
-                    iter([request]), **named
-                )
-            ),
+            lambda request, **named: list(reflection.ServerReflectionInfo(iter([request]), **named)),
             reflection_pb2.ServerReflectionRequest(list_services=""),
         ),
         "start": (pool.StartWorker, beam_fn_api_pb2.StartWorkerRequest(worker_id="w")),
         "stop": (pool.StopWorker, beam_fn_api_pb2.StopWorkerRequest(worker_id="w")),
-        "health": (health_pb2_grpc.HealthStub(channel).Check, health_pb2.HealthCheckRequest()),
+        "health": (healthy.Check, health_pb2.HealthCheckRequest()),
     }
     return {name: _outcome(call, request, metadata) for name, (call, request) in kinds.items()}
 
@@ -76,7 +74,7 @@ def _outcome(call: Callable[..., Any], request: Any, metadata: tuple[tuple[str, 
     try:
         call(request, metadata=metadata, timeout=_SECONDS)
     except grpc.RpcError as error:
-        return f"{error.code().name}: {error.details()}"  # type: ignore[attr-defined]
+        return f"{error.code().name}: {error.details()}"
     return "OK"
 
 
