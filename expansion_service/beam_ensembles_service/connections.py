@@ -17,6 +17,8 @@ from beam_ensembles_service.usage import UsageError
 _LOGGER: Final = logging.getLogger(__name__)
 _ANSWER_MILLISECONDS: Final = 20_000
 _GRACE_MILLISECONDS: Final = 600_000
+_MAX_STREAMS: Final = 100
+"""Calls at a time on one connection; a client holds back others itself."""
 _NEVER: Final = 2**31 - 1
 """gRPC's word for it, in milliseconds."""
 
@@ -25,6 +27,7 @@ def options(access: Access) -> list[tuple[str, int]]:
     """Returns the options of a gRPC server."""
     return [
         ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
+        ("grpc.max_concurrent_streams", _MAX_STREAMS),
         ("grpc.keepalive_time_ms", _milliseconds(access.keepalive_seconds)),
         ("grpc.keepalive_timeout_ms", _ANSWER_MILLISECONDS),
         ("grpc.keepalive_permit_without_calls", 1),

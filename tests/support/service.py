@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 
 _READY = re.compile(r"beam-ensembles \S+ listening on (\S+:\d+)\n")
+_ANY_USER = () if sys.platform == "linux" else ("--insecure",)
+"""Elsewhere the service cannot tell which user of the machine connects."""
 _READY_SECONDS = 60.0
 _END_SECONDS = 20.0
 
@@ -56,7 +58,7 @@ def running_service(*flags: str) -> Iterator[RunningService]:
         flags: Beyond ``--port 0``.
     """
     process = subprocess.Popen(
-        command("--port", "0", *flags),
+        command("--port", "0", *_ANY_USER, *flags),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

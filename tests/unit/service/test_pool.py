@@ -41,6 +41,11 @@ def run(*flags: str) -> int:
         (["--notice-seconds=0"], "--notice-seconds is more than 0, not 0.0"),
         (["--stage-processes=0"], "--stage-processes is a whole number from 1 to 256, not '0'"),
         (["--notice-seconds=nan"], "--notice-seconds is more than 0, not nan"),
+        (["--max-workers=0"], "--max-workers must be from 1 to 10000, not 0"),
+        (
+            ["--host=0.0.0.0"],
+            "--host 0.0.0.0 is open to the network: add TLS (--tls-cert, --tls-key), or --insecure to let in everybody",
+        ),
         (["--boot=/no/such/boot"], "--boot: there is no program '/no/such/boot'"),
         (["--state=/tmp"], "--state has no meaning without --when-a-worker-dies stop-runner"),
         (

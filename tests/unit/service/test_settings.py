@@ -71,6 +71,11 @@ def test_a_flag_that_there_is_not_is_a_usage_error(
     "flags",
     [
         ["--port", "65536"],
+        ["--max-workers", "0"],
+        ["--host", "0.0.0.0"],
+        ["--tls-cert", "no-such-file"],
+        ["--allow-user", "no such user"],
+        ["--max-connection-age-seconds", "-1"],
         ["--serve-loopback-worker", "--environment-config", "x"],
         ["--serve-loopback-worker", "--environment-type", "DOCKER"],
         ["--serve_loopback_worker", "--environment_type=external"],
