@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
+from apache_beam.portability.api import beam_fn_api_pb2
 
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.worker_environment import worker_environment
+from beam_ensembles_service.worker_pool import WorkerPool
 from tests.support.processes import children
 from tests.support.runners import MODULE
 
@@ -56,28 +62,40 @@ def test_what_the_service_was_told_is_passed_too(settings: Settings, passed: set
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs Linux's /proc")
-@pytest.mark.parametrize("boot", [False, True], ids=["forked", "booted"])
-def test_processes_of_a_pool_do_not_have_the_rest(boot: bool, tmp_path: Path) -> None:
-    program = tmp_path / "boot"
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
-    program.chmod(0o755)
-    serve = [sys.executable, "-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
-    flags = ["--worker-env=MY_*", *(["--boot", str(program)] if boot else [])]
+def test_processes_of_a_pool_do_not_have_the_rest() -> None:
+    serve = [sys.executable, "-m", "beam_ensembles.cli.main", "workers", "--port=0", "--worker-env=MY_*"]
     pipe, env = subprocess.PIPE, os.environ | SECRETS | NEEDED
-    with subprocess.Popen([*serve, *flags], stdin=pipe, stdout=pipe, text=True, env=env) as pool:
+    with contextlib.ExitStack() as opened:
+        pool = opened.enter_context(subprocess.Popen(serve, stdout=pipe, text=True, env=env))
+        opened.callback(pool.kill)
         assert pool.stdout is not None
-        address = pool.stdout.readline().split()[-1]
-        with subprocess.Popen(
-            [sys.executable, "-m", MODULE, address], stdin=pipe, stdout=pipe, text=True
-        ) as runner:
-            assert runner.stdout is not None
-            assert runner.stdout.readline().strip().isdigit()
-            descendants = [pid for child in children(pool.pid) for pid in (child, *children(child))]
-            assert len(descendants) == 2
-            for pid in descendants:
-                found = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-                names = {one.partition(b"=")[0].decode() for one in found}
-                assert names & SECRETS.keys() == {"MY_KEY"}
-                assert names >= NEEDED.keys()
-            runner.kill()
-        pool.kill()
+        ask = [sys.executable, "-m", MODULE, pool.stdout.readline().split()[-1]]
+        runner = opened.enter_context(subprocess.Popen(ask, stdout=pipe, text=True))
+        opened.callback(runner.kill)
+        assert runner.stdout is not None
+        assert runner.stdout.readline().strip().isdigit()
+        descendants = [pid for child in children(pool.pid) for pid in (child, *children(child))]
+        assert len(descendants) == 2
+        for pid in descendants:
+            found = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            names = {one.partition(b"=")[0].decode() for one in found}
+            assert names & SECRETS.keys() == {"MY_KEY"}
+            assert names >= NEEDED.keys()
+
+
+def test_boot_gets_no_more_than_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program, noted = tmp_path / "boot", tmp_path / "noted"
+    program.write_text(f"#!/bin/sh\nenv > {noted}.new; mv {noted}.new {noted}\n")
+    program.chmod(0o755)
+    pool = WorkerPool(boot_program=str(program), environment={"PATH": os.environ["PATH"], "MY_KEY": "x"})
+    request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
+    request.control_endpoint.url = "localhost:1"
+    call: Any = types.SimpleNamespace(peer=lambda: "ipv4:127.0.0.1:5")
+    assert not pool.StartWorker(request, call).error
+    deadline = time.monotonic() + 30
+    while not noted.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    names = {line.partition("=")[0] for line in noted.read_text().splitlines()}
+    assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {"PATH", "MY_KEY", "WORKER_ID"}
+    pool.stop()

@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import grpc
 import joblib
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.portability.api import beam_expansion_api_pb2_grpc, beam_runner_api_pb2
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.external_transform_provider import ExternalTransformProvider
 
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, record_batch, stream
-from tests.support.expansion_requests import MEAN_OF_TWO
+from tests.support.certificates import make_certificate
+from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
 from tests.support.prism import running_prism
 from tests.support.service import RunningService, running_service
 from tests.support.where_it_runs import WhereItRuns
@@ -192,3 +195,29 @@ def _are_two_of_one_worker(found: list[list[tuple[tuple[float, float], int]]]) -
     (places,) = found
     processes, workers = ({place[at] for place, _ in places} for at in (0, 1))
     assert (len(processes), len(workers), sum(rows for _, rows in places)) == (2, 1, 512), places
+
+
+def test_prism_reaches_the_workers_of_a_service_with_tls_and_a_token(
+    job_service: str, tmp_path: Path
+) -> None:
+    """Prism speaks neither TLS to a pool, nor has it a token."""
+    key, certificate = make_certificate(tmp_path, "localhost")
+    token = tmp_path / "token"
+    token.write_text("a-token-of-this-test")
+    flags = ("--tls-cert", certificate, "--tls-key", key, "--token-file", token)
+    request = like_go({"spec": MEAN_OF_TWO}, schema("rows", a="double", b="double"))
+    with running_service("--serve-loopback-worker", *map(str, flags)) as running:
+        address = f"localhost:{running.address.rpartition(':')[2]}"
+        credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
+        with grpc.secure_channel(address, credentials) as channel:
+            answer = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel).Expand(
+                request, metadata=(("authorization", f"Bearer {token.read_text()}"),)
+            )
+        external = [one for one in answer.components.environments.values() if "external" in one.urn]
+        pool = beam_runner_api_pb2.ExternalPayload.FromString(external[0].payload).endpoint.url
+        where = ["--environment_type=EXTERNAL", f"--environment_config={pool}"]
+        options = PipelineOptions(["--runner=PortableRunner", f"--job_endpoint={job_service}", *where])
+        with beam.Pipeline(options=options) as pipeline:
+            counted = pipeline | beam.Create([1, 2, 3]) | beam.combiners.Count.Globally()
+            assert_that(counted, equal_to([3]))
+        assert "started worker" in running.log
