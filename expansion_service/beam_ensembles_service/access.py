@@ -30,7 +30,7 @@ class Access:
         tls_key: PEM file of its key.
         tls_client_ca: PEM file of the roots of clients' certificates; empty: clients need none.
         token_file: File of the token that callers must send; empty: none.
-        insecure: Whether callers may be strangers where they prove nothing.
+        insecure: Whether callers that prove nothing may call.
         users: Local users that may call, beside root and the server's own.
         keepalive_seconds: After how long a silent connection is asked whether it is still there.
         idle_seconds: After how long a connection without calls is closed.
@@ -141,7 +141,7 @@ def check_host(host: str, access: Access, *, has_pool: bool) -> None:
         has_pool: Whether it starts workers for runners of this machine, which send no token.
 
     Raises:
-        UsageError: It would let in strangers.
+        UsageError: It would serve unknown callers.
     """
     if access.insecure:
         return
@@ -163,7 +163,7 @@ def check_host(host: str, access: Access, *, has_pool: bool) -> None:
         raise UsageError(text)
 
 
-def warn_of_strangers(host: str, access: Access) -> None:
+def warn_of_unknown_callers(host: str, access: Access) -> None:
     """Logs where a server lets in callers that it does not know, or lets others read what they say."""
     if not is_loopback(host) and not access.has_tls:
         _LOGGER.warning("listening on %s without TLS: whoever is on the way can read and change calls", host)

@@ -1,4 +1,4 @@
-"""Lets in the callers of a server that may call, before anything that they send is looked at.
+"""Refuse callers of a server that may not call, before anything that they send is looked at.
 
 A caller on this machine is known by the user that opened its socket. It is looked up for every call: a cached answer
 could outlive its connection, whose address another user's process may have next.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import pwd
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -24,6 +25,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 _ROOT: Final = 0
 _LOOKS: Final = 3
 _LOOK_SECONDS: Final = 0.01
+_LOG_SECONDS: Final = 10.0
 _AUTHORIZATION: Final = "authorization"
 
 
@@ -44,17 +46,18 @@ class Callers(grpc.ServerInterceptor):
     """Refuses calls of whoever may not call; anybody may ask for the health.
 
     Args:
-        access: What is asked of callers.
+        access: What the server asks of callers.
         pools: Full names of services that start processes, which only allowed users of this machine may call.
     """
 
     def __init__(self, access: Access, *, pools: tuple[str, ...] = ()) -> None:
         self._token = TokenFile(access.token_file) if access.token_file else None
         self._has_certificates = bool(access.tls_client_ca)
-        self._lets_strangers_in = access.insecure
+        self._is_open = access.insecure
         self._is_pool_checked = can_tell() or not access.insecure
         self._users = frozenset({_ROOT, os.geteuid(), *access.users})
         self._pools = pools
+        self._refusals = _Refusals()
         self._port = 0
 
     def listen_on(self, port: int) -> None:
@@ -62,7 +65,7 @@ class Callers(grpc.ServerInterceptor):
         self._port = port
 
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
-        """Has a call's handler begin with a check of who calls."""
+        """Return a handler that first checks who calls."""
         handler = continuation(handler_call_details)
         service = handler_call_details.method.strip("/").partition("/")[0]
         if handler is None or service == health.SERVICE_NAME:
@@ -71,12 +74,12 @@ class Callers(grpc.ServerInterceptor):
         kind = ("stream" if handler.request_streaming else "unary") + (
             "_stream" if handler.response_streaming else "_unary"
         )
-        return handler._replace(**{kind: _checked(getattr(handler, kind), check)})
+        return handler._replace(**{kind: _checked(getattr(handler, kind), check, self._refusals)})
 
     def _check(self, context: grpc.ServicerContext) -> None:
         if self._token is not None:
             self._check_token(context, self._token)
-        elif not self._has_certificates and not self._lets_strangers_in:
+        elif not self._has_certificates and not self._is_open:
             caller = endpoint_of(context.peer())
             if caller is not None and caller.address.is_loopback:
                 self._check_user(context, caller)
@@ -107,9 +110,9 @@ class Callers(grpc.ServerInterceptor):
                 "or user namespace"
             )
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
-        strangers = [user for user in users if user is not None and user not in self._users]
-        if strangers:
-            name = _name(strangers[0])
+        refused = [user for user in users if user is not None and user not in self._users]
+        if refused:
+            name = _name(refused[0])
             own = _name(os.geteuid())
             text = f"user {name} may not call: this is for root and user {own} (--allow-user adds others)"
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
@@ -125,16 +128,37 @@ class Callers(grpc.ServerInterceptor):
         return set()
 
 
-def _checked(behaviour: Callable[..., Any], check: Callable[[Any], None]) -> Callable[..., Any]:
+def _checked(
+    behaviour: Callable[..., Any], check: Callable[[Any], None], refusals: _Refusals
+) -> Callable[..., Any]:
     def call(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             check(context)
         except _RefusedError as refused:
-            _LOGGER.warning("refused a caller at %s: %s", context.peer(), refused)
+            refusals.log(context.peer(), refused)
             context.abort(refused.code, str(refused))
         return behaviour(request, context)
 
     return call
+
+
+class _Refusals:
+    """Logs refused calls: one line within some seconds, so that refused callers cannot fill the log."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self._unsaid = 0
+
+    def log(self, peer: str, refused: _RefusedError) -> None:
+        """Logs a call, or counts it for the next line."""
+        with self._lock:
+            if time.monotonic() < self._next:
+                self._unsaid += 1
+                return
+            self._next, unsaid, self._unsaid = time.monotonic() + _LOG_SECONDS, self._unsaid, 0
+        more = f" ({unsaid} other calls were refused since the last such line)" if unsaid else ""
+        _LOGGER.warning("refused a caller at %s: %s%s", peer, refused, more)
 
 
 def _name(user: int) -> str:

@@ -38,7 +38,7 @@ def options(access: Access) -> list[tuple[str, int]]:
 
 
 def listen(server: grpc.Server, host: str, port: int, access: Access) -> int:
-    """Has a server listen, with TLS where there are certificates.
+    """Listen for a server, with TLS where there are certificates.
 
     Args:
         server: One that has not started.

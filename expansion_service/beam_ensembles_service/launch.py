@@ -9,7 +9,7 @@ import sys
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import PROCESSES_VARIABLE
-from beam_ensembles_service.access import warn_of_strangers
+from beam_ensembles_service.access import warn_of_unknown_callers
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.settings import Settings, UsageError, settings_of
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     when_signalled(end_before_ready)
     try:
         try_address(settings.host, settings.port)
-        warn_of_strangers(settings.host, settings.access)
+        warn_of_unknown_callers(settings.host, settings.access)
         # Imports Beam: two seconds that --help and a port in use need not wait for.
         from beam_ensembles_service.server import serve
 

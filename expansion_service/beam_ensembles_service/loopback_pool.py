@@ -40,7 +40,7 @@ class LoopbackPool:
         )
 
     def serve_on(self, server: grpc.Server, port: int) -> int:
-        """Has runners of this machine reach the pool at 127.0.0.1.
+        """Serve the pool at 127.0.0.1 to runners of this machine.
 
         Beam's runners speak no TLS to a pool: where the service does, or does not listen there, the pool has a port
         of its own.

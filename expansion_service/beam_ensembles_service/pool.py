@@ -12,7 +12,7 @@ from typing import Final
 
 from beam_ensembles import logs
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
-from beam_ensembles_service.access import access_of, add_access_arguments, check_host, warn_of_strangers
+from beam_ensembles_service.access import access_of, add_access_arguments, check_host, warn_of_unknown_callers
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.signal_end import end_before_ready, when_signalled
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
         try_address(args.host, args.port)
         from beam_ensembles_service.pool_server import serve
 
-        warn_of_strangers(args.host, access)
+        warn_of_unknown_callers(args.host, access)
         serve(args, access)
     except CannotListenError as error:
         return _say(str(error), 1)

@@ -25,7 +25,7 @@ class TokenFile:
         path: The file.
 
     Raises:
-        UsageError: It cannot be read, or what is in it is no token.
+        UsageError: It cannot be read, or does not hold one valid token.
     """
 
     def __init__(self, path: str) -> None:

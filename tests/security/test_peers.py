@@ -163,3 +163,20 @@ def test_each_socket_that_may_be_the_callers_must_be_an_allowed_users(
         with pytest.raises(PermissionError, match=text):
             check("ipv4:127.0.0.1:5", 7)
     assert client_sockets(caller, 7) == []
+
+
+def test_a_stranger_cannot_fill_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(callers.time, "monotonic", lambda: now[0])
+    refusals = callers._Refusals()
+    for _ in range(1_000):
+        refusals.log("ipv4:127.0.0.1:5", callers._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
+    now[0] += 11
+    refusals.log("ipv4:127.0.0.1:6", callers._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first == "refused a caller at ipv4:127.0.0.1:5: no"
+    assert second == (
+        "refused a caller at ipv4:127.0.0.1:6: no (999 other calls were refused since the last such line)"
+    )

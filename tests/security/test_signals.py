@@ -99,7 +99,7 @@ def test_a_process_that_has_the_number_of_one_that_ended_gets_no_signal() -> Non
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_a_folder_of_another_user_is_no_state(tmp_path: Path) -> None:
-    """What is in it says which processes are ended."""
+    """The folder says which processes the pool ends."""
     for prepare in (lambda: os.chown(tmp_path, 65_534, -1), lambda: os.chmod(tmp_path, 0o777)):
         prepare()
         command = [sys.executable, *SERVE, *FLAGS, f"--state={tmp_path}"]

@@ -1,4 +1,4 @@
-"""Certificates and tokens: strangers get no answer, and what Beam's runners call stays plain on loopback."""
+"""Certificates and tokens: callers without them get no answer, and Beam's runners reach the pool."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def call_as(users: Sequence[int], *addresses: str) -> list[dict[str, str]]:
 
 
 def calls(channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
-    """Makes one call of each kind through a channel."""
+    """Return what came of one call of each kind through a channel."""
     expansion = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
     artifacts = beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceStub(channel)
     pool = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)

@@ -1,4 +1,4 @@
-"""What is read of ``/proc/net``."""
+"""The sockets that ``/proc/net`` lists."""
 
 from __future__ import annotations
 
