@@ -16,7 +16,8 @@ from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
-from beam_ensembles.handlers.remote_files import fetched
+from beam_ensembles.handlers.own_network import refuse_own_network
+from beam_ensembles.handlers.remote_files import Patience, fetched
 from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import not_known
@@ -25,6 +26,8 @@ _BLOCK: Final = 1 << 20
 _DIGESTS_KEPT: Final = 64
 _MOST_BYTES_OF_A_STRANGER: Final = 8 << 30
 """What is fetched from a place that nobody vouches for."""
+_PATIENCE: Final = Patience(attempts=2, silence=20.0, seconds=900.0)
+"""A caller waits for the answer meanwhile."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def _described(archive: Archive, path: str, place: str, files: Files) -> Bundle:
 
 
 def _is_vouched_for(digest: str, files: Files) -> bool:
-    return files.is_trusted(f"bundle:{digest}/")
+    return files.trusts_bundle(digest)
 
 
 def _check_code(manifest: Manifest, bundle: Bundle) -> None:
@@ -173,12 +176,14 @@ def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _fetched(place: str, files: Files) -> Iterator[str]:
-    if is_web(place):
-        files.check_host(place)
-    most = None if files.is_trusted(place) else _MOST_BYTES_OF_A_STRANGER
+    files.check_place(place)
+    is_trusted = files.is_trusted(place)
+    most = None if is_trusted else _MOST_BYTES_OF_A_STRANGER
+    within = files.trusted if is_trusted else ()
     with contextlib.ExitStack() as ends:
         try:
-            copy = ends.enter_context(fetched(place, most=most))
+            refuse_own_network(files, place)
+            copy = ends.enter_context(fetched(place, most=most, within=within, patience=_PATIENCE))
         except Exception as exc:  # what a file system raises where it cannot be read is its own
             text = " ".join(str(exc).split())
             raise FileProblem("unreadable_file", f"'{place}' cannot be read: {text}") from exc
