@@ -37,7 +37,7 @@ def part_file(folder: str, name: str) -> Iterator[tuple[str, int]]:
     Raises:
         OSError: It cannot be made.
     """
-    stem = f".{name[:_LONGEST_STEM]}."
+    stem = f".{os.fsdecode(os.fsencode(name)[:_LONGEST_STEM])}."
     _remove_leftovers(folder, stem, _ENDING)
     path, descriptor = _new_file(folder, stem)
     lock = os.dup(descriptor)  # the lock lasts as long as either is open

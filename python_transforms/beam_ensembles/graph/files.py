@@ -429,8 +429,12 @@ def local_path(uri: str) -> str | None:
     """Gives the path of a local URI (a plain path or ``file:``), or None where it is not local."""
     if not _SCHEME.match(uri):
         return uri
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+    if uri[: len(_FILE)].lower() != _FILE:
+        return None
+    host, _, path = uri[len(_FILE) :].removeprefix("//").partition("/")
+    if uri[len(_FILE) :].startswith("//"):
+        return unquote(f"/{path}") if host in ("", "localhost") else None
+    return unquote(uri[len(_FILE) :])
 
 
 def _neighbour(path: str) -> str:

@@ -67,7 +67,12 @@ def open_web(
     found = url
     timeout = (min(_CONNECT_SECONDS, seconds), min(_SILENCE_SECONDS, seconds))
     for _ in range(_MOST_REDIRECTS):
-        answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
+        try:
+            answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
+        except (
+            ValueError
+        ) as exc:  # requests parses where a redirect leads, though it is told not to follow it
+            raise OtherHost(f"'{url}' cannot be read, or leads to a place that is not a URL") from exc
         if not answer.is_redirect:
             break
         answer.close()
