@@ -22,7 +22,7 @@ from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.store import VARIABLE, Store
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.graph.files import Files
-from beam_ensembles.graph.ownership import is_foreign_folder
+from beam_ensembles.graph.ownership import is_foreign
 from beam_ensembles.handlers.tensorflow import hub_cache
 from tests.support.fuzzing import fuzz, mutated, target
 
@@ -231,4 +231,4 @@ def test_a_cache_of_models_that_another_user_made_is_not_used(
     cache.chmod(0o755)
     folder.chmod(0o777)
     assert hub_cache.cached(handle) is None
-    assert is_foreign_folder(str(tmp_path / "none"))
+    assert is_foreign(str(tmp_path / "none"))

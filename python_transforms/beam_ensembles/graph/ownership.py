@@ -10,14 +10,16 @@ from typing import Final
 _ROOT: Final = 0
 
 
-def is_foreign_folder(folder: str) -> bool:
-    """Whether others than this user and root can write to a folder, or put another one into its place."""
+def is_foreign(path: str) -> bool:
+    """Whether others than this user and root can change a file or folder, or put another one into its place."""
     try:
-        found = os.stat(folder)
+        found = os.stat(path)
+        is_open = not os.path.isdir(path) and found.st_mode & stat.S_IWOTH
         return (
             found.st_uid not in (_ROOT, os.getuid())
-            or _is_foreign(folder)
-            or foreign_above(folder) is not None
+            or bool(is_open)
+            or _is_foreign(path)
+            or foreign_above(path) is not None
         )
     except OSError:
         return True

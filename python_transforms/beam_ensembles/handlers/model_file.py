@@ -21,6 +21,7 @@ from beam_ensembles.graph.local_files import (
     sha256_of_files,
 )
 from beam_ensembles.handlers.own_network import refuse_own_network
+from beam_ensembles.handlers.private_copy import out_of_reach
 from beam_ensembles.handlers.remote_files import Beside, fetched, nothing_beside
 from beam_ensembles.handlers.signatures import ModelFormatError
 
@@ -147,7 +148,8 @@ def _not_that(uri: str, pin: str) -> str:
 def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
-    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded.
+    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded. So is
+    a copy made of a pinned file that lies in no trusted folder and that other users of this machine can change.
 
     Args:
         node: The node.
@@ -168,11 +170,14 @@ def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothi
         text = f"'{place}' leads out of the trusted folder that it lay in when the pipeline was made"
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
     within = node.files.trusted if trusted_for_its_place else ()
-    with (
-        contextlib.nullcontext(path)
-        if path is not None
-        else fetched(place, folders=folders, beside=beside, within=within) as copy
-    ):
+    with contextlib.ExitStack() as ends:
+        if path is None:
+            reading = fetched(place, folders=folders, beside=beside, within=within)
+            copy = ends.enter_context(reading)
+        elif pin is not None and not node.is_trusted:
+            copy = ends.enter_context(out_of_reach(path, beside))
+        else:
+            copy = path
         if pin is not None:
             names = beside(copy)
             found = _digest(copy, names)

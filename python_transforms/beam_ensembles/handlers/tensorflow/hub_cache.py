@@ -7,7 +7,7 @@ import os
 import tempfile
 from typing import Final
 
-from beam_ensembles.graph.ownership import is_foreign_folder
+from beam_ensembles.graph.ownership import is_foreign
 
 _HANDLES: Final = "https://tfhub.dev/"
 _VARIABLE: Final = "TFHUB_CACHE_DIR"
@@ -26,7 +26,7 @@ def cached(handle: str) -> str | None:
     """
     digest = hashlib.sha1(handle.encode(), usedforsecurity=False).hexdigest()
     folder = os.path.join(cache_folder(), digest)
-    return folder if os.path.isdir(folder) and not is_foreign_folder(folder) else None
+    return folder if os.path.isdir(folder) and not is_foreign(folder) else None
 
 
 def cache_folder() -> str:
