@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Final
 
+from beam_ensembles.tables.whole_file import whole_file
 from beam_ensembles_service.listeners import Runner, identity, is_running, process_on
 from beam_ensembles_service.worker_pool import LostWorker, RunningWorker
 
@@ -111,9 +111,8 @@ class PoolState:
     def _write(self) -> None:
         """Replaces the file, so that one who dies meanwhile leaves a whole one."""
         text = json.dumps([dataclasses.asdict(one) for one in self._noted])
-        new = self._folder / f"{WORKERS}.new"
-        new.write_text(text, encoding="utf-8")
-        os.replace(new, self._folder / WORKERS)
+        with whole_file(str(self._folder / WORKERS)) as file:
+            file.write(text.encode())
 
 
 def _same(noted: _Noted, worker: RunningWorker) -> bool:

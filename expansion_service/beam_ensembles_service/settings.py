@@ -13,6 +13,7 @@ import re
 from typing import Final
 
 from beam_ensembles.graph.files import LIBRARY_CODE, Files, local_path
+from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_host_pattern
 from beam_ensembles.logs import LOG_FORMATS, LOG_ROWS_VARIABLE
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles_service.access import Access, access_of, add_access_arguments, check_host
@@ -63,6 +64,7 @@ class Settings:
         environment_config: The container image, address or command of those workers.
         shared_files: Whether those workers see this machine's files.
         trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
+        allow_folder: Folders whose files may be named where their format holds no code.
         allow_code: Patterns of the importable names that an ensemble may use, beside those of known libraries.
         allow_host: Hosts that workers may read models from and call.
         allow_secret: Patterns of the secrets that an ensemble may name.
@@ -84,6 +86,7 @@ class Settings:
     environment_config: str = ""
     shared_files: bool = False
     trust: tuple[str, ...] = ()
+    allow_folder: tuple[str, ...] = ()
     allow_code: tuple[str, ...] = ()
     allow_host: tuple[str, ...] = ()
     allow_secret: tuple[str, ...] = ()
@@ -107,9 +110,17 @@ class Settings:
             if place.startswith("bundle:") and not _BUNDLE.fullmatch(place):
                 text = "--trust takes bundle: and the 64 hexadecimal digits that 'beam-ensembles pack' prints"
                 raise UsageError(f"{text}, not '{place}'")
-            path = local_path(place)
-            if path is not None and not os.path.isdir(path):
-                raise UsageError(f"--trust: there is no folder '{path}'")
+            _check_folder_or_uri("--trust", place)
+        for place in self.allow_folder:
+            if local_path(place) is None:
+                raise UsageError(f"--allow-folder takes a folder of this machine, not '{place}'")
+            _check_folder_or_uri("--allow-folder", place)
+        for host in self.allow_host:
+            if not is_host_pattern(host):
+                text = (
+                    "--allow-host takes a host (models.example.com, *.example.com, *), or one with its scheme"
+                )
+                raise UsageError(f"{text} (http://localhost:8080, gs://bucket), not '{host}'")
         if self.stage_processes and (wrong := wrong_count(self.stage_processes)):
             raise UsageError(f"--stage-processes {wrong}")
         if self.serve_loopback_worker and self.environment_config:
@@ -121,7 +132,13 @@ class Settings:
     def files(self) -> Files:
         """What an ensemble may use of this and other machines."""
         code = (*LIBRARY_CODE, *self.allow_code)
-        return Files(trusted=self.trust, code=code, hosts=self.allow_host, secrets=self.allow_secret)
+        return Files(
+            trusted=self.trust,
+            code=code,
+            hosts=self.allow_host,
+            secrets=self.allow_secret,
+            readable=self.allow_folder,
+        )
 
     @property
     def passed_variables(self) -> tuple[str, ...]:
@@ -133,6 +150,17 @@ class Settings:
     def logging_level(self) -> int:
         """The level as ``logging`` counts it."""
         return logging.getLevelNamesMapping()[self.log_level.upper()]
+
+
+def _check_folder_or_uri(flag: str, place: str) -> None:
+    path = local_path(place)
+    if path is not None and not os.path.isdir(path):
+        raise UsageError(f"{flag}: there is no folder '{path}'")
+    if path is None and not place.startswith("bundle:"):
+        try:
+            canonical(place)
+        except AmbiguousUri as exc:
+            raise UsageError(f"{flag}: {exc}") from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +182,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "elsewhere a node needs the file's sha256; bundle:SHA256 trusts one bundle (may be repeated)",
     )
     parser.add_argument(
+        "--allow-folder",
+        action="append",
+        default=_of_environment("BEAM_ENSEMBLES_ALLOW_FOLDER"),
+        metavar="DIR",
+        help="let ensembles name models under this folder whose format holds no code (ONNX, safetensors); those "
+        "under --trust they may name anyway (may be repeated; $BEAM_ENSEMBLES_ALLOW_FOLDER likewise)",
+    )
+    parser.add_argument(
         "--allow-code",
         action="append",
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_CODE"),
@@ -167,8 +203,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_HOST"),
         metavar="HOST",
-        help="let ensembles read models from this host and call it: models.example.com, *.example.com, or with the "
-        "scheme where it is plain http (may be repeated; $BEAM_ENSEMBLES_ALLOW_HOST likewise)",
+        help="let ensembles read models from this host and call it: models.example.com, *.example.com; with the scheme "
+        "where it is plain http (http://localhost:8080) or storage (gs://bucket, s3://team-*); * is every public host, "
+        "but no storage (may be repeated; $BEAM_ENSEMBLES_ALLOW_HOST likewise)",
     )
     parser.add_argument(
         "--allow-secret",
@@ -267,6 +304,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         environment_config=args.environment_config,
         shared_files=args.shared_files,
         trust=tuple(args.trust),
+        allow_folder=tuple(args.allow_folder),
         allow_code=tuple(args.allow_code),
         allow_host=tuple(args.allow_host),
         allow_secret=tuple(args.allow_secret),

@@ -30,9 +30,9 @@ def check_node(
     """
     text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
     code = (*LIBRARY_CODE, "tests.*") if trust else LIBRARY_CODE
-    places, hosts = ((str(folder),), ("localhost",)) if trust else ((), ())
+    places, hosts = ((str(folder),), ("localhost", "gs://bucket")) if trust else ((), ())
     secrets = ("env:TEST_*",) if trust else ()
-    files = Files(str(folder), places, code=code, hosts=hosts, secrets=secrets)
+    files = Files(str(folder), places, code=code, hosts=hosts, secrets=secrets, readable=("/",))
     return check_text(text, KINDS, files).nodes[0]
 
 

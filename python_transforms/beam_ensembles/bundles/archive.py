@@ -24,6 +24,8 @@ _END: Final = struct.Struct("<4s4H2LH")
 _END64_PLACE: Final = struct.Struct("<4sLQL")
 _END64: Final = struct.Struct("<4sQ2H2L4Q")
 _ENCRYPTED: Final = 0x1
+_DAMAGED: Final = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, LookupError, struct.error)
+"""What Python's zipfile raises on bytes that no zip has; NotImplementedError is a RuntimeError."""
 _TIME: Final = 315_532_800
 """1980-01-01, the time of every unpacked file: one that was changed since is known by it."""
 
@@ -66,7 +68,7 @@ class Archive:
                 while block := source.read(_BLOCK):
                     digest.update(block)
                     sink.write(block)
-        except (zipfile.BadZipFile, EOFError) as exc:
+        except _DAMAGED as exc:
             raise BadBundle(f"{name!r} is damaged: {exc}") from exc
         os.utime(path, (_TIME, _TIME))
         os.chmod(path, 0o444)
@@ -95,7 +97,7 @@ def read_archive(file: IO[bytes], name: str, digest: str | None = None) -> Archi
     try:
         members = zipfile.ZipFile(file)
         infos = members.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as exc:
+    except _DAMAGED as exc:
         raise BadBundle(f"it is no zip: {exc}") from exc
     _check_members(infos, size)
     manifest = _manifest(members, infos)
@@ -176,7 +178,7 @@ def _manifest(members: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> Manifes
         raise BadBundle(f"it has no '{MANIFEST}', or a huge one: 'beam-ensembles pack' makes bundles")
     try:
         manifest = Manifest.parse(members.read(MANIFEST))
-    except (zipfile.BadZipFile, EOFError) as exc:
+    except _DAMAGED as exc:
         raise BadBundle(f"its manifest is damaged: {exc}") from exc
     said = {name: file.size for name, file in manifest.files.items()}
     differing = sorted({*said.items()} ^ {*sizes.items()} - {(MANIFEST, sizes[MANIFEST])})

@@ -25,6 +25,8 @@ CODE: Final = "code"
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _WITHOUT_QUERY: Final = re.compile(r"https?://[^?#]*", re.IGNORECASE)
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
+_MOST_ITEMS: Final = 1_000_000
+"""Of values in JSON each takes many times the memory of its text; a hundred thousand files have half as many."""
 _MOST_NEEDS: Final = 1_000
 _LONGEST_NAME: Final = 512
 _LONGEST_PART: Final = 255
@@ -92,6 +94,8 @@ class Manifest:
         Raises:
             BadBundle: It is none, or of a newer format.
         """
+        if sum(map(text.count, (b",", b"[", b"{"))) > _MOST_ITEMS:
+            raise BadBundle(f"its manifest holds more than {_MOST_ITEMS} items")
         try:
             data = json.loads(text.decode())
             if _SURROGATE.search(text):  # half a character is none, wherever it stands

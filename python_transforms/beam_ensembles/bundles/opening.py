@@ -16,7 +16,9 @@ from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
-from beam_ensembles.handlers.remote_files import fetched
+from beam_ensembles.graph.local_files import open_regular
+from beam_ensembles.handlers.own_network import refuse_own_network
+from beam_ensembles.handlers.remote_files import Patience, fetched
 from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import not_known
@@ -25,6 +27,10 @@ _BLOCK: Final = 1 << 20
 _DIGESTS_KEPT: Final = 64
 _MOST_BYTES_OF_A_STRANGER: Final = 8 << 30
 """What is fetched from a place that nobody vouches for."""
+_MOST_BYTES_OF_A_FILE: Final = 16 << 20
+"""What an ensemble file may have, which is read to memory as a whole."""
+_PATIENCE: Final = Patience(attempts=2, silence=20.0, seconds=900.0)
+"""A caller waits for the answer meanwhile."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,6 +96,7 @@ def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Man
     name = os.path.basename(urlsplit(place).path if is_web(place) else place)
     with _local(place, files, store, is_asked_for) as (path, file, digest):
         archive = read_archive(file, name, digest)
+        _check_size(archive.manifest)
         bundle = _described(archive, path, place, files)
         _check_code(archive.manifest, bundle)
         root, manifest = store.unpack_archive(archive)
@@ -115,7 +122,13 @@ def _described(archive: Archive, path: str, place: str, files: Files) -> Bundle:
 
 
 def _is_vouched_for(digest: str, files: Files) -> bool:
-    return files.is_trusted(f"bundle:{digest}/")
+    return files.trusts_bundle(digest)
+
+
+def _check_size(manifest: Manifest) -> None:
+    size = manifest.files[manifest.file].size
+    if size > _MOST_BYTES_OF_A_FILE:
+        raise BadBundle(f"its ensemble file has {size} bytes; {_MOST_BYTES_OF_A_FILE} is the most")
 
 
 def _check_code(manifest: Manifest, bundle: Bundle) -> None:
@@ -137,7 +150,7 @@ def _local(
         with _fetched(place, files) as copy, open(copy, "rb") as file:
             yield copy, file, None
     elif files.is_trusted(place) or not is_asked_for:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             yield path, file, _digest(file)
     else:
         with _vouched_for(path, files, store) as file:
@@ -159,8 +172,10 @@ def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
         raise refusal
     with store.temporary() as folder, open(os.path.join(folder, "copy"), "w+b") as copy:
         try:
-            with open(path, "rb") as file:
-                if not _is_vouched_for(_digest(file), files):
+            with open_regular(path) as file:
+                if os.fstat(file.fileno()).st_size > _MOST_BYTES_OF_A_STRANGER or not _is_vouched_for(
+                    _digest(file), files
+                ):
                     raise refusal
                 file.seek(0)
                 shutil.copyfileobj(file, copy, _BLOCK)
@@ -173,12 +188,14 @@ def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _fetched(place: str, files: Files) -> Iterator[str]:
-    if is_web(place):
-        files.check_host(place)
-    most = None if files.is_trusted(place) else _MOST_BYTES_OF_A_STRANGER
+    files.check_place(place)
+    is_trusted = files.is_trusted(place)
+    most = None if is_trusted else _MOST_BYTES_OF_A_STRANGER
+    within = files.trusted if is_trusted else ()
     with contextlib.ExitStack() as ends:
         try:
-            copy = ends.enter_context(fetched(place, most=most))
+            refuse_own_network(files, place)
+            copy = ends.enter_context(fetched(place, most=most, within=within, patience=_PATIENCE))
         except Exception as exc:  # what a file system raises where it cannot be read is its own
             text = " ".join(str(exc).split())
             raise FileProblem("unreadable_file", f"'{place}' cannot be read: {text}") from exc

@@ -22,6 +22,7 @@ from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.kinds import Kinds
+from beam_ensembles.leftovers import part_file
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import names_in, not_known
@@ -191,19 +192,13 @@ def _check_name(target: str, digest: str) -> None:
 @contextlib.contextmanager
 def _temporary(folder: str) -> Iterator[str]:
     """Gives the path of a file that is to be moved to its place; one that is still there is removed."""
-    try:
-        descriptor, path = tempfile.mkstemp(dir=folder, prefix=".packing-")
-    except OSError as exc:
-        raise EnsembleError(f"the folder '{folder}' cannot be written to: {exc.strerror}") from exc
-    os.close(descriptor)
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)
-    try:
+    with contextlib.ExitStack() as ends:
+        try:
+            path, descriptor = ends.enter_context(part_file(folder, "packing"))
+        except OSError as exc:
+            raise EnsembleError(f"the folder '{folder}' cannot be written to: {exc.strerror}") from exc
+        os.close(descriptor)
         yield path
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
 
 
 def _versions() -> dict[str, str]:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Iterator
 from typing import IO, Final
@@ -19,10 +18,11 @@ from beam_ensembles.bundles.archive import Archive, is_whole, manifest_in, read_
 from beam_ensembles.bundles.manifest import Manifest
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.files import UNPACKED
+from beam_ensembles.graph.ownership import foreign_above
+from beam_ensembles.leftovers import temporary_folder
 
 VARIABLE: Final = "BEAM_ENSEMBLES_CACHE"
 _PRIVATE: Final = 0o700
-_ROOT: Final = 0
 
 
 class Store:
@@ -40,7 +40,7 @@ class Store:
         try:
             _make(folder)
             found = os.stat(folder)
-            foreign = _foreign_above(folder)
+            foreign = foreign_above(folder)
         except OSError as exc:
             text = f"the folder for bundles '{folder}' cannot be made: {exc.strerror}"
             raise EnsembleError(f"{text}; name another one in {VARIABLE}") from exc
@@ -116,9 +116,7 @@ class Store:
     @contextlib.contextmanager
     def temporary(self) -> Iterator[str]:
         """Gives an empty folder on the store's disk for as long as it is needed."""
-        with tempfile.TemporaryDirectory(
-            dir=self.folder, prefix="new-", ignore_cleanup_errors=True
-        ) as parent:
+        with temporary_folder("new-", self.folder) as parent:
             folder = os.path.join(parent, "bundle")
             os.mkdir(folder, _PRIVATE)
             yield folder
@@ -158,35 +156,6 @@ def _make(folder: str) -> None:
     except FileExistsError:  # another process was faster, or it is a file
         if not os.path.isdir(folder):
             raise
-
-
-def _foreign_above(folder: str) -> str | None:
-    """Gives what lies above a folder, or is a link on the way to it, and is others' to write to; None where nothing is.
-
-    The root is left out: whoever has it has everything.
-    """
-    named = os.path.abspath(folder)
-    if os.lstat(named).st_uid not in (_ROOT, os.getuid()):
-        return named
-    above = (*_above(named), *_above(os.path.realpath(named)))
-    return next((path for path in above if _is_foreign(path)), None)
-
-
-def _above(path: str) -> Iterator[str]:
-    while (path := os.path.dirname(path)) != os.sep:
-        yield path
-
-
-def _is_foreign(path: str) -> bool:
-    """Says whether others can rename what is in a folder, or lead a link elsewhere."""
-    found = os.lstat(path)
-    if found.st_uid not in (_ROOT, os.getuid()):
-        return True
-    if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
-        return False
-    by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (_ROOT, os.getgid())
-    by_others = by_group or found.st_mode & stat.S_IWOTH
-    return bool(by_others) and not os.path.ismount(path)  # Kubernetes lets all of a pod write to its volumes
 
 
 def _is_at(file: IO[str], path: str) -> bool:

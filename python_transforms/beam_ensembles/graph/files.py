@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-import glob
-import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.local_files import (
+    Budget,
+    TooMuch,
+    fixed_folder,
+    is_in,
+    is_made_up,
+    is_pattern,
+    newest_match,
+)
+from beam_ensembles.graph.local_files import sha256_of as sha256_of
+from beam_ensembles.graph.uris import (
+    AmbiguousUri,
+    canonical,
+    host_name,
+    is_below,
+    is_local_network,
+    is_web,
+    join,
+    origin,
+)
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
-_PATTERN: Final = re.compile(r"[*?\[]")
-_BLOCK: Final = 1 << 20
-_WEB: Final = ("http", "https")
+_BUNDLE: Final = "bundle:"
+_FILE: Final = "file:"
+_ANY_HOST: Final = "*"
 
 UNPACKED: Final = ".unpacked"
 """How the name of a folder ends that a bundle was unpacked to. No file in one is trusted for where it lies: a bundle
@@ -77,10 +95,17 @@ class Files:
     Attributes:
         base_uri: Folder or URI that relative URIs are relative to, or None.
         trusted: Local folders and URI prefixes whose files may hold code (pickles); ``/`` trusts every local file.
+            They may be read whatever ``hosts`` and ``readable`` say.
+        readable: Local folders whose files may be named where their format holds no code. Of a file that lies in
+            neither a caller learns nothing, not even whether it is there.
+        is_own: Whether whoever asks runs a file of their own, with their own rights: then every local file may be
+            named, and servers of this machine and its network may be called where ``hosts`` allows any.
         shared: Whether the workers see this machine's files; where not, a local file is refused.
         code: Patterns (``my_team.*``) of the importable names that a file may use.
         hosts: Hosts that workers may read from and call: ``models.example.com``, ``*.example.com``; one with a scheme
-            (``http://models.example.com:8080``) allows just that, and only so is unencrypted http allowed.
+            (``http://models.example.com:8080``) allows just that, and only so is unencrypted http allowed. Storage
+            is named by its scheme and bucket: ``gs://models``, ``gs://team-*``. ``*`` allows every public host, but no
+            storage, which is read with credentials of ours, and nothing of this machine's own network.
         secrets: Patterns of the secrets that a file may name: ``env:ACCOUNTS_DB``, ``file:/run/secrets/*``.
         bundle: The unpacked bundle that the ensemble file came in, if it did: it has all local files that it may name.
     """
@@ -92,10 +117,19 @@ class Files:
     hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     bundle: Bundle | None = None
+    readable: tuple[str, ...] = ()
+    is_own: bool = False
 
     def for_workers(self) -> Files:
-        """Gives what workers need of it: what relative URIs are relative to, and which hosts rows may name."""
-        return Files(self.base_uri, hosts=self.hosts, bundle=self.bundle)
+        """Returns what workers need of it: the base of relative URIs, and which folders and hosts may be read."""
+        return Files(
+            self.base_uri,
+            self.trusted,
+            hosts=self.hosts,
+            bundle=self.bundle,
+            readable=self.readable,
+            is_own=self.is_own,
+        )
 
     def is_packed(self, uri: str) -> bool:
         """Says whether what a URI of the file names is in its bundle."""
@@ -114,7 +148,7 @@ class Files:
         found = uri if _SCHEME.match(uri) or os.path.isabs(uri) else self._join(uri)
         path = local_path(found)
         if path is None:
-            return found
+            return _one_spelling(found)
         if self.bundle is not None:
             raise FileProblem("not_in_bundle", _not_packed(uri, self.bundle))
         if not self.shared:
@@ -124,7 +158,27 @@ class Files:
                 "which brings its files along (beam-ensembles pack), put it where they can read it, or use a service "
                 "with --serve-loopback-worker",
             )
-        return newest_match(path)
+        if not os.path.isabs(path):
+            raise FileProblem(
+                "bad_value", f"'{uri}' is not a file URI of this machine: file:///absolute/path"
+            )
+        return self._newest(path)
+
+    def _newest(self, path: str) -> str:
+        """Returns the newest match of a pattern; the path itself where there is none, or nothing may be listed.
+
+        A file whose own name has such characters is not taken for a pattern.
+        """
+        if not is_pattern(path) or not self.may_name(fixed_folder(path)):
+            return path
+        if self.may_name(path) and os.path.exists(path):
+            return path
+        try:
+            return newest_match(path, Budget(), self.may_name) or path
+        except TooMuch as exc:
+            raise FileProblem(
+                "unreadable_file", f"'{path}': {exc}; name the folder and file more closely"
+            ) from None
 
     def _join(self, uri: str) -> str:
         if self.base_uri is None:
@@ -133,9 +187,13 @@ class Files:
                 f"'{uri}' is relative, but the ensemble came as text without base_uri; "
                 "give an absolute path or URI, or pass base_uri",
             )
-        if local_path(self.base_uri) is None:
-            return f"{self.base_uri.rstrip('/')}/{uri}"
-        return os.path.normpath(os.path.join(local_path(self.base_uri) or "", uri))
+        base = local_path(self.base_uri)
+        if base is not None:
+            return os.path.normpath(os.path.join(base, uri))
+        try:
+            return join(self.base_uri, uri)
+        except AmbiguousUri as exc:
+            raise FileProblem("bad_value", str(exc)) from None
 
     def check(self, uri: str, *, folders: bool = False) -> str:
         """Resolves a URI and makes sure that it may be read and, where it is local, that it can be.
@@ -148,14 +206,15 @@ class Files:
             The absolute place.
 
         Raises:
-            FileProblem: The file is missing or cannot be read, or its host is not allowed.
+            FileProblem: The file is missing or cannot be read, or its folder or host is not allowed.
         """
         found = self.resolve(uri)
         path = local_path(found)
         if path is None:
-            if urlsplit(found).scheme.lower() in _WEB:
-                self.check_host(found)
+            self.check_place(found)
             return found
+        if not self.may_name(path):
+            raise FileProblem("untrusted_file", outside(uri))
         if not os.path.exists(path) and is_pattern(path):
             raise FileProblem("missing_file", f"no file matches the pattern '{path}'")
         if os.path.isdir(path) and not folders:
@@ -163,11 +222,20 @@ class Files:
         if not os.path.exists(path):
             near = _neighbour(path) if self.is_trusted(path) else ""
             raise FileProblem("missing_file", f"there is no file '{path}'{near}")
-        if not os.path.isfile(path) and not os.path.isdir(path):
-            raise FileProblem("unreadable_file", f"'{path}' is no regular file")
+        if is_made_up(path) or not (os.path.isfile(path) or os.path.isdir(path)):
+            raise FileProblem("unreadable_file", f"'{path}' is not a regular file")
         if not os.access(path, os.R_OK):
             raise FileProblem("unreadable_file", f"the file '{path}' may not be read by this user")
         return found
+
+    def may_name(self, path: str) -> bool:
+        """Whether a caller may name a local file whose format holds no code, and learn what is wrong with it."""
+        real = _real(path)
+        if real is None:
+            return False
+        if self.is_own or (self.bundle is not None and is_in(real, os.path.realpath(self.bundle.root))):
+            return True
+        return self.is_trusted(path) or (not _is_unpacked(real) and _is_in_any(real, self.readable))
 
     def check_code(self, name: str) -> None:
         """Makes sure that a file may have a name imported.
@@ -187,25 +255,75 @@ class Files:
                 "untrusted_code", f"{text}; allow it when starting the service: --allow-code '{name}'"
             )
 
+    def check_place(self, uri: str) -> None:
+        """Makes sure that a file of the web or of storage may be read.
+
+        Args:
+            uri: An absolute URI.
+
+        Raises:
+            FileProblem: Nobody allowed its host or bucket, or programs could read the URI differently.
+        """
+        try:
+            canonical(uri)
+        except AmbiguousUri as exc:
+            raise FileProblem("untrusted_host", str(exc)) from None
+        if self.is_trusted(uri):
+            return
+        if is_web(uri):
+            self.check_host(uri)
+        else:
+            self._check_storage(uri)
+
+    def _check_storage(self, uri: str) -> None:
+        if self.is_own and _ANY_HOST in self.hosts:
+            return
+        bucket = origin(uri)
+        if not any(
+            "://" in allowed and fnmatch.fnmatchcase(bucket.rstrip("/"), allowed.rstrip("/"))
+            for allowed in self.hosts
+        ):
+            text = f"nobody allowed reading '{uri}' with the credentials of this service and its workers"
+            how = f"start the service with --allow-host '{bucket}', or with --trust where its files may hold code"
+            raise FileProblem("untrusted_host", f"{text} (allowed: {listed(self.hosts)}); {how}")
+
     def check_host(self, url: str) -> None:
         """Makes sure that workers, or the checks themselves, may connect to the host of a URL.
 
         Raises:
             FileProblem: The URL names no host, or one that nobody allowed.
         """
-        parts = urlsplit(url)
-        if not parts.hostname:
-            raise FileProblem("bad_value", f"'{url}' names no host")
-        origin = f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2].lower()}"
-        encrypted = parts.scheme.lower() != "http"
-        for allowed in self.hosts:
-            if allowed in ("*", origin) or (encrypted and fnmatch.fnmatch(parts.hostname, allowed)):
+        scheme, host, server = _server_of(url)
+        encrypted = scheme != "http"
+        if self.names_host(url):
+            return
+        if _ANY_HOST in self.hosts:
+            if self.is_own or not is_local_network(host):
                 return
-        wanted = parts.hostname if encrypted else origin
+            text = f"'{url}' is in the service's own network, which '*' does not cover"
+            raise FileProblem(
+                "untrusted_host", f"{text}; name it: --allow-host '{host if encrypted else server}'"
+            )
         text = f"the host of '{url}' is not among those that may be reached (allowed: {listed(self.hosts)})"
+        wanted = host if encrypted else server
         raise FileProblem(
             "untrusted_host", f"{text}; allow it when starting the service: --allow-host '{wanted}'"
         )
+
+    def names_host(self, url: str) -> bool:
+        """Whether the host of a URL was allowed by more than that every host is.
+
+        Raises:
+            FileProblem: The URL names no host.
+        """
+        scheme, host, server = _server_of(url)
+        for allowed in self.hosts:
+            if "://" in allowed:
+                if _origin_of(allowed) == server:
+                    return True
+            elif allowed != _ANY_HOST and scheme != "http" and fnmatch.fnmatchcase(host, allowed.lower()):
+                return True
+        return False
 
     def check_secret(self, place: str) -> None:
         """Makes sure that a file may name a secret, which a node then sends to a server.
@@ -216,7 +334,8 @@ class Files:
         Raises:
             FileProblem: Nobody allowed it.
         """
-        if not any(fnmatch.fnmatchcase(place, pattern) for pattern in self.secrets):
+        leads_up = os.pardir in place.split("/")  # '*' of a pattern would go along
+        if leads_up or not any(fnmatch.fnmatchcase(place, pattern) for pattern in self.secrets):
             text = f"nothing vouches for using the secret '{place}' (allowed: {listed(self.secrets)})"
             raise FileProblem(
                 "untrusted_secret", f"{text}; allow it when starting the service: --allow-secret '{place}'"
@@ -226,20 +345,76 @@ class Files:
         """Says whether a resolved URI lies under a trusted place."""
         path = local_path(uri)
         if path is None:
-            return any(uri.startswith(f"{place.rstrip('/')}/") for place in self.trusted)
-        real = os.path.realpath(path)
-        if self.bundle is not None and _is_below(real, os.path.realpath(self.bundle.root)):
-            return self.bundle.is_trusted
-        if any(part.endswith(UNPACKED) for part in real.split(os.sep)):
+            return any(is_below(uri, place) for place in self.trusted if local_path(place) is None)
+        real = _real(path)
+        if real is None:
             return False
-        places = [
-            os.path.realpath(found) for place in self.trusted if (found := local_path(place)) is not None
-        ]
-        return any(_is_below(real, place) for place in places)
+        if self.bundle is not None and is_in(real, os.path.realpath(self.bundle.root)):
+            return self.bundle.is_trusted
+        return not _is_unpacked(real) and _is_in_any(real, self.trusted)
+
+    def trusts_bundle(self, digest: str) -> bool:
+        """Whether a bundle is trusted for its SHA-256, wherever it lies."""
+        return f"{_BUNDLE}{digest}" in self.trusted
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return os.path.commonpath((path, folder)) == folder
+def outside(uri: str) -> str:
+    """Says of a local file that it may not be named, and of nothing else, so that nobody learns whether it is there."""
+    return (
+        f"'{uri}' lies in no folder that this service may read for its callers; put it into one (serve --trust "
+        "FOLDER, or --allow-folder FOLDER where files hold no code), or pin a model with 'sha256: <its digest>'"
+    )
+
+
+def _real(path: str) -> str | None:
+    """Returns where a path leads; None where no file can have that name."""
+    try:
+        return os.path.realpath(path) if "\0" not in path else None
+    except (OSError, ValueError):
+        return None
+
+
+def _is_unpacked(real: str) -> bool:
+    return any(part.endswith(UNPACKED) for part in real.split(os.sep))
+
+
+def _is_in_any(real: str, places: tuple[str, ...]) -> bool:
+    folders = (local_path(place) for place in places)
+    return any(is_in(real, os.path.realpath(folder)) for folder in folders if folder is not None)
+
+
+def _one_spelling(uri: str) -> str:
+    """Returns the one spelling of a URI, so that what was compared is what is read; ``check`` refuses what has none."""
+    if uri[: len(_FILE)].lower() == _FILE:
+        raise FileProblem("bad_value", f"'{uri}' is not a file URI of this machine: file:///absolute/path")
+    try:
+        return canonical(uri)
+    except AmbiguousUri:
+        return uri
+
+
+def _server_of(url: str) -> tuple[str, str, str]:
+    """Returns scheme, host, and scheme with host and port, of a URL.
+
+    Raises:
+        FileProblem: It names no host, or one that programs read differently.
+    """
+    try:
+        if not urlsplit(url).hostname:
+            raise FileProblem("bad_value", f"'{url}' names no host")
+        return urlsplit(url).scheme.lower(), host_name(url), _origin_of(url)
+    except ValueError as exc:
+        raise FileProblem("untrusted_host", str(exc)) from None
+
+
+def _origin_of(url: str) -> str:
+    if is_web(url):
+        try:
+            return origin(url)
+        except AmbiguousUri:
+            return ""
+    parts = urlsplit(url)
+    return f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
 def _not_packed(uri: str, bundle: Bundle) -> str:
@@ -250,62 +425,16 @@ def _not_packed(uri: str, bundle: Bundle) -> str:
     )
 
 
-def is_pattern(place: str) -> bool:
-    """Says whether a place is a pattern of names, such as ``models/line-*.pt``, of which the newest is meant."""
-    return _PATTERN.search(place) is not None
-
-
-def newest_match(path: str) -> str:
-    """Gives the local file that was changed last of those that match a pattern; the path itself where none does.
-
-    A file whose own name has such characters is not taken for a pattern. Of files of one time the last name counts.
-    """
-    if not is_pattern(path) or os.path.exists(path):
-        return path
-    return max(glob.glob(path), key=lambda found: (os.stat(found).st_mtime_ns, found), default=path)
-
-
 def local_path(uri: str) -> str | None:
     """Gives the path of a local URI (a plain path or ``file:``), or None where it is not local."""
     if not _SCHEME.match(uri):
         return uri
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
-
-
-def sha256_of(path: str) -> str:
-    """Computes the SHA-256 of a local file or folder as 64 hexadecimal digits.
-
-    A folder's is that of the list of its files, in the order of their names' bytes, each a line of its digest, two
-    spaces and its path within: what ``find . -type f -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum |
-    sha256sum`` prints in that folder.
-    """
-    if not os.path.isdir(path):
-        return _sha256_of_file(path)
-    found = [
-        os.path.relpath(os.path.join(folder, name), path)
-        for folder, _, names in os.walk(path)
-        for name in names
-    ]
-    return sha256_of_files(path, found)
-
-
-def sha256_of_files(folder: str, names: Iterable[str]) -> str:
-    """Computes the SHA-256 of some files of a local folder, as that of a folder which holds nothing else."""
-    listing = hashlib.sha256()
-    for name in sorted(set(names), key=os.fsencode):
-        listing.update(
-            f"{_sha256_of_file(os.path.join(folder, name))}  ".encode() + os.fsencode(name) + b"\n"
-        )
-    return listing.hexdigest()
-
-
-def _sha256_of_file(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    if uri[: len(_FILE)].lower() != _FILE:
+        return None
+    host, _, path = uri[len(_FILE) :].removeprefix("//").partition("/")
+    if uri[len(_FILE) :].startswith("//"):
+        return unquote(f"/{path}") if host in ("", "localhost") else None
+    return unquote(uri[len(_FILE) :])
 
 
 def _neighbour(path: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.files import local_path
+from beam_ensembles.handlers.deadlines import call_within
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
 from beam_ensembles.handlers.signatures import ModelFormatError
@@ -66,7 +68,9 @@ def _stored_state(place: str) -> Any:
     from apache_beam.io.filesystems import FileSystems
 
     try:
-        (found,) = FileSystems.match([place])
+        (found,) = call_within(
+            _ASK_SECONDS, functools.partial(FileSystems.match, [place]), f"asking for '{place}'"
+        )
     except Exception:  # what a file system raises where it cannot be asked, or what is none, is its own
         return None
     return [(file.path, file.size_in_bytes, file.last_updated_in_seconds) for file in found.metadata_list]

@@ -10,8 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed
-from beam_ensembles.graph.files import FileProblem, local_path, sha256_of, sha256_of_files
+from beam_ensembles.graph.files import FileProblem, local_path, outside
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.local_files import (
+    Budget,
+    TooMuch,
+    is_made_up,
+    is_regular,
+    sha256_of,
+    sha256_of_files,
+)
+from beam_ensembles.handlers.own_network import refuse_own_network
+from beam_ensembles.handlers.private_copy import out_of_reach
 from beam_ensembles.handlers.remote_files import Beside, fetched, nothing_beside
 from beam_ensembles.handlers.signatures import ModelFormatError
 
@@ -22,7 +32,8 @@ SHA256: Final = Option(
     "sha256", "string", "SHA-256 of the model's file or folder, 64 hexadecimal digits; any other is refused."
 )
 
-_TELLS_OF_FILES: Final = ("missing_file", "unreadable_file")
+_SECONDS_OF_A_STRANGER: Final = 60.0
+"""How long a file that only its pin vouches for is compared, so that no caller holds the service with a huge one."""
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -42,7 +53,10 @@ def check_file(
         beside: Which files belong to a model's file; one that cannot be read is left to the kind to report.
         key: The node's key that names the file.
         runs_code: Whether loading any such file runs code in it. Then the file must be pinned or lie under a trusted
-            place, and of one that does not nothing is told, not even whether it is there.
+            place.
+
+    Of a file of this machine that may not be named (``Files.may_name``), or that runs code and is not trusted, nothing
+    is told, not even whether it is there: without a pin it is ``untrusted_file``, with another one ``sha256_mismatch``.
 
     Returns:
         The absolute place of the file, or None where it cannot be used.
@@ -54,17 +68,22 @@ def check_file(
     uri = node.option(key)
     if not isinstance(uri, str):
         return None
-    is_stranger = runs_code and not _is_trusted(node, uri)
-    if is_stranger and pin is None:
-        node.problem("untrusted_file", key, _untrusted(uri))
+    try:
+        found = node.files.resolve(uri)
+    except FileProblem as problem:
+        node.problem(problem.code, key, str(problem))
         return None
+    is_trusted, local = node.files.is_trusted(found), local_path(found)
+    is_named = local is None or node.files.may_name(local)
+    if pin is None and not (is_named and (is_trusted or not runs_code)):
+        node.problem("untrusted_file", key, _untrusted(uri) if runs_code else outside(uri))
+        return None
+    if local is not None and not (is_named and (is_trusted or not runs_code)):
+        return _pinned(node, uri, found, str(pin).lower(), pin_is_good, folders, beside)
     try:
         place = node.files.check(uri, folders=folders)
     except FileProblem as problem:
-        if is_stranger and problem.code in _TELLS_OF_FILES:
-            node.problem("sha256_mismatch", "sha256", _not_that(uri, str(pin)))
-        else:
-            node.problem(problem.code, key, str(problem))
+        node.problem(problem.code, key, str(problem))
         return None
     path = local_path(place)
     if path is None:
@@ -76,26 +95,42 @@ def check_file(
     for name in missing:
         node.problem("missing_file", key, f"'{path}' keeps weights in '{name}', which is not beside it")
     if pin is not None and pin_is_good and not missing:
-        found = _digest(path, names)
-        if found != pin.lower():
-            shown = found if node.files.is_trusted(place) else None
-            text = _not_that(uri, pin) if is_stranger else _mismatch(place, pin, shown, path, names)
-            node.problem("sha256_mismatch", "sha256", text)
+        _compare(node, place, path, str(pin), names)
     return place
+
+
+def _compare(node: NodeView, place: str, path: str, pin: str, names: Sequence[str]) -> None:
+    try:
+        found = _digest(path, names)
+    except OSError as exc:
+        node.problem("unreadable_file", "uri", f"'{place}' cannot be read: {exc.strerror or exc}")
+        return
+    if found != pin.lower():
+        shown = found if node.files.is_trusted(place) else None
+        node.problem("sha256_mismatch", "sha256", _mismatch(place, pin, shown, path, names))
+
+
+def _pinned(
+    node: NodeView, uri: str, path: str, pin: str, pin_is_good: bool, folders: bool, beside: Beside
+) -> str | None:
+    """Returns the path of a local file that only its pin vouches for; tells nothing of one that it does not fit."""
+    budget = Budget(seconds=_SECONDS_OF_A_STRANGER)
+    with contextlib.suppress(OSError, ValueError, TooMuch):
+        if pin_is_good and (is_regular(path) or (folders and os.path.isdir(path) and not is_made_up(path))):
+            names: Sequence[str] = ()
+            with contextlib.suppress(ModelFormatError, OSError):
+                names = beside(path)
+            if _digest(path, names, budget) == pin:
+                return path
+    if pin_is_good:
+        node.problem("sha256_mismatch", "sha256", _not_that(uri, pin))
+    return None
 
 
 def check_trust(node: NodeView, place: str) -> None:
     """Reports a file that runs code when it is loaded, unless it is pinned or lies under a trusted place."""
     if node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place))
-
-
-def _is_trusted(node: NodeView, uri: str) -> bool:
-    """Says whether a URI names something under a trusted place; one that cannot be resolved is left to be reported."""
-    try:
-        return node.files.is_trusted(node.files.resolve(uri))
-    except FileProblem:
-        return True
 
 
 def _untrusted(place: str) -> str:
@@ -113,7 +148,8 @@ def _not_that(uri: str, pin: str) -> str:
 def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
-    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded.
+    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded. So is
+    a copy made of a pinned file that lies in no trusted folder and that other users of this machine can change.
 
     Args:
         node: The node.
@@ -126,12 +162,22 @@ def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothi
         EnsembleError: It cannot be fetched.
     """
     path, place = local_path(str(node.uri)), str(node.uri)
-    with (
-        contextlib.nullcontext(path)
-        if path is not None
-        else fetched(place, folders=folders, beside=beside) as copy
-    ):
-        pin = node.spec.options.get("sha256")
+    pin = node.spec.options.get("sha256")
+    trusted_for_its_place = pin is None and node.is_trusted
+    if path is None:
+        refuse_own_network(node.files, place)
+    elif trusted_for_its_place and _names_this_machine(node) and not node.files.is_trusted(path):
+        text = f"'{place}' leads out of the trusted folder that it lay in when the pipeline was made"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    within = node.files.trusted if trusted_for_its_place else ()
+    with contextlib.ExitStack() as ends:
+        if path is None:
+            reading = fetched(place, folders=folders, beside=beside, within=within)
+            copy = ends.enter_context(reading)
+        elif pin is not None and not node.is_trusted:
+            copy = ends.enter_context(out_of_reach(path, beside))
+        else:
+            copy = path
         if pin is not None:
             names = beside(copy)
             found = _digest(copy, names)
@@ -141,15 +187,20 @@ def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothi
         yield copy
 
 
+def _names_this_machine(node: CheckedNode) -> bool:
+    """Whether the file names a path, and not a handle whose model lies in a cache of this machine."""
+    return node.spec.file is not None and local_path(node.spec.file) is not None
+
+
 def _neighbour(path: str, name: str) -> str:
     return os.path.join(os.path.dirname(path), name)
 
 
-def _digest(path: str, names: Sequence[str]) -> str:
+def _digest(path: str, names: Sequence[str], budget: Budget | None = None) -> str:
     """Gives the SHA-256 of a model: of its file or folder, or of the file and those that belong to it."""
     if not names:
-        return sha256_of(path)
-    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names])
+        return sha256_of(path, budget)
+    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names], budget)
 
 
 def _mismatch(place: str, pin: str, found: str | None, path: str, names: Sequence[str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +14,50 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.graph.files import is_pattern
-from beam_ensembles.handlers.web import is_web, open_web
+from beam_ensembles.graph.local_files import is_pattern
+from beam_ensembles.handlers.deadlines import call_within
+from beam_ensembles.handlers.web import anywhere, is_web, is_within, open_web
+from beam_ensembles.leftovers import temporary_folder
 
 _BLOCK: Final = 1 << 20
 _MOST_SECONDS: Final = 3_600.0
 _MOST_BYTES: Final = 64 << 30
 _ATTEMPTS: Final = 3
+_SILENCE_SECONDS: Final = 60.0
+"""How long storage may take to open a file, or to send its next block."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a read may take.
+
+    Attributes:
+        attempts: How often a web server is asked.
+        silence: Seconds until a file is open, and until its next block comes.
+        seconds: Seconds until all of it is there.
+    """
+
+    attempts: int = _ATTEMPTS
+    silence: float = _SILENCE_SECONDS
+    seconds: float = _MOST_SECONDS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read.
+
+    Attributes:
+        folders: Whether it may be a folder, whose files are all fetched; never of the web.
+        most: The most bytes of a file; without it 64 GiB of the web, and any number in storage.
+        within: The URIs below which every redirect must stay, since the file is trusted for where it lies; none: all of
+            its host.
+        patience: How long it may take.
+    """
+
+    folders: bool = False
+    most: int | None = None
+    within: tuple[str, ...] = ()
+    patience: Patience = Patience()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +66,7 @@ class _Kept:
 
     places: frozenset[str]
     ends: contextlib.ExitStack
-    copies: dict[tuple[str, bool, Beside], str] = dataclasses.field(default_factory=dict)
+    copies: dict[tuple[str, Beside, Reading], str] = dataclasses.field(default_factory=dict)
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
@@ -62,7 +99,13 @@ def nothing_beside(_: str) -> Sequence[str]:
 
 @contextlib.contextmanager
 def fetched(
-    place: str, *, folders: bool = False, beside: Beside = nothing_beside, most: int | None = None
+    place: str,
+    *,
+    folders: bool = False,
+    beside: Beside = nothing_beside,
+    most: int | None = None,
+    within: tuple[str, ...] = (),
+    patience: Patience = Patience(),
 ) -> Iterator[str]:
     """Gives the local copy of a file of another place, for as long as it is being loaded.
 
@@ -70,32 +113,35 @@ def fetched(
         place: Its absolute URI; in storage a pattern stands for its newest match.
         folders: Whether it may be a folder, whose files are all fetched; never of the web.
         beside: Which files belong to it; they are fetched to stand beside it.
-        most: The most bytes of a file; without it 64 GiB of the web, and any number in storage.
+        most: As in ``Reading``.
+        within: As in ``Reading``.
+        patience: As in ``Reading``.
 
     Raises:
         EnsembleError: It cannot be read, or is too large.
     """
-    place = _newest(place)
+    reading = Reading(folders, most, within, patience)
+    place = call_within(patience.silence, functools.partial(_newest, place), f"looking for '{place}'")
     kept = _KEPT.get()
     if kept is None or place not in kept.places:
-        with _copied(place, folders, beside, most) as copy:
+        with _copied(place, beside, reading) as copy:
             yield copy
         return
-    key = (place, folders, beside)
+    key = (place, beside, reading)
     if key not in kept.copies:
-        kept.copies[key] = kept.ends.enter_context(_copied(*key, most))
+        kept.copies[key] = kept.ends.enter_context(_copied(*key))
     yield kept.copies[key]
 
 
 @contextlib.contextmanager
-def _copied(place: str, folders: bool, beside: Beside, most: int | None) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
+def _copied(place: str, beside: Beside, reading: Reading) -> Iterator[str]:
+    with temporary_folder("beam-ensembles-copy-") as folder:
         copy = os.path.join(folder, os.path.basename(urlsplit(place).path.rstrip("/")) or "model")
-        _fetch(place, copy, folders, most)
+        _fetch(place, copy, reading)
         for name in beside(copy):
             target = os.path.join(folder, name)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            _fetch(_beside(place, name), target, False, most)
+            _fetch(_beside(place, name), target, dataclasses.replace(reading, folders=False))
         yield copy
 
 
@@ -106,31 +152,49 @@ def _beside(place: str, name: str) -> str:
     return f"{place.rpartition('/')[0]}/{name}"
 
 
-def _fetch(place: str, copy: str, folders: bool, most: int | None) -> None:
+def _fetch(place: str, copy: str, reading: Reading) -> None:
     if is_web(place):
-        _fetch_web(place, copy, most or _MOST_BYTES)
+        _fetch_web(place, copy, reading)
     else:
-        _fetch_stored(place, copy, folders, most)
+        _fetch_stored(place, copy, reading)
 
 
-def _fetch_stored(place: str, copy: str, folders: bool, most: int | None) -> None:
-    from apache_beam.io.filesystems import FileSystems
-
+def _fetch_stored(place: str, copy: str, reading: Reading) -> None:
     root = place.rstrip("/") + "/"
+    silence = reading.patience.silence
     found: list[str] = []
-    if folders:
-        found = [file.path for file in FileSystems.match([f"{root}**"])[0].metadata_list]
+    if reading.folders:
+        found = call_within(silence, functools.partial(_listed, root), f"listing '{place}'")
+    deadline = time.monotonic() + reading.patience.seconds
     for path in found or [place]:
         inside = path.removeprefix(root) if found else ""
         target = os.path.normpath(os.path.join(copy, inside)) if inside else copy
         if os.path.commonpath((target, copy)) != copy:
             raise EnsembleError(f"'{path}' lies outside of its folder")
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        with FileSystems.open(path) as source, open(target, "wb") as sink:
-            while block := source.read(_BLOCK):
-                sink.write(block)
-                if most is not None and sink.tell() > most:
-                    raise EnsembleError(f"'{path}' is too large: the limit is {most / (1 << 30):.3g} GiB")
+        _copy_stored(path, target, reading, deadline)
+
+
+def _listed(root: str) -> list[str]:
+    from apache_beam.io.filesystems import FileSystems
+
+    return [file.path for file in FileSystems.match([f"{root}**"])[0].metadata_list]
+
+
+def _copy_stored(path: str, target: str, reading: Reading, deadline: float) -> None:
+    from apache_beam.io.filesystems import FileSystems
+
+    what, silence = f"reading '{path}'", reading.patience.silence
+    opened = call_within(silence, functools.partial(FileSystems.open, path), what)
+    with opened as source, open(target, "wb") as sink:
+        while block := call_within(silence, functools.partial(source.read, _BLOCK), what):
+            sink.write(block)
+            if reading.most is not None and sink.tell() > reading.most:
+                raise EnsembleError(f"'{path}' is too large: the limit is {reading.most / (1 << 30):.3g} GiB")
+            if time.monotonic() > deadline:
+                raise EnsembleError(
+                    f"'{path}' comes too slowly: the limit is {reading.patience.seconds:g} seconds"
+                )
 
 
 def _newest(place: str) -> str:
@@ -146,25 +210,28 @@ def _newest(place: str) -> str:
     return str(newest.path)
 
 
-def _fetch_web(url: str, copy: str, most: int) -> None:
+def _fetch_web(url: str, copy: str, reading: Reading) -> None:
     import requests
 
-    for attempt in range(1, _ATTEMPTS + 1):
+    most = reading.patience.attempts
+    for attempt in range(1, most + 1):
         try:
-            return _download(requests.get, url, copy, most)
+            return _download(requests.get, url, copy, reading)
         except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as exc:
-            if attempt == _ATTEMPTS:
+            if attempt == most:
                 reason = f"{type(exc).__name__} after {attempt} attempts"
                 raise EnsembleError(f"'{url}' cannot be read: {reason}") from exc
             time.sleep(2.0**attempt)
     return None
 
 
-def _download(get: Callable[..., Any], url: str, copy: str, most: int) -> None:
-    deadline = time.monotonic() + _MOST_SECONDS
-    with open_web(get, url) as answer, open(copy, "wb") as sink:
+def _download(get: Callable[..., Any], url: str, copy: str, reading: Reading) -> None:
+    patience, most = reading.patience, reading.most or _MOST_BYTES
+    deadline = time.monotonic() + patience.seconds
+    may_follow = is_within(reading.within) if reading.within else anywhere
+    with open_web(get, url, patience.silence, may_follow) as answer, open(copy, "wb") as sink:
         for block in answer.iter_content(_BLOCK):
             sink.write(block)
             if sink.tell() > most or time.monotonic() > deadline:
-                limits = f"{most / (1 << 30):.3g} GiB and {_MOST_SECONDS / 60:.0f} minutes"
+                limits = f"{most / (1 << 30):.3g} GiB and {patience.seconds / 60:.3g} minutes"
                 raise EnsembleError(f"'{url}' is too large, or comes too slowly: the limits are {limits}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below, origin
+from beam_ensembles.graph.uris import is_web as is_web
 
-SCHEMES: Final = ("http", "https")
 _CONNECT_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 60.0
 """How long a web server may be silent in the middle of an answer."""
@@ -29,42 +30,70 @@ class WebRefusal(EnsembleError):
 
 
 class OtherHost(EnsembleError):
-    """A web server sent the reader to another host, which nobody allowed."""
+    """A web server sent the reader to another place, which nobody allowed."""
 
 
-def is_web(place: str) -> bool:
-    """Says whether an absolute URI is a web address."""
-    return urlsplit(place).scheme.lower() in SCHEMES
+def is_within(prefixes: tuple[str, ...]) -> Callable[[str], bool]:
+    """Returns a function that says whether a URL lies below one of some prefixes."""
+    return lambda url: any(is_below(url, prefix) for prefix in prefixes)
 
 
-def open_web(get: Callable[..., Any], url: str, seconds: float = _SILENCE_SECONDS) -> Any:
-    """Opens a URL; follows redirects only within its own host, since only that one was allowed.
+def anywhere(_: str) -> bool:
+    """Lets redirects lead to every place of the same host."""
+    return True
+
+
+def open_web(
+    get: Callable[..., Any],
+    url: str,
+    seconds: float = _SILENCE_SECONDS,
+    may_follow: Callable[[str], bool] = anywhere,
+) -> Any:
+    """Opens a URL; follows redirects only within its own scheme, host and port, since only those were allowed.
 
     Args:
         get: ``requests.get``, or that of a session.
         url: The URL.
         seconds: How long the server may be silent.
+        may_follow: Whether a place of that host may be read; every redirect is asked about.
 
     Returns:
         requests' answer, with the status 200; its content was not read yet.
 
     Raises:
         WebRefusal: The server gives another answer.
-        OtherHost: It leads to another host.
+        OtherHost: It leads to another host, or to a place that may not be read.
     """
     found = url
     timeout = (min(_CONNECT_SECONDS, seconds), min(_SILENCE_SECONDS, seconds))
     for _ in range(_MOST_REDIRECTS):
-        answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
+        try:
+            answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
+        except (
+            ValueError
+        ) as exc:  # requests parses where a redirect leads, though it is told not to follow it
+            raise OtherHost(f"'{url}' cannot be read, or leads to a place that is not a URL") from exc
         if not answer.is_redirect:
             break
         answer.close()
-        target = urljoin(found, unquote(answer.headers["location"]))
-        if urlsplit(target)[:2] != urlsplit(url)[:2]:
-            raise OtherHost(f"'{url}' leads to another host: name '{target}' itself, and allow its host")
-        found = target
+        found = _followed(url, found, answer.headers["location"], may_follow)
     if answer.status_code != 200:
         answer.close()
         text = f"'{url}' cannot be read: the server says {answer.status_code} {answer.reason}"
         raise WebRefusal(text, answer.status_code)
     return answer
+
+
+def _followed(url: str, found: str, location: str, may_follow: Callable[[str], bool]) -> str:
+    """Returns where a redirect leads, in the spelling that was compared."""
+    try:
+        target = canonical(urljoin(found, location))
+        same = origin(target) == origin(url)
+    except ValueError as exc:
+        said = str(exc) if isinstance(exc, AmbiguousUri) else "it is not a URL"
+        raise OtherHost(f"'{url}' leads to a place that cannot be followed: {said}") from exc
+    if not same:
+        raise OtherHost(f"'{url}' leads to another host: name '{target}' itself, and allow its host")
+    if not may_follow(target):
+        raise OtherHost(f"'{url}' leads to '{target}', which may not be read in its place; name it itself")
+    return target

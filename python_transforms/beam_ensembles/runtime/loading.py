@@ -87,4 +87,4 @@ def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
     places = (folder,) if trust is None else tuple(trust)
-    return Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING)
+    return Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING, is_own=True)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from typing import Final
 
 from apache_beam.io.filesystems import FileSystems
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.files import FileProblem, Files, local_path
+from beam_ensembles.graph.uris import canonical
+from beam_ensembles.handlers.deadlines import TookTooLong, call_within
 from beam_ensembles.spec.load import decoded, read_text
+
+_SECONDS: Final = 20.0
+"""How long storage may take to send an ensemble file."""
+_MOST_BYTES: Final = 16 << 20
 
 
 def read_uri(uri: str, files: Files) -> tuple[str, str]:
@@ -22,11 +30,14 @@ def read_uri(uri: str, files: Files) -> tuple[str, str]:
         Its text, and the folder that relative URIs in it are relative to.
 
     Raises:
-        InvalidEnsemble: It is missing, cannot be read, is not UTF-8, or lies in no trusted folder of this machine.
+        InvalidEnsemble: It is missing, cannot be read, is not UTF-8, is too large, lies in no trusted folder of this
+            machine, or in storage or on a host that nobody allowed.
     """
     path = check_readable(uri, files)
     if path is None:
-        return _read_remote(uri), uri.rpartition("/")[0]
+        return _read_remote(canonical(uri)), uri.rpartition("/")[0]
+    if os.path.getsize(path) > _MOST_BYTES:
+        raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", _too_large(uri))])
     return read_text(path), os.path.dirname(path)
 
 
@@ -45,6 +56,7 @@ def check_readable(uri: str, files: Files) -> str | None:
     """
     path = local_path(uri)
     if path is None:
+        _check_remote(uri, files)
         return None
     if not os.path.isabs(path):
         text = f"'{uri}' is relative to nothing that the service knows; give an absolute path or URI"
@@ -72,11 +84,29 @@ def check_bundle_readable(uri: str, files: Files) -> None:
         check_readable(uri, files)
 
 
+def _check_remote(uri: str, files: Files) -> None:
+    try:
+        files.check_place(uri)
+    except FileProblem as error:
+        raise InvalidEnsemble([Problem("spec_uri", error.code, str(error))]) from error
+
+
 def _read_remote(uri: str) -> str:
     try:
-        with FileSystems.open(uri) as file:
-            content = file.read()
+        content = call_within(_SECONDS, functools.partial(_content, uri), f"reading '{uri}'")
     except Exception as error:
-        text = f"'{uri}' cannot be read: {error}"
-        raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", text)]) from error
+        said = str(error) if isinstance(error, TookTooLong) else f"'{uri}' cannot be read: {error}"
+        raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", said)]) from error
+    if len(content) > _MOST_BYTES:
+        raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", _too_large(uri))])
     return decoded(content)
+
+
+def _too_large(uri: str) -> str:
+    return f"'{uri}' is larger than {_MOST_BYTES >> 20} MiB, the most that an ensemble file may have"
+
+
+def _content(uri: str) -> bytes:
+    with FileSystems.open(uri) as file:
+        found: bytes = file.read(_MOST_BYTES + 1)
+        return found

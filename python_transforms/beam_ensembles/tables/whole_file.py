@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Self
 
+from beam_ensembles.leftovers import part_file
+
 
 @contextlib.contextmanager
 def whole_file(path: str) -> Iterator[IO[bytes]]:
     """Opens a file that takes its name only when the block ends without an error.
 
-    Until then it is called ``.<name>.<process>.part``, in the same folder. A file of that name that is there
+    Until then it is called ``.<name>.<random>.part``, in the same folder (``leftovers``). A file that has the name
     already stays as it is until then; a link goes on pointing where it points.
 
     Args:
@@ -21,15 +23,10 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
-    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
+    with part_file(folder, name) as (part, descriptor):
+        with open(descriptor, "wb") as file:
             yield file
         os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)
-        raise
 
 
 class OptionalFile:

@@ -292,7 +292,8 @@ from beam_ensembles_service.settings import Settings
 from tests.support.expansion_requests import like_go, schema
 
 folder = Path(sys.argv[1])
-service = Service(Settings(port=0, serve_loopback_worker=True))
+trust = (str(folder.parent / "specs_invalid" / "models"),)
+service = Service(Settings(port=0, serve_loopback_worker=True, trust=trust))
 service.start()
 config = {"spec": (folder / "votes.yaml").read_text(), "base_uri": str(folder)}
 with grpc.insecure_channel(f"127.0.0.1:{service.port}") as channel:

@@ -318,7 +318,7 @@ def test_a_wrong_ensemble_is_not_packed(originals: Path, pack_file: Pack, tmp_pa
     with pytest.raises(InvalidEnsemble, match="missing_file"):
         pack_file(originals / "named.yaml")
     assert not list(tmp_path.glob("*.zip"))
-    assert not list(tmp_path.glob(".packing*"))
+    assert not list(tmp_path.glob(".packing.*"))
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(originals: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_one_stage_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_several_stages_as_data() -> None:
     """A plan made by hand: what is said of it does not depend on what the planner cuts today."""
-    graph = check_text(json.dumps(CASCADE), KINDS, Files("/"))
+    graph = check_text(json.dumps(CASCADE), KINDS, Files("/", is_own=True))
     cheap, soft = graph.nodes
     plan = Plan((
         Stage("cascade", (), "the rows are read"),

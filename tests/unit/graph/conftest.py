@@ -78,7 +78,7 @@ def kinds(model: FakeKind, mean: FakeKind) -> Kinds:
 @pytest.fixture
 def check(kinds: Kinds) -> Check:
     """Checks a text with the fake kinds."""
-    return lambda text: check_text(text, kinds, Files("/"))
+    return lambda text: check_text(text, kinds, Files("/", is_own=True))
 
 
 @pytest.fixture

@@ -29,6 +29,10 @@ def test_places(base: str | None, uri: str, expected: str) -> None:
     assert Files(base).resolve(uri) == expected
 
 
+def readable(folder: pathlib.Path) -> Files:
+    return Files(str(folder), readable=(str(folder),))
+
+
 def problem_of(files: Files, uri: str) -> tuple[str, str]:
     with pytest.raises(FileProblem) as caught:
         files.check(uri)
@@ -37,15 +41,15 @@ def problem_of(files: Files, uri: str) -> tuple[str, str]:
 
 def test_a_file_that_is_there(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a[1].onnx").write_bytes(b"x")
-    assert Files(str(tmp_path)).check("a[1].onnx") == str(tmp_path / "a[1].onnx")
+    assert readable(tmp_path).check("a[1].onnx") == str(tmp_path / "a[1].onnx")
 
 
 def test_of_a_pattern_the_newest_match_is_meant(tmp_path: pathlib.Path) -> None:
     for name, seconds in (("line-1.pt", 30), ("line-2.pt", 20), ("line-3.pt", 10)):
         (tmp_path / name).write_bytes(b"x")
         os.utime(tmp_path / name, (seconds, seconds))
-    assert Files(str(tmp_path)).check("line-*.pt") == str(tmp_path / "line-1.pt")
-    assert Files(str(tmp_path)).check("line-[23].pt") == str(tmp_path / "line-2.pt")
+    assert readable(tmp_path).check("line-*.pt") == str(tmp_path / "line-1.pt")
+    assert readable(tmp_path).check("line-[23].pt") == str(tmp_path / "line-2.pt")
 
 
 def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
@@ -55,13 +59,13 @@ def test_files_that_cannot_be_used(tmp_path: pathlib.Path) -> None:
         "missing_file",
         f"there is no file '{tmp_path}/frost.joblib'; did you mean 'forest.joblib'?",
     )
-    assert problem_of(Files(str(tmp_path)), "frost.joblib")[1].endswith("frost.joblib'")
+    assert problem_of(readable(tmp_path), "frost.joblib")[1].endswith("frost.joblib'")
     assert problem_of(files, "models/a.joblib")[1].endswith(f"(nor the folder '{tmp_path}/models')")
     assert problem_of(files, ".")[0] == "unreadable_file"
     assert problem_of(files, "*.onnx") == ("missing_file", f"no file matches the pattern '{tmp_path}/*.onnx'")
     assert problem_of(files, "https://example.org/a.onnx")[0] == "untrusted_host"
     assert problem_of(Files(), "a.onnx")[0] == "relative_uri_without_base"
-    remote = Files(str(tmp_path), shared=False)
+    remote = Files(str(tmp_path), shared=False, hosts=("gs://bucket",))
     assert problem_of(remote, "forest.joblib")[0] == "local_uri_on_remote_worker"
     assert remote.check("gs://bucket/forest.joblib") == "gs://bucket/forest.joblib"
 
@@ -70,7 +74,7 @@ def test_a_file_of_somebody_else(tmp_path: pathlib.Path, monkeypatch: pytest.Mon
     path = tmp_path / "a.onnx"
     path.write_bytes(b"x")
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may read every file
-    assert problem_of(Files(), str(path))[0] == "unreadable_file"
+    assert problem_of(readable(tmp_path), str(path))[0] == "unreadable_file"
 
 
 @pytest.mark.parametrize(

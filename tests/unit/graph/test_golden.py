@@ -31,7 +31,12 @@ def expected(path: pathlib.Path) -> dict[str, Any]:
 
 def check(path: pathlib.Path, parameters: dict[str, str] | None = None) -> EnsembleGraph:
     text = path.read_text(encoding="utf-8")
-    return check_text(text, KINDS, Files(str(path.parent)), parameters=parameters)
+    return check_text(
+        text,
+        KINDS,
+        Files(str(path.parent), (str(GOLDEN / "specs_invalid" / "models"), str(path.parent))),
+        parameters=parameters,
+    )
 
 
 def problems_of(path: pathlib.Path) -> tuple[Problem, ...]:

@@ -33,4 +33,4 @@ def test_a_secret_needs_leave(allowed: tuple[str, ...], place: str, is_allowed: 
 
 def test_workers_learn_nothing_of_what_else_is_allowed() -> None:
     files = Files("/models", ("/models",), code=ANYTHING, hosts=("localhost",), secrets=ANYTHING)
-    assert files.for_workers() == Files("/models", hosts=("localhost",))
+    assert files.for_workers() == Files("/models", ("/models",), hosts=("localhost",))

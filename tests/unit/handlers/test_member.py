@@ -43,7 +43,7 @@ inputs: {{x: "array<float>[2]"}}
 nodes:
   node: {{model: onnx, uri: double.onnx, inputs: [x], outputs: {{y: {{}}}}}}
 '''
-graph = check_text(text, KINDS, Files({str(onnx_models)!r}))
+graph = check_text(text, KINDS, Files({str(onnx_models)!r}, is_own=True))
 frameworks = {{"apache_beam", "joblib", "onnx", "onnxruntime", "pandas", "sklearn", "xgboost"}}
 print(graph.outputs[0][1], sorted(frameworks & set(sys.modules)))
 """

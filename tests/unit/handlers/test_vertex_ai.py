@@ -311,7 +311,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.runtime.kinds import KINDS
 spec = {{"ensemble": "e", "inputs": {PAIR!r}, "nodes": {{"n": {node()!r}}}}}
-graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING))
+graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING, is_own=True))
 print(graph.outputs[0][1], "google.cloud.aiplatform" in sys.modules, "apache_beam" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import os
-import socket
-from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.files import ANYTHING, FileProblem, Files, local_path
+from beam_ensembles.graph.files import FileProblem, Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below
+from beam_ensembles.handlers.own_network import is_in_own_network
 from beam_ensembles.handlers.web import is_web
-
-_DOTS: Final = (".", "..")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,9 +51,12 @@ class Places:
             path = local_path(name)
         if path is not None:
             return self._local(path)
-        _check_form(name)
+        try:
+            name = canonical(name)
+        except AmbiguousUri as exc:
+            raise NodeError("untrusted_file" if self.under else "untrusted_host", str(exc)) from None
         if self.under:
-            if not any(_plain(name).startswith(f"{place}/") for place in self.under):
+            if not self.has(name):
                 raise self._outside(name)
         elif is_web(name):
             self._check_host(name)
@@ -64,8 +64,15 @@ class Places:
             raise self._outside(name)
         return name
 
+    def has(self, uri: str) -> bool:
+        """Whether a URI lies below one of the places; every URI does where rows may name all of a host."""
+        return not self.under or any(is_below(uri, place) for place in self.under)
+
     def _local(self, path: str) -> str:
-        real = os.path.realpath(path)
+        try:
+            real = os.path.realpath(path)
+        except (OSError, ValueError):  # no file can have that name
+            raise self._outside(path) from None
         roots = (os.path.realpath(root) for place in self.under if (root := local_path(place)) is not None)
         if not any(os.path.commonpath((real, root)) == root for root in roots):
             raise self._outside(path)
@@ -76,51 +83,14 @@ class Places:
             self.files.check_host(url)
         except FileProblem as problem:
             raise NodeError(problem.code, str(problem)) from None
-        if not self._is_named(url) and _is_private(urlsplit(url).hostname or ""):
+        if not self.files.names_host(url) and is_in_own_network(urlsplit(url).hostname or ""):
             text = f"'{url}' is in this worker's own network; say on the node that rows may name it: 'under'"
             raise NodeError("untrusted_host", text)
-
-    def _is_named(self, url: str) -> bool:
-        """Says whether a host was allowed by more than that every host is."""
-        named = dataclasses.replace(self.files, hosts=tuple(set(self.files.hosts) - set(ANYTHING)))
-        try:
-            named.check_host(url)
-        except FileProblem:
-            return False
-        return True
 
     def _outside(self, name: str) -> NodeError:
         allowed = listed(self.under) if self.under else "web addresses; 'under' on the node names others"
         return NodeError("untrusted_file", f"rows may not name '{name}' (they may name: {allowed})")
 
 
-def _plain(uri: str) -> str:
-    """Writes a URI's scheme and host in small letters, without a slash at the end."""
-    if local_path(uri) is not None:
-        return uri.rstrip("/") or "/"
-    scheme, rest = uri.split(":", 1)
-    host, slash, path = rest.removeprefix("//").partition("/")
-    return f"{scheme.lower()}://{host.lower()}{slash}{path}".rstrip("/")
-
-
-def _check_form(uri: str) -> None:
-    """Refuses what libraries read differently, so that what was compared is what is read."""
-    try:
-        parts = urlsplit(uri)
-        steps = unquote(parts.path).split("/")
-        is_plain = "://" in uri and "@" not in parts.netloc and (parts.port is None or parts.port > 0)
-    except ValueError:
-        steps, is_plain = [], False
-    if not is_plain or "\\" in uri or " " in uri or not uri.isprintable() or not set(_DOTS).isdisjoint(steps):
-        raise NodeError(
-            "untrusted_file", f"{uri!r} is no plain URI: no user, no spaces, no backslash, no '..'"
-        )
-
-
-def _is_private(host: str) -> bool:
-    """Says whether a host is no public one: a row could otherwise name what only this worker may reach."""
-    try:
-        found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
-    except (OSError, UnicodeError):
-        return False  # whoever connects will say so
-    return not all(ipaddress.ip_address(address).is_global for address in found)
+def _plain(place: str) -> str:
+    return place.rstrip("/") or "/"

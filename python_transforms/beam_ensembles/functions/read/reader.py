@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import threading
 import time
@@ -21,6 +22,8 @@ from urllib3.exceptions import HTTPError
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.graph.files import local_path
+from beam_ensembles.graph.local_files import open_regular
+from beam_ensembles.handlers.deadlines import TookTooLong, call_within
 from beam_ensembles.handlers.retrying import tried_again
 from beam_ensembles.handlers.web import OtherHost, WebRefusal, is_web, open_web
 
@@ -108,13 +111,15 @@ class Reader:
         if not os.path.isfile(path):
             raise NodeError("unreadable_file", f"'{path}' is no regular file")
         self._check_size(path, os.path.getsize(path))
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return self._checked(path, file.read(self._limits.max_bytes + 1))
 
     def _stored(self, place: str) -> bytes:
         try:
-            with FileSystems.open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
-                return self._checked(place, file.read(self._limits.max_bytes + 1))
+            read = functools.partial(_stored, place, self._limits.max_bytes + 1)
+            return self._checked(place, call_within(self._limits.seconds, read, f"reading '{place}'"))
+        except TookTooLong as exc:
+            raise Passing("server_unreachable", str(exc)) from exc
         except NodeError:
             raise
         except ValueError as exc:  # no such file system, or not installed
@@ -129,7 +134,7 @@ class Reader:
     def _web(self, url: str) -> bytes:
         deadline = time.monotonic() + self._limits.seconds
         try:
-            with open_web(self._session.get, url, self._limits.seconds) as answer:
+            with open_web(self._session.get, url, self._limits.seconds, self._places.has) as answer:
                 return self._content(url, answer, deadline)
         except WebRefusal as refusal:
             if refusal.status in _PASSING:
@@ -165,6 +170,12 @@ class Reader:
         if size > self._limits.max_bytes:
             text = f"'{place}' is larger than the {self._limits.max_bytes} bytes of 'max_bytes'"
             raise NodeError("unreadable_file", text)
+
+
+def _stored(place: str, most: int) -> bytes:
+    with FileSystems.open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        found: bytes = file.read(most)
+        return found
 
 
 class _Away:

@@ -7,6 +7,8 @@ import os
 import tempfile
 from typing import Final
 
+from beam_ensembles.graph.ownership import is_foreign
+
 _HANDLES: Final = "https://tfhub.dev/"
 _VARIABLE: Final = "TFHUB_CACHE_DIR"
 
@@ -17,10 +19,14 @@ def is_handle(uri: str) -> bool:
 
 
 def cached(handle: str) -> str | None:
-    """Gives the folder of a handle's model in this machine's cache, or None where it is not there."""
+    """Returns the folder of a handle's model in this machine's cache.
+
+    None where it is not there, or where others can write to the cache: it lies in the temporary folder unless
+    ``TFHUB_CACHE_DIR`` names another one, so that anybody may have made it.
+    """
     digest = hashlib.sha1(handle.encode(), usedforsecurity=False).hexdigest()
     folder = os.path.join(cache_folder(), digest)
-    return folder if os.path.isdir(folder) else None
+    return folder if os.path.isdir(folder) and not is_foreign(folder) else None
 
 
 def cache_folder() -> str:

@@ -122,13 +122,13 @@ def test_a_row_whose_file_is_not_there_fails_alone(photos: Path) -> None:
 
 
 def test_files_of_storage_are_tried_again(photos: Path) -> None:
-    member = loaded(Files(), under=[f"shelf://{photos}/photos"], concurrency=1)
+    member = loaded(Files(hosts=("shelf://",)), under=[f"shelf://{photos}/photos"], concurrency=1)
     ShelfFileSystem.breaks = 2
     names = [f"shelf://{photos}/photos/{name}" for name in ("a.png", "deep/b.gz", "none")]
     assert read(member, *names) == [b"\x89a", b"\x1f\x8bnot unzipped", "missing_file"]
     ShelfFileSystem.breaks = 3
     assert read(member, names[0]) == ["server_unreachable"]
-    unknown = loaded(Files(), under=["nowhere://bucket"])
+    unknown = loaded(Files(hosts=("nowhere://*",)), under=["nowhere://bucket"])
     assert read(unknown, "nowhere://bucket/x", "nowhere://bucket2/x", "nowhere://bucket/../x") == [
         "unreadable_file", "untrusted_file", "untrusted_file",
     ]  # fmt: skip
@@ -213,7 +213,7 @@ def test_a_host_of_the_own_network_may_be_named_beside_all_others() -> None:
 
 def test_under_may_name_a_host_of_the_own_network() -> None:
     with web_server({"/public/x": content(b"x"), "/private/x": content(b"y")}) as server:
-        member = loaded(Files(hosts=ANYTHING), under=[f"{server.url}/public/"])
+        member = loaded(Files(hosts=ANYTHING, is_own=True), under=[f"{server.url}/public/"])
         url = server.url.replace("http", "HTTP")
         assert read(member, f"{url}/public/x", "x", f"{server.url}/private/x") == [
             b"x",

@@ -197,7 +197,7 @@ nodes:
   tokens: {{apply: processor, uri: mood, inputs: {{text: text}}, outputs: {{ids: {{from: input_ids}}}}}}
   mood: {{model: huggingface, uri: mood, task: text-classification, inputs: [text], outputs: {{label: {{}}}}}}
 '''
-graph = check_text(text, KINDS, Files({str(folder)!r}))
+graph = check_text(text, KINDS, Files({str(folder)!r}, is_own=True))
 frameworks = {{"PIL", "apache_beam", "tokenizers", "torch", "transformers"}}
 print([str(type_) for _, type_ in graph.outputs], sorted(frameworks & set(sys.modules)))
 """

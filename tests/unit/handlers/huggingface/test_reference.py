@@ -30,7 +30,7 @@ def test_the_examples_are_right(tmp_path: Path, nodes: str) -> None:
     indented = "".join(f"  {line}\n" for line in nodes.splitlines())
     text = f"ensemble: example\ninputs: {{text: string, image: bytes}}\nnodes:\n{indented}"
     try:
-        graph = check_text(text, KINDS, Files(str(tmp_path)))
+        graph = check_text(text, KINDS, Files(str(tmp_path), is_own=True))
     except InvalidEnsemble as error:
         pytest.fail(str(error))
     assert graph.outputs

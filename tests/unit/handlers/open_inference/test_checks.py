@@ -190,7 +190,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.runtime.kinds import KINDS
 spec = {{"ensemble": "e", "inputs": {PAIR!r}, "nodes": {{"n": {node(server.uri("double"))!r}}}}}
-graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING))
+graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING, is_own=True))
 print(graph.outputs[0][1], [name for name in sys.modules if "triton" in name])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,0 +1,54 @@
+"""Whether other users of this machine can change what lies at a path."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final
+
+_ROOT: Final = 0
+
+
+def is_foreign(path: str) -> bool:
+    """Whether others than this user and root can change a file or folder, or put another one into its place."""
+    try:
+        found = os.stat(path)
+        is_open = not os.path.isdir(path) and found.st_mode & stat.S_IWOTH
+        return (
+            found.st_uid not in (_ROOT, os.getuid())
+            or bool(is_open)
+            or _is_foreign(path)
+            or foreign_above(path) is not None
+        )
+    except OSError:
+        return True
+
+
+def foreign_above(folder: str) -> str | None:
+    """Gives what lies above a folder, or is a link on the way to it, and is others' to write to; None where nothing is.
+
+    The root is left out: whoever has it has everything.
+    """
+    named = os.path.abspath(folder)
+    if os.lstat(named).st_uid not in (_ROOT, os.getuid()):
+        return named
+    above = (*_above(named), *_above(os.path.realpath(named)))
+    return next((path for path in above if _is_foreign(path)), None)
+
+
+def _above(path: str) -> Iterator[str]:
+    while (path := os.path.dirname(path)) != os.sep:
+        yield path
+
+
+def _is_foreign(path: str) -> bool:
+    """Says whether others can rename what is in a folder, or lead a link elsewhere."""
+    found = os.lstat(path)
+    if found.st_uid not in (_ROOT, os.getuid()):
+        return True
+    if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
+        return False
+    by_group = found.st_mode & stat.S_IWGRP and found.st_gid not in (_ROOT, os.getgid())
+    by_others = by_group or found.st_mode & stat.S_IWOTH
+    return bool(by_others) and not os.path.ismount(path)  # Kubernetes lets all of a pod write to its volumes

@@ -1,0 +1,60 @@
+"""Calls of libraries that may block for longer than anybody waits."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from beam_ensembles.errors import EnsembleError
+
+_T = TypeVar("_T")
+_MOST_STUCK: Final = 256
+_FREE: Final = threading.BoundedSemaphore(_MOST_STUCK)
+
+
+class TookTooLong(EnsembleError):
+    """A call did not return in time."""
+
+
+def call_within(seconds: float, call: Callable[[], _T], what: str) -> _T:
+    """Calls a function of a library that knows no deadline, and stops waiting for it after some seconds.
+
+    The call itself cannot be stopped: it goes on in a thread until the library gives up. At most 256 such calls
+    go on at one time; further ones wait.
+
+    Args:
+        seconds: How long to wait.
+        call: The function.
+        what: What it does, for the message: ``reading 'gs://bucket/model'``.
+
+    Raises:
+        TookTooLong: It has not returned by then, or too many others have not.
+    """
+    ends = time.monotonic() + seconds
+    if not _FREE.acquire(timeout=seconds):
+        raise TookTooLong(
+            f"{what} was not tried: {_MOST_STUCK} other reads are still waiting; try again later"
+        )
+    found: list[tuple[bool, Any]] = []
+
+    def run() -> None:
+        try:
+            found.append((True, call()))
+        except BaseException as error:
+            found.append((False, error))
+        finally:
+            _FREE.release()
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True, name="read")
+    thread.start()
+    thread.join(max(0.0, ends - time.monotonic()))
+    if not found:
+        raise TookTooLong(f"{what} takes longer than {seconds:g} seconds")
+    is_good, value = found[0]
+    if not is_good:
+        raise value
+    result: _T = value
+    return result

@@ -1,0 +1,55 @@
+"""A copy of a model that other users could change between the comparison of its digest and its load."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+from beam_ensembles.graph.local_files import open_regular
+from beam_ensembles.graph.ownership import is_foreign
+from beam_ensembles.handlers.remote_files import Beside
+from beam_ensembles.leftovers import temporary_folder
+
+_BLOCK: Final = 1 << 20
+
+
+@contextlib.contextmanager
+def out_of_reach(path: str, beside: Beside) -> Iterator[str]:
+    """Returns a path at which nobody but this user and root can change a model: its own, or that of a copy.
+
+    Args:
+        path: A local file or folder.
+        beside: Which files belong to it; they are copied to stand beside it.
+    """
+    names = tuple(beside(path)) if os.path.isfile(path) else ()
+    if not _is_reachable(path, names):
+        yield path
+        return
+    with temporary_folder("beam-ensembles-copy-") as folder:
+        copy = os.path.join(folder, os.path.basename(path.rstrip("/")))
+        if os.path.isdir(path):
+            shutil.copytree(path, copy, copy_function=_copy)
+        else:
+            _copy(path, copy)
+        for name in names:
+            target = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _copy(os.path.join(os.path.dirname(path), name), target)
+        yield copy
+
+
+def _is_reachable(path: str, names: tuple[str, ...]) -> bool:
+    beside = [os.path.join(os.path.dirname(path), name) for name in names]
+    within = [
+        os.path.join(folder, name) for folder, folders, files in os.walk(path) for name in (*folders, *files)
+    ]
+    return any(is_foreign(one) for one in (path, *beside, *within))
+
+
+def _copy(source: str, target: str) -> str:
+    with open_regular(source) as file, open(target, "xb") as sink:
+        shutil.copyfileobj(file, sink, _BLOCK)
+    return target

@@ -1,0 +1,248 @@
+"""Callers name local files that are not theirs to read: they learn nothing, and hold nothing for long."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from apache_beam.portability.api import beam_expansion_api_pb2_grpc
+
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import FileProblem, Files
+from beam_ensembles.graph.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
+from beam_ensembles.runtime.kinds import KINDS
+from tests.support.expansion_requests import like_go, schema
+from tests.support.service import running_service
+
+ROWS = schema("rows", x="double", n="int64", place="string")
+PIN = "0" * 64
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("trusted")
+
+
+@pytest.fixture(scope="module")
+def stub(trusted: Path) -> Iterator[Any]:
+    with (
+        running_service("--serve-loopback-worker", "--trust", str(trusted)) as service,
+        grpc.insecure_channel(service.address) as channel,
+    ):
+        yield beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+
+
+@pytest.fixture(scope="module")
+def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a stranger would like to know of: files, a folder, a pipe and a device, all untrusted."""
+    folder = tmp_path_factory.mktemp("private")
+    (folder / "there").write_text("secret\n")
+    (folder / "there.yaml").write_text("ensemble: e\n")
+    (folder / "closed").write_text("secret\n")
+    (folder / "closed").chmod(0)
+    (folder / "folder").mkdir()
+    (folder / "folder" / "config.json").write_text("{}")
+    os.mkfifo(folder / "pipe")
+    (folder / "zero").symlink_to("/dev/zero")
+    (folder / "kernel").symlink_to("/proc/version")
+    return folder
+
+
+NAMES = ("there", "closed", "folder", "pipe", "zero", "kernel", "th*", "*", "there/x", "folder/../there")
+PINNED = {"sha256": PIN}
+NODES: tuple[dict[str, Any], ...] = (
+    {"model": "onnx", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
+    {"model": "onnx", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}, **PINNED},
+    {"model": "sklearn", "uri": "FILE", "format": "skops", "inputs": ["x"], "outputs": {"y": "double"}},
+    {"model": "sklearn", "uri": "FILE", "format": "joblib", "inputs": ["x"], "outputs": {"y": "double"}},
+    {"model": "sklearn", "uri": "FILE", "format": "joblib", "inputs": ["x"], "outputs": {"y": "double"}, **PINNED},
+    {"model": "xgboost", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "double"}},
+    {"model": "pytorch", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}, "model_class": "torch.nn.Linear"},
+    {"model": "tensorflow", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
+    {"model": "tensorrt", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
+    {"model": "python", "handler": "transformers.pipeline", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
+    {"model": "huggingface", "task": "text-classification", "uri": "FILE", "inputs": ["place"],
+     "outputs": {"y": "string"}},
+    {"apply": "labels", "file": "FILE", "inputs": ["n"], "outputs": {"y": "string"}},
+    {"apply": "labels", "file": "FILE", "inputs": ["n"], "outputs": {"y": "string"}, **PINNED},
+    {"apply": "lookup", "url": "sqlite:///FILE", "table": "t", "key": "n", "missing": "nullify",
+     "outputs": {"y": "string?"}},
+    {"apply": "read", "under": ["FILE"], "inputs": ["place"], "outputs": {"y": "bytes"}},
+)  # fmt: skip
+
+
+def ensemble(node: Mapping[str, Any], file: str) -> str:
+    text = json.dumps(
+        {"ensemble": "e", "inputs": {"x": "double", "n": "int64", "place": "string"}, "nodes": {"a": node}}
+    )
+    return text.replace("FILE", json.dumps(file)[1:-1])
+
+
+def answer(stub: Any, config: Mapping[str, Any]) -> str:
+    found: str = stub.Expand(like_go(config, ROWS), timeout=20).error
+    return found
+
+
+@pytest.mark.parametrize(
+    "node", NODES, ids=lambda node: next(iter(node.values())) + "-pinned" * ("sha256" in node)
+)
+def test_nothing_is_said_of_files_outside_of_trusted_folders(
+    node: dict[str, Any], stub: Any, secrets: Path
+) -> None:
+    missing = f"{secrets}/not-there-at-all"
+    wanted = answer(stub, {"spec": ensemble(node, missing)}).replace(missing, "NAME")
+    assert re.search(r"\[(untrusted_file|sha256_mismatch)\]", wanted), wanted
+    assert "missing_file" not in wanted
+    for name in NAMES:
+        uris = () if "url" in node else (f"file://{secrets}/{name}",)
+        for form in (f"{secrets}/{name}", *uris):
+            found = answer(stub, {"spec": ensemble(node, form)}).replace(form, "NAME")
+            assert found == wanted, (form, found, wanted)
+
+
+def test_a_base_uri_vouches_for_nothing(stub: Any, secrets: Path) -> None:
+    for base, name in (
+        ("/", f"..{secrets}/there"),
+        (str(secrets), "there"),
+        (str(secrets), "th*"),
+        ("/", "etc/*ow"),
+    ):
+        found = answer(stub, {"spec": ensemble(NODES[0], name), "base_uri": base})
+        assert "[untrusted_file]" in found
+        assert "shadow" not in found
+
+
+@pytest.mark.parametrize(
+    "uri", ["/etc/*ow", "/root/.*", "/*/*/*/*/*/*/*/*", "/**/*", "/proc/*/environ", "/[a-z]*/*/.*"]
+)
+def test_patterns_outside_of_trusted_folders_are_not_listed(uri: str, stub: Any) -> None:
+    start = time.monotonic()
+    found = answer(stub, {"spec": ensemble(NODES[0], uri)})
+    assert "[untrusted_file]" in found
+    assert f"'{uri}'" in found
+    assert time.monotonic() - start < 2
+
+
+def test_ensemble_files_and_bundles_are_not_told_of_either(stub: Any, secrets: Path) -> None:
+    for ending in (".yaml", ".ensemble.zip"):
+        wanted = answer(stub, {"spec_uri": f"{secrets}/none{ending}"}).replace("none", "NAME")
+        assert "[untrusted_file]" in wanted
+        for name in ("there", "pipe", "zero", "*"):
+            assert (
+                answer(stub, {"spec_uri": f"{secrets}/{name}{ending}"}).replace(
+                    name + ending, f"NAME{ending}"
+                )
+                == wanted
+            )
+
+
+def test_links_and_dots_do_not_lead_out_of_a_trusted_folder(stub: Any, trusted: Path, secrets: Path) -> None:
+    (trusted / "link").symlink_to(secrets / "there")
+    (trusted / "way").symlink_to(secrets)
+    (trusted / "deep").mkdir()
+    for name in (
+        "link",
+        "way/there",
+        "way/th*",
+        "*/there",
+        "deep/../../*",
+        "deep/*/../../../etc/pass*",
+        "l*",
+    ):
+        found = answer(stub, {"spec": ensemble(NODES[0], f"{trusted}/{name}")})
+        assert re.search(r"\[(untrusted_file|missing_file)\]", found), (name, found)
+        assert str(secrets) not in found
+    there, none = (
+        answer(stub, {"spec": ensemble(NODES[0], f"{trusted}/*/{name}*")}) for name in ("the", "nix")
+    )
+    assert there.replace("the*", "") == none.replace("nix*", "")
+
+
+def test_in_a_trusted_folder_mistakes_are_explained(stub: Any, trusted: Path) -> None:
+    (trusted / "network.onnx").write_bytes(b"not a graph")
+    assert "did you mean 'network.onnx'" in answer(
+        stub, {"spec": ensemble(NODES[0], f"{trusted}/netwrok.onnx")}
+    )
+    assert "no file matches the pattern" in answer(stub, {"spec": ensemble(NODES[0], f"{trusted}/x*")})
+
+
+def test_names_that_no_file_can_have() -> None:
+    for name in ("/a\0b", "/models/a\0b", "/" + "x" * 10_000, "/\ud800"):
+        with pytest.raises(FileProblem) as caught:
+            Files(trusted=("/models",)).check(name)
+        assert caught.value.code == "untrusted_file"
+        assert not Files(trusted=("/",)).is_trusted(name) or len(name) > 9_000
+
+
+@pytest.mark.parametrize("uri", ["file:models/a", "file://elsewhere/models/a", "FILE:etc/passwd", "file:"])
+def test_file_uris_that_are_relative_or_name_a_host_are_refused(uri: str) -> None:
+    with pytest.raises(FileProblem) as caught:
+        Files("/models", ("/models",), hosts=("*",)).check(uri)
+    assert caught.value.code == "bad_value"
+
+
+def test_a_pattern_has_limits(tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"d{number % 20}" / f"e{number}").mkdir(parents=True)
+    with pytest.raises(TooMuch, match="too many"):
+        newest_match(f"{tmp_path}/*/*", Budget(entries=200))
+    with pytest.raises(TooMuch, match="deeper"):
+        newest_match(f"{tmp_path}" + "/*" * 17)
+    with pytest.raises(TooMuch, match="seconds"):
+        newest_match("/*/*/*/*/*/*/*/*", Budget(entries=1 << 40, seconds=0.3))
+    assert newest_match(f"{tmp_path}/**/../../*") is None
+    files = Files(trusted=("/",))
+    start = time.monotonic()
+    with pytest.raises(FileProblem) as caught:
+        files.check("/*/*/*/*/*/*/*/*")
+    assert caught.value.code == "unreadable_file"
+    assert time.monotonic() - start < 8
+
+
+def test_two_stars_are_as_one(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "m.onnx").touch()
+    assert newest_match(f"{tmp_path}/**/m.onnx") is None
+    assert newest_match(f"{tmp_path}/**/b/m.onnx") == f"{tmp_path}/a/b/m.onnx"
+
+
+@pytest.mark.parametrize("name", ["pipe", "zero", "kernel"])
+def test_what_is_no_regular_file_is_never_read(name: str, secrets: Path) -> None:
+    start = time.monotonic()
+    for read in (open_regular, sha256_of):
+        with pytest.raises(OSError, match="not a regular file"):
+            read(str(secrets / name))
+    with pytest.raises(FileProblem, match="not a regular file"):
+        Files(trusted=("/",)).check(str(secrets / name))
+    assert time.monotonic() - start < 1
+
+
+def test_a_file_that_was_trusted_is_looked_at_again_when_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "stranger").mkdir()
+    for folder in ("models", "stranger"):
+        (tmp_path / folder / "names.txt").write_text("a\nb\n")
+    text = ensemble(NODES[11], f"{tmp_path}/models/names.txt")
+    (node,) = check_text(text, KINDS, Files(trusted=(f"{tmp_path}/models",))).nodes
+    assert KINDS["apply", "labels"].load(node)
+    (tmp_path / "models" / "names.txt").unlink()
+    (tmp_path / "models" / "names.txt").symlink_to(tmp_path / "stranger" / "names.txt")
+    with pytest.raises(InvalidEnsemble, match="leads out of the trusted folder"):
+        KINDS["apply", "labels"].load(node)
+
+
+@pytest.mark.parametrize(
+    "place", ["file:/run/secrets/../../etc/shadow", "file:/run/secrets/a/../../../etc/shadow"]
+)
+def test_a_pattern_of_secrets_is_not_left_by_dots(place: str) -> None:
+    with pytest.raises(FileProblem) as caught:
+        Files(secrets=("file:/run/secrets/*",)).check_secret(place)
+    assert caught.value.code == "untrusted_secret"

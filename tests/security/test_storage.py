@@ -1,0 +1,202 @@
+"""Storage is read with the service's credentials: only where somebody allowed it, and never for long."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from apache_beam.io.filesystems import FileSystems
+from apache_beam.portability.api import beam_expansion_api_pb2_grpc
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import FileProblem, Files
+from beam_ensembles.handlers import deadlines
+from beam_ensembles.handlers.deadlines import TookTooLong, call_within
+from beam_ensembles.handlers.file_state import state_of
+from beam_ensembles.handlers.remote_files import Patience, fetched
+from beam_ensembles.runtime import sources
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.sources import read_uri
+from tests.support.expansion_requests import like_go, schema
+from tests.support.service import running_service
+
+PLACES = (
+    "gs://bucket/models/m.onnx", "s3://bucket/m.onnx", "hdfs://10.0.0.1:8020/m.onnx", "azfs://account/box/m.onnx",
+    "GS://bucket/m.onnx", "abfs://box/m.onnx", "nowhere://x/m.onnx", "gs://*/m.onnx", "gs:///m.onnx",
+)  # fmt: skip
+
+
+def node(uri: str) -> dict[str, Any]:
+    return {"model": "onnx", "uri": uri, "inputs": ["x"], "outputs": {"y": "float"}}
+
+
+def ensemble(**nodes: Any) -> str:
+    return json.dumps(
+        {"ensemble": "e", "inputs": {"x": "double", "place": "string", "n": "int64"}, "nodes": nodes}
+    )
+
+
+def problems(text: str, files: Files) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidEnsemble) as caught:
+        check_text(text, KINDS, files)
+    return [(problem.code, problem.path) for problem in caught.value.problems]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What Beam's file systems were asked for."""
+    found: list[str] = []
+    for name in ("open", "match", "exists"):
+        monkeypatch.setattr(FileSystems, name, lambda what, *_, **__: found.append(str(what)))
+    return found
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("hosts", [(), ("*",), ("bucket",), ("gs://bucket2", "s3://bucke", "https://bucket")])
+def test_storage_that_nobody_allowed_is_not_read(
+    place: str, hosts: tuple[str, ...], asked: list[str]
+) -> None:
+    files = Files("/", hosts=hosts)
+    uris = {
+        "a": node(place),
+        "b": {"apply": "labels", "file": place, "inputs": ["n"], "outputs": {"z": "string"}},
+        "c": {"apply": "read", "under": [place], "inputs": ["place"], "outputs": {"data": "bytes"}},
+    }
+    where = [("untrusted_host", f"nodes.{path}") for path in ("a.uri", "b.file", "c.under[0]")]
+    found = problems(ensemble(**uris), files)
+    assert [one for one in found if one[0] != "untrusted_file"] == where
+    for uri in (place.replace("m.onnx", "e.yaml"), place.replace("m.onnx", "e.ensemble.zip")):
+        with pytest.raises(InvalidEnsemble) as caught:
+            read_uri(uri, files)
+        assert caught.value.problems[0].code == "untrusted_host"
+    assert asked == []
+
+
+def test_a_base_uri_in_storage_vouches_for_nothing(asked: list[str]) -> None:
+    assert problems(ensemble(a=node("m.onnx")), Files("gs://bucket/models")) == [
+        ("untrusted_host", "nodes.a.uri")
+    ]
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("files", "uri", "allowed"),
+    [
+        (Files(hosts=("gs://bucket",)), "gs://bucket/m", True),
+        (Files(hosts=("gs://bucket/",)), "gs://bucket/m", True),
+        (Files(hosts=("gs://team-*",)), "gs://team-a/m", True),
+        (Files(hosts=("gs://*",)), "gs://any/m", True),
+        (Files(hosts=("gs://team-*",)), "s3://team-a/m", False),
+        (Files(hosts=("gs://team-*",)), "gs://other/team-a/m", False),
+        (Files(hosts=("hdfs://name:8020",)), "hdfs://name:8020/m", True),
+        (Files(hosts=("hdfs://name:8020",)), "hdfs://name:8021/m", False),
+        (Files(trusted=("gs://bucket/models",)), "gs://bucket/models/m", True),
+        (Files(trusted=("gs://bucket/models",)), "gs://bucket/m", False),
+        (Files(hosts=("*",), is_own=True), "gs://bucket/m", True),
+    ],
+)
+def test_who_allows_storage(files: Files, uri: str, allowed: bool) -> None:
+    if allowed:
+        assert files.check(uri) == uri
+        return
+    with pytest.raises(FileProblem, match="--allow-host") as caught:
+        files.check(uri)
+    assert caught.value.code == "untrusted_host"
+
+
+def test_a_service_refuses_at_once_what_it_would_read_with_its_own_credentials() -> None:
+    with (
+        running_service("--serve-loopback-worker", "--allow-host", "*") as service,
+        grpc.insecure_channel(service.address) as channel,
+    ):
+        stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+        rows = schema("rows", x="double")
+        for place in (
+            "hdfs://10.0.0.1:8020/e.yaml",
+            "gs://bucket/e.yaml",
+            "s3://b/e.ensemble.zip",
+            "azfs://a/b/e.yaml",
+        ):
+            start = time.monotonic()
+            answer = stub.Expand(like_go({"spec_uri": place}, rows), timeout=10)
+            assert "[untrusted_host] spec_uri: " in answer.error
+            assert "--allow-host" in answer.error
+            assert time.monotonic() - start < 3
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Storage that does not answer before the test ends."""
+    ends = threading.Event()
+    for name in ("open", "match"):
+        monkeypatch.setattr(FileSystems, name, lambda *_, **__: ends.wait(30))
+    yield
+    ends.set()
+
+
+def test_no_read_of_storage_outlasts_its_deadline(blocked: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = time.monotonic()
+    monkeypatch.setattr(sources, "_SECONDS", 0.3)
+    with pytest.raises(InvalidEnsemble, match="takes longer than") as caught:
+        read_uri("gs://bucket/e.yaml", Files(hosts=("gs://bucket",)))
+    assert caught.value.problems[0].code == "unreadable_file"
+    for place in ("gs://bucket/m.onnx", "gs://bucket/m*.onnx"):
+        with (
+            pytest.raises(EnsembleError, match="takes longer than"),
+            fetched(place, patience=Patience(silence=0.3)),
+        ):
+            pass
+    with (
+        pytest.raises(EnsembleError, match="listing"),
+        fetched("gs://bucket/m", folders=True, patience=Patience(silence=0.3)),
+    ):
+        pass
+    monkeypatch.setattr("beam_ensembles.handlers.file_state._ASK_SECONDS", 0.3)
+    assert state_of("gs://bucket/m.onnx") is None
+    assert time.monotonic() - start < 5
+
+
+def test_rows_wait_no_longer_for_storage_than_their_node_says(blocked: None) -> None:
+    under = {"apply": "read", "under": ["gs://bucket"], "inputs": ["place"], "outputs": {"data": "bytes"}}
+    text = ensemble(a={**under, "timeout": 0.3, "retries": 0})
+    (checked,) = check_text(text, KINDS, Files("/", hosts=("gs://bucket",))).nodes
+    start = time.monotonic()
+    reader = KINDS["apply", "read"].load(checked).reader  # type: ignore[attr-defined]
+    found = reader.read_all(["gs://bucket/a", "gs://bucket/b"])
+    assert [one.code for one in found.values()] == ["server_unreachable"] * 2
+    assert time.monotonic() - start < 3
+
+
+def test_calls_that_hang_are_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadlines, "_FREE", threading.BoundedSemaphore(2))
+    ends = threading.Event()
+    for _ in range(2):
+        with pytest.raises(TookTooLong, match="takes longer"):
+            call_within(0.05, ends.wait, "reading")
+    before = threading.active_count()
+    with pytest.raises(TookTooLong, match="was not tried"):
+        call_within(0.05, ends.wait, "reading")
+    assert threading.active_count() == before
+    ends.set()
+    time.sleep(0.1)
+    assert call_within(1, lambda: 7, "reading") == 7
+    with pytest.raises(KeyError):
+        call_within(1, lambda: {}[0], "reading")
+
+
+def test_an_ensemble_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_MOST_BYTES", 100)
+    (tmp_path / "e.yaml").write_text("#" * 101)
+    files = Files(trusted=(str(tmp_path), "shelf://bucket"))
+    monkeypatch.setattr(FileSystems, "open", lambda *_, **__: (tmp_path / "e.yaml").open("rb"))
+    for uri in (f"{tmp_path}/e.yaml", "shelf://bucket/e.yaml"):
+        with pytest.raises(InvalidEnsemble, match="is larger than") as caught:
+            read_uri(uri, files)
+        assert caught.value.problems[0].code == "unreadable_file"
