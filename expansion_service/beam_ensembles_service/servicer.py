@@ -78,7 +78,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._environment(transform.bundle))
         restore(adapted, response, _expected_schemas(config))
-        add_versions(response, transform.ensemble, adapted.request.components.coders)
+        add_versions(response, transform.ensemble, adapted.renamed.coders)
         for tag, schema in transform.batch_schemas().items():
             response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response
