@@ -134,8 +134,8 @@ def _check_windowing(windowing: beam_runner_api_pb2.WindowingStrategy) -> None:
         found.triggerfn.to_runner_api(None)
     except Exception as exc:  # Beam raises whatever it stumbles on; nothing of these windows is code
         said = f": {shortened(str(exc))}" if isinstance(exc, ValueError) else ""
-        text = f"the windowing strategy of the input is invalid: its window function or its trigger cannot be read{said}"
-        raise RequestRefused(text) from exc
+        text = "the windowing strategy of the input is invalid: its window function or its trigger cannot be read"
+        raise RequestRefused(text + said) from exc
 
 
 def _check_rows(payload: bytes) -> None:
@@ -161,18 +161,17 @@ def check_encoding(request: beam_expansion_api_pb2.ExpansionRequest, is_arrow: b
     components = request.components
     coder = components.coders[components.pcollections[input_id].coder_id].spec.urn
     if is_arrow and coder != _BYTES_CODER:
-        text = (
-            f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{shortened(coder)}'"
-        )
+        text = f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{shortened(coder)}'"
         raise InvalidEnsemble([Problem("encoding", "wrong_config", text)])
     if not is_arrow and coder != _ROW_CODER:
         raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder))])
 
 
-def _not_rows(coder: str) -> str:
+def _not_rows(urn: str) -> str:
+    coder = shortened(urn)
     return (
         f"the input must be a collection of rows with a schema (coder '{_ROW_CODER}'), but its coder is "
-        f"'{shortened(coder)}'; turn the elements into rows first, or use the client library, which carries others along"
+        f"'{coder}'; turn the elements into rows first, or use the client library, which carries others along"
     )
 
 

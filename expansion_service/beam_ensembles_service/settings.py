@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import math
 import os
 import re
 from typing import Final
@@ -42,12 +43,37 @@ _IGNORED: Final = (
 )
 """Flags that Beam's own starters (Java's PythonService, Go's autopython) pass, which mean nothing here."""
 
-
+_LEAST_MESSAGE: Final = 64 << 10
+_LARGEST_MESSAGE: Final = (1 << 31) - 1
 _BUNDLE: Final = re.compile(r"bundle:[0-9a-f]{64}")
 
 
 class UsageError(Exception):
     """The service was called wrongly; the message is one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What requests may take of a service.
+
+    Attributes:
+        max_requests: How many are worked on at one time.
+        request_seconds: How long one may take, and how long it may wait before.
+        max_message_bytes: How large its message may be, and that of its answer.
+    """
+
+    max_requests: int = 8
+    request_seconds: float = 120.0
+    max_message_bytes: int = 32 << 20
+
+    def __post_init__(self) -> None:
+        if self.max_requests < 1:
+            raise UsageError(f"--max-requests is a number of at least 1, not {self.max_requests}")
+        if not 0 < self.request_seconds < math.inf:
+            raise UsageError(f"--request-seconds is a number over 0, not {self.request_seconds:g}")
+        if not _LEAST_MESSAGE <= self.max_message_bytes <= _LARGEST_MESSAGE:
+            text = f"--max-message-bytes is a number from {_LEAST_MESSAGE} to {_LARGEST_MESSAGE}"
+            raise UsageError(f"{text}, not {self.max_message_bytes}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,6 +96,7 @@ class Settings:
         log_format: One of ``beam_ensembles.logs.LOG_FORMATS``.
         log_rows: Whether values of rows may be in the logs of the workers that the service starts.
         stage_processes: In how many processes the workers that the service starts run an ensemble; empty: not said.
+        limits: What requests may take.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -88,6 +115,7 @@ class Settings:
     log_format: str = "text"
     log_rows: bool = False
     stage_processes: str = ""
+    limits: Limits = Limits()
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -183,6 +211,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let values of rows into the logs of the workers started here, where the messages of errors hold some "
         f"(workers elsewhere: ${LOG_ROWS_VARIABLE}=1)",
     )
+    _add_limit_arguments(parser.add_argument_group("limits", "what requests may take of the service"))
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
     _add_flags_of_beam(parser)
 
@@ -190,6 +219,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _of_environment(variable: str) -> list[str]:
     """Gives what a service that a client starts is told by the environment."""
     return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
+
+
+def _add_limit_arguments(group: argparse._ArgumentGroup) -> None:
+    default = Limits()
+    group.add_argument(
+        "--max-requests",
+        type=int,
+        default=default.max_requests,
+        metavar="N",
+        help="work on at most this many requests at one time; others wait (default: %(default)s)",
+    )
+    group.add_argument(
+        "--request-seconds",
+        type=float,
+        default=default.request_seconds,
+        metavar="S",
+        help="end a request that takes longer, or that waits longer for its turn (default: %(default)s)",
+    )
+    group.add_argument(
+        "--max-message-bytes",
+        type=int,
+        default=default.max_message_bytes,
+        metavar="N",
+        help="refuse larger requests, and do not send larger answers (default: %(default)s)",
+    )
 
 
 def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
@@ -258,5 +312,6 @@ def settings_of(args: argparse.Namespace) -> Settings:
         log_format=args.log_format,
         log_rows=args.log_rows,
         stage_processes=args.stage_processes or os.environ.get(PROCESSES_VARIABLE, ""),
+        limits=Limits(args.max_requests, args.request_seconds, args.max_message_bytes),
         ignored=tuple(given),
     )

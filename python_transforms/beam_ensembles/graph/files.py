@@ -13,6 +13,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.interruption import checkpoint
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _PATTERN: Final = re.compile(r"[*?\[]")
@@ -304,6 +305,7 @@ def _sha256_of_file(path: str) -> str:
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while block := file.read(_BLOCK):
+            checkpoint()
             digest.update(block)
     return digest.hexdigest()
 

@@ -222,12 +222,13 @@ def _accepts(type_: Type, found: schema_pb2.FieldType) -> bool:
     if isinstance(type_, Scalar):
         return info == "atomic_type" and found.atomic_type in _ATOMIC_TYPES[type_.name]
     if isinstance(type_, Array):
-        is_list = info in ("array_type", "iterable_type")
-        return is_list and _accepts(type_.element, getattr(found, info).element_type)
+        if info != "array_type" and info != "iterable_type":
+            return False
+        return _accepts(type_.element, getattr(found, info).element_type)
     if info == "map_type":
-        parts = (found.map_type.key_type, found.map_type.value_type)
+        parts = [found.map_type.key_type, found.map_type.value_type]
     elif info == "row_type":
-        parts = tuple(field.type for field in found.row_type.schema.fields)
+        parts = [field.type for field in found.row_type.schema.fields]
     else:
         return False
     return all(_accepts(STRING, part) for part in parts)
