@@ -161,7 +161,10 @@ def check_encoding(request: beam_expansion_api_pb2.ExpansionRequest, is_arrow: b
     components = request.components
     coder = components.coders[components.pcollections[input_id].coder_id].spec.urn
     if is_arrow and coder != _BYTES_CODER:
-        text = f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{shortened(coder)}'"
+        found = shortened(coder)
+        text = (
+            f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{found}'"
+        )
         raise InvalidEnsemble([Problem("encoding", "wrong_config", text)])
     if not is_arrow and coder != _ROW_CODER:
         raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder))])

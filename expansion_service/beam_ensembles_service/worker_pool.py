@@ -19,10 +19,12 @@ import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 from beam_ensembles.handlers.forking import CAN_FORK, ForkedProcess, OwnForkServer, own_environment
+from beam_ensembles.printable import printable, shortened
 from beam_ensembles_service import boot
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
+_LONGEST_NAME: Final = 1_000
 _THIS_MACHINE: Final = ("ipv4:127.", "ipv6:[::1]", "ipv6:%5B::1%5D", "ipv6:[::ffff:127.", "unix:")
 _STDERR: Final = 2
 _WORKER: Final = "beam_ensembles_service.worker"
@@ -112,7 +114,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             _check_peer(context)
             self._start(request)
         except (OSError, _NotStartedError) as error:
-            _LOGGER.warning("worker '%s' was not started: %s", request.worker_id, error)
+            _LOGGER.warning("worker '%s' was not started: %s", shortened(request.worker_id), error)
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -149,6 +151,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     def _start(self, request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         if not request.control_endpoint.url:
             raise _NotStartedError("the request names no control endpoint")
+        _check_names(request)
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
         self._check_not_stopped()
         booting = _spawn(boot.command(program, request), request.worker_id) if program else None
@@ -223,6 +226,16 @@ def start_fork_server() -> OwnForkServer | None:
 
 class _NotStartedError(Exception):
     """A worker cannot be started or stopped for this caller; the message is one sentence."""
+
+
+def _check_names(request: beam_fn_api_pb2.StartWorkerRequest) -> None:
+    """Refuses names that cannot be those of a worker or an address: they go to command lines and environments."""
+    endpoints = (request.control_endpoint, request.provision_endpoint, request.logging_endpoint)
+    for name, text in (("worker's id", request.worker_id), *(("endpoint", one.url) for one in endpoints)):
+        if len(text) > _LONGEST_NAME or printable(text) != text:
+            raise _NotStartedError(
+                f"the {name} '{shortened(text)}' has control characters or over {_LONGEST_NAME} characters"
+            )
 
 
 def _check_peer(context: grpc.ServicerContext) -> None:

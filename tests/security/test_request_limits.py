@@ -1,4 +1,4 @@
-"""A service that is asked for more than it does at one time: others wait, health answers, callers that go are dropped."""
+"""A service that is asked for more than it does at one time: requests wait, health answers, callers may go."""
 
 from __future__ import annotations
 
