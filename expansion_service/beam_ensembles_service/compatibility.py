@@ -17,6 +17,8 @@ from typing import Final
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import beam_expansion_api_pb2, beam_runner_api_pb2, schema_pb2
 
+from beam_ensembles.printable import shortened
+from beam_ensembles_service.request_sizes import RequestRefused
 from beam_ensembles_service.schema_ids import content_id, replace_ids, same_rows
 
 _ROW_CODER: Final[str] = common_urns.coders.ROW.urn
@@ -28,28 +30,36 @@ class AdaptedRequest:
     """A request as Beam's Python takes it, and what its answer needs.
 
     Attributes:
-        request: The request: every input has an impulse as its producer, coder ids are in the request's
-        namespace,
-            schema ids are content hashes.
+        request: The request with what its input needs and no other component: the input has an impulse as its
+            producer, coder ids are in the request's namespace, schema ids are content hashes.
         original: The request as it came.
+        renamed: All components of the original, with coder ids in the request's namespace.
         impulses: Ids of the impulses that were put in.
         caller_ids: The caller's schema id of each content hash.
     """
 
     request: beam_expansion_api_pb2.ExpansionRequest
     original: beam_expansion_api_pb2.ExpansionRequest
+    renamed: beam_runner_api_pb2.Components
     impulses: tuple[str, ...]
     caller_ids: Mapping[str, str]
 
 
 def adapt(original: beam_expansion_api_pb2.ExpansionRequest) -> AdaptedRequest:
-    """Makes a request such as Beam's Python expects it; the original stays as it is."""
-    request = beam_expansion_api_pb2.ExpansionRequest()
-    request.CopyFrom(original)
-    _rename_coders(request.components, request.namespace)
-    return AdaptedRequest(
-        request, original, _replace_producers(request), _replace_schema_ids(request.components)
+    """Makes a request such as Beam's Python expects it; the original stays as it is.
+
+    Args:
+        original: A request that ``policy.check_request`` lets through.
+    """
+    renamed = beam_runner_api_pb2.Components()
+    renamed.CopyFrom(original.components)
+    _rename_coders(renamed, original.namespace)
+    request = beam_expansion_api_pb2.ExpansionRequest(
+        transform=original.transform, namespace=original.namespace, requirements=original.requirements
     )
+    _copy_input(request, renamed)
+    impulses = _add_producers(request)
+    return AdaptedRequest(request, original, renamed, impulses, _replace_schema_ids(request.components))
 
 
 def restore(
@@ -65,14 +75,14 @@ def restore(
         expected: The schema, with its id, that the caller decodes an output with, by the output's tag.
 
     Raises:
+        RequestRefused: The request has a component with an id that the expansion gives to one of its own.
         ValueError: An output's rows are not those of the expected schema.
     """
     for impulse in adapted.impulses:
         del response.components.transforms[impulse]
-    for transform_id, producer in adapted.original.components.transforms.items():
-        response.components.transforms[transform_id].CopyFrom(producer)
     response.transform.spec.CopyFrom(adapted.original.transform.spec)
     _restore_schema_ids(response.components, adapted.caller_ids)
+    _add_callers(response.components, adapted)
     for tag, schema in expected.items():
         _stamp(response, tag, schema)
 
@@ -92,9 +102,37 @@ def _rename_coders(components: beam_runner_api_pb2.Components, namespace: str) -
         windowing.window_coder_id = renamed.get(windowing.window_coder_id, windowing.window_coder_id)
 
 
-def _replace_producers(request: beam_expansion_api_pb2.ExpansionRequest) -> tuple[str, ...]:
+def _copy_input(
+    request: beam_expansion_api_pb2.ExpansionRequest, components: beam_runner_api_pb2.Components
+) -> None:
+    """Copies the input's collection, coder and windowing strategy: whatever else came is never decoded."""
+    for input_id in request.transform.inputs.values():
+        collection = components.pcollections[input_id]
+        request.components.pcollections[input_id].CopyFrom(collection)
+        request.components.coders[collection.coder_id].CopyFrom(components.coders[collection.coder_id])
+        windowing = collection.windowing_strategy_id
+        request.components.windowing_strategies[windowing].CopyFrom(
+            components.windowing_strategies[windowing]
+        )
+
+
+def _add_callers(components: beam_runner_api_pb2.Components, adapted: AdaptedRequest) -> None:
+    """Adds the caller's components to those of the answer, as they came."""
+    for field in components.DESCRIPTOR.fields:
+        made, callers = getattr(components, field.name), getattr(adapted.renamed, field.name)
+        known = getattr(adapted.request.components, field.name)
+        for name, component in callers.items():
+            if name in made and name not in known:
+                raise RequestRefused(
+                    f"the request has a component '{shortened(name)}', which is the id of one that the expansion adds; "
+                    "send another namespace with each request"
+                )
+            if name not in made:
+                made[name].CopyFrom(component)
+
+
+def _add_producers(request: beam_expansion_api_pb2.ExpansionRequest) -> tuple[str, ...]:
     """Gives every input an impulse as its producer, in place of what was sent, which is never decoded."""
-    request.components.transforms.clear()
     impulses = {f"{request.namespace}_producer_{tag}": id_ for tag, id_ in request.transform.inputs.items()}
     for name, collection_id in impulses.items():
         impulse = request.components.transforms[name]

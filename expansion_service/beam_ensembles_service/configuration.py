@@ -1,18 +1,21 @@
 """The configuration row of a schema transform, as a mapping of plain values.
 
 Rows of a request come from outside, and Beam's compiled coders read past the end of bytes that are cut short.
-So this is an own reader for ``beam:coder:row:v1``, which knows no language types and checks every length.
+So this is an own reader for ``beam:coder:row:v1``, which knows no language types and checks every length. It decodes
+only options that there are, in types that they may have, so that a row costs little more than its bytes.
 """
 
 from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from apache_beam.portability.api import external_transforms_pb2, schema_pb2
 
-from beam_ensembles_service.policy import RequestRefused
+from beam_ensembles.transforms.config import check_fields
+from beam_ensembles_service.request_sizes import MOST_ITEMS, RequestRefused
 
 _FIXED_SIZE: Final = {
     schema_pb2.BYTE: ">b",
@@ -35,11 +38,33 @@ def decode_configuration(payload: external_transforms_pb2.SchemaTransformPayload
         The fields that have a value: strings, bytes, numbers, lists, dicts (for maps and for rows).
 
     Raises:
-        RequestRefused: The bytes are no row of that schema.
+        RequestRefused: The bytes are no row of that schema, or a list or map has too many entries.
+        InvalidEnsemble: A field is no option of the transform, or has another type.
     """
-    source = _Source(payload.configuration_row)
+    return decode_row(payload.configuration_schema, payload.configuration_row, check_fields)
+
+
+def decode_row(
+    schema: schema_pb2.Schema, data: bytes, check: Callable[[Mapping[str, schema_pb2.FieldType]], None]
+) -> dict[str, Any]:
+    """Decodes a row.
+
+    Args:
+        schema: What the row is encoded by.
+        data: The row.
+        check: Called with the types of the fields that have a value before any value is decoded; raises what is wrong.
+
+    Returns:
+        The fields that have a value.
+
+    Raises:
+        RequestRefused: The bytes are no row of that schema, or a list or map has too many entries.
+    """
+    source = _Source(data)
     try:
-        row = _row(payload.configuration_schema, source)
+        fields = _fields_with_values(schema, source)
+        check({field.name: field.type for field in fields})
+        row = {field.name: _value(field.type, source) for field in fields}
     except (EOFError, ValueError) as exc:
         raise RequestRefused("the configuration row is not encoded as its schema says") from exc
     if not source.at_end():
@@ -77,17 +102,21 @@ class _Source:
 
 
 def _row(schema: schema_pb2.Schema, source: _Source) -> dict[str, Any]:
-    """Reads the number of fields, a bit for each that is null, then the others; missing ones are null."""
+    return {field.name: _value(field.type, source) for field in _fields_with_values(schema, source)}
+
+
+def _fields_with_values(schema: schema_pb2.Schema, source: _Source) -> list[schema_pb2.Field]:
+    """Reads the number of fields and a bit for each that is null; missing ones are null. The values follow."""
     count = source.varint()
     nulls = source.take(source.varint())
     fields = _in_wire_order(schema)
     if count > len(fields):
         raise ValueError("the row has more fields than its schema")
-    values = {}
-    for index, field in enumerate(fields[:count]):
-        if not (index // 8 < len(nulls) and nulls[index // 8] >> index % 8 & 1):
-            values[field.name] = _value(field.type, source)
-    return values
+    return [
+        field
+        for index, field in enumerate(fields[:count])
+        if not (index // 8 < len(nulls) and nulls[index // 8] >> index % 8 & 1)
+    ]
 
 
 def _in_wire_order(schema: schema_pb2.Schema) -> list[schema_pb2.Field]:
@@ -102,7 +131,7 @@ def _value(type_: schema_pb2.FieldType, source: _Source) -> Any:
     if kind == "row_type":
         return _row(type_.row_type.schema, source)
     if kind == "map_type":
-        size = source.fixed(">i")
+        size = _counted(source.fixed(">i"))
         return dict(_entry(type_.map_type, source) for _ in range(size))
     if kind in ("array_type", "iterable_type"):
         return _items(getattr(type_, kind).element_type, source)
@@ -119,11 +148,22 @@ def _entry(type_: schema_pb2.MapType, source: _Source) -> tuple[Any, Any]:
 def _items(type_: schema_pb2.FieldType, source: _Source) -> list[Any]:
     size = source.fixed(">i")
     if size != _UNKNOWN_LENGTH:
-        return [_item(type_, source) for _ in range(size)]
+        return [_item(type_, source) for _ in range(_counted(size))]
     items: list[Any] = []
     while block := source.varint():
+        _counted(len(items) + block)
         items.extend(_item(type_, source) for _ in range(block))
     return items
+
+
+def _counted(size: int) -> int:
+    if size > MOST_ITEMS:
+        raise RequestRefused(
+            f"a list or map of the configuration has {size} entries, at most {MOST_ITEMS} are allowed"
+        )
+    if size < 0:
+        raise ValueError("a length is negative")
+    return size
 
 
 def _item(type_: schema_pb2.FieldType, source: _Source) -> Any:

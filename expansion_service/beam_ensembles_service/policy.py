@@ -9,7 +9,7 @@ else lies in a request (Python's clients send a pickled coder for an output) is 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from apache_beam.portability import common_urns
 from apache_beam.portability.api import (
@@ -18,10 +18,14 @@ from apache_beam.portability.api import (
     external_transforms_pb2,
     schema_pb2,
 )
+from apache_beam.transforms.core import Windowing
 from google.protobuf.message import DecodeError
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, nearest
+from beam_ensembles.columns.schema_checks import schema_fault
+from beam_ensembles.errors import InvalidEnsemble, Problem, nearest
+from beam_ensembles.printable import shortened
 from beam_ensembles.transforms import RUN_ENSEMBLE
+from beam_ensembles_service.request_sizes import RequestRefused, check_configuration_size, check_sizes
 
 SCHEMA_TRANSFORM: Final[str] = common_urns.schematransform_based_expand.urn
 """The only kind of transform that is expanded."""
@@ -42,10 +46,6 @@ _WINDOW_FNS: Final = frozenset(
 )
 
 
-class RequestRefused(EnsembleError):
-    """The request asks for something that this service does not do; the message is one sentence."""
-
-
 def check_request(
     request: beam_expansion_api_pb2.ExpansionRequest,
 ) -> external_transforms_pb2.SchemaTransformPayload:
@@ -58,9 +58,11 @@ def check_request(
         The payload of the transform, its configuration row still encoded.
 
     Raises:
-        RequestRefused: The request is for another transform, or its input needs code to be read.
+        RequestRefused: The request is too large, is malformed, is for another transform, or its input needs code to
+            be read.
         InvalidEnsemble: The input is no collection of rows, nor of bytes that may hold some.
     """
+    check_sizes(request)
     payload = _check_transform(request.transform.spec)
     _check_input(request)
     return payload
@@ -72,21 +74,25 @@ def _check_transform(
     if spec.urn != SCHEMA_TRANSFORM:
         raise RequestRefused(
             f"this service expands only the schema transforms {_listed(IDENTIFIERS)}, "
-            f"not transforms of the kind '{spec.urn}'"
+            f"not transforms of the kind '{shortened(spec.urn)}'"
         )
     try:
         payload = external_transforms_pb2.SchemaTransformPayload.FromString(spec.payload)
     except DecodeError as exc:
         raise RequestRefused("the transform's payload is no SchemaTransformPayload") from exc
     if payload.identifier not in IDENTIFIERS:
+        named = shortened(payload.identifier)
         raise RequestRefused(
-            f"no schema transform '{payload.identifier}' here{nearest(payload.identifier, IDENTIFIERS)} "
+            f"no schema transform '{named}' here{nearest(named, IDENTIFIERS)} "
             f"(this service offers {_listed(IDENTIFIERS)})"
         )
+    check_configuration_size(payload.configuration_row)
+    if fault := schema_fault(payload.configuration_schema):
+        raise RequestRefused(f"the schema of the configuration {fault}")
     for field in payload.configuration_schema.fields:
         if not _is_plain(field.type):
             raise RequestRefused(
-                f"the configuration field '{field.name}' has a logical type; "
+                f"the configuration field '{shortened(field.name)}' has a logical type; "
                 "strings, bytes, numbers, arrays, maps and rows are accepted"
             )
     return payload
@@ -98,18 +104,13 @@ def _check_input(request: beam_expansion_api_pb2.ExpansionRequest) -> None:
         raise RequestRefused(f"the transform takes one input collection, not {len(request.transform.inputs)}")
     (input_id,) = request.transform.inputs.values()
     if input_id not in components.pcollections:
-        raise RequestRefused(f"the request lacks its own input collection '{input_id}'")
+        raise RequestRefused(f"the request lacks its own input collection '{shortened(input_id)}'")
     collection = components.pcollections[input_id]
     if collection.coder_id not in components.coders:
         raise RequestRefused("the request lacks the coder of its input collection")
     if collection.windowing_strategy_id not in components.windowing_strategies:
         raise RequestRefused("the request lacks the windowing strategy of its input collection")
-    window_fn = components.windowing_strategies[collection.windowing_strategy_id].window_fn.urn
-    if window_fn not in _WINDOW_FNS:
-        raise RequestRefused(
-            f"the input has windows of the kind '{window_fn}'; "
-            "global, fixed, sliding and session windows are accepted"
-        )
+    _check_windowing(components.windowing_strategies[collection.windowing_strategy_id])
     coder = components.coders[collection.coder_id]
     if coder.component_coder_ids:
         raise RequestRefused(
@@ -117,6 +118,33 @@ def _check_input(request: beam_expansion_api_pb2.ExpansionRequest) -> None:
         )
     if coder.spec.urn not in (_ROW_CODER, _BYTES_CODER):
         raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder.spec.urn))])
+    if coder.spec.urn == _ROW_CODER:
+        _check_rows(coder.spec.payload)
+
+
+def _check_windowing(windowing: beam_runner_api_pb2.WindowingStrategy) -> None:
+    if windowing.window_fn.urn not in _WINDOW_FNS:
+        raise RequestRefused(
+            f"the input has windows of the kind '{shortened(windowing.window_fn.urn)}'; "
+            "global, fixed, sliding and session windows are accepted"
+        )
+    try:
+        found: Any = Windowing.from_runner_api(windowing, None)
+        found.windowfn.to_runner_api_parameter(None)
+        found.triggerfn.to_runner_api(None)
+    except Exception as exc:  # Beam raises whatever it stumbles on; nothing of these windows is code
+        said = f": {shortened(str(exc))}" if isinstance(exc, ValueError) else ""
+        text = "the windowing strategy of the input is invalid: its window function or its trigger cannot be read"
+        raise RequestRefused(text + said) from exc
+
+
+def _check_rows(payload: bytes) -> None:
+    try:
+        schema = schema_pb2.Schema.FromString(payload)
+    except DecodeError as exc:
+        raise RequestRefused("the coder of the input collection holds no valid schema") from exc
+    if fault := schema_fault(schema):
+        raise RequestRefused(f"the schema of the input collection {fault}")
 
 
 def check_encoding(request: beam_expansion_api_pb2.ExpansionRequest, is_arrow: bool) -> None:
@@ -133,15 +161,17 @@ def check_encoding(request: beam_expansion_api_pb2.ExpansionRequest, is_arrow: b
     components = request.components
     coder = components.coders[components.pcollections[input_id].coder_id].spec.urn
     if is_arrow and coder != _BYTES_CODER:
+        found = shortened(coder)
         text = (
-            f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{coder}'"
+            f"encoding 'arrow' needs an input of bytes (coder '{_BYTES_CODER}'), but its coder is '{found}'"
         )
         raise InvalidEnsemble([Problem("encoding", "wrong_config", text)])
     if not is_arrow and coder != _ROW_CODER:
         raise InvalidEnsemble([Problem("input", "input_not_rows", _not_rows(coder))])
 
 
-def _not_rows(coder: str) -> str:
+def _not_rows(urn: str) -> str:
+    coder = shortened(urn)
     return (
         f"the input must be a collection of rows with a schema (coder '{_ROW_CODER}'), but its coder is "
         f"'{coder}'; turn the elements into rows first, or use the client library, which carries others along"

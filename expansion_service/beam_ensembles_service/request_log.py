@@ -11,6 +11,7 @@ import grpc
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.printable import shortened
 
 _LOGGER: Final = logging.getLogger(__name__)
 _AGENT: Final = "user-agent"
@@ -34,7 +35,7 @@ class RequestLog:
 
     def expanded(self) -> None:
         """Says that the transform was expanded."""
-        _LOGGER.info("expanded '%s'", self.name, extra=self._fields("expanded"))
+        _LOGGER.info("expanded '%s'", self._name(), extra=self._fields("expanded"))
 
     def refused(self, error: EnsembleError) -> None:
         """Says that the caller was told what is wrong; what was said is for the caller alone."""
@@ -42,12 +43,19 @@ class RequestLog:
         if isinstance(error, InvalidEnsemble):
             codes = tuple(dict.fromkeys(problem.code for problem in error.problems))
             self.ensemble = self.ensemble or error.ensemble
-        _LOGGER.info("refused '%s'", self.name, extra=self._fields("refused", ",".join(codes) or None))
+        _LOGGER.info("refused '%s'", self._name(), extra=self._fields("refused", ",".join(codes) or None))
         _LOGGER.debug("%s", error)
+
+    def dropped(self) -> None:
+        """Says that nobody waits for the answer any more: the caller has gone, or the request took too long."""
+        _LOGGER.info("dropped '%s'", self._name(), extra=self._fields("dropped"))
 
     def failed(self) -> None:
         """Says that there is a mistake in the service itself, with the traceback of the error that is handled."""
-        _LOGGER.exception("failed to expand '%s'", self.name, extra=self._fields("failed"))
+        _LOGGER.exception("failed to expand '%s'", self._name(), extra=self._fields("failed"))
+
+    def _name(self) -> str:
+        return shortened(self.name)
 
     def _fields(self, outcome: str, codes: str | None = None) -> dict[str, object]:
         seconds = round(time.monotonic() - self.started, 3)
@@ -61,4 +69,4 @@ class RequestLog:
             return None
         # Both for bytes and text gRPC's metadata has one type.
         said = dict(self.context.invocation_metadata()).get(_AGENT, "")
-        return " ".join(filter(None, (self.context.peer(), str(said).partition(" ")[0])))
+        return shortened(" ".join(filter(None, (self.context.peer(), str(said).partition(" ")[0]))))

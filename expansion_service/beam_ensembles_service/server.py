@@ -20,6 +20,7 @@ from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles import __version__
 from beam_ensembles.columns import row_coder
+from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
@@ -33,8 +34,6 @@ from beam_ensembles_service.stdin_end import when_stdin_ends
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
-_MAX_MESSAGE_BYTES: Final = 64 << 20
-"""gRPC takes 4 MiB where nothing is said; inline files and wide schemas of long pipelines need more."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
@@ -56,13 +55,14 @@ class Service:
         access = settings.access
         callers = Callers(access, pools=(WORKER_POOL,))
         self._server = grpc.server(
-            # Its threads are daemons: a request that hangs does not keep the service from ending.
+            # Its threads are daemons: a request that hangs does not keep the service from ending. The interceptor
+            # bounds how many there are.
             UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
-            interceptors=[callers],
+            interceptors=[callers, Admission(settings.limits)],
             options=[
                 *options(access),
-                ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
-                ("grpc.max_send_message_length", _MAX_MESSAGE_BYTES),
+                ("grpc.max_receive_message_length", settings.limits.max_message_bytes),
+                ("grpc.max_send_message_length", settings.limits.max_message_bytes),
             ],
         )
         self._health = health.HealthServicer()

@@ -11,6 +11,7 @@ from apache_beam.transforms.environments import Environment
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.files import Bundle, Files
+from beam_ensembles.interruption import Interrupted, checkpoint
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.transforms.config import OUTPUT
 from beam_ensembles_service.artifacts import OfferedArtifacts
@@ -54,6 +55,9 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         except EnsembleError as error:
             line.refused(error)
             return beam_expansion_api_pb2.ExpansionResponse(error=str(error))
+        except Interrupted:
+            line.dropped()
+            raise
         except Exception as error:
             line.failed()
             return beam_expansion_api_pb2.ExpansionResponse(error=_internal(error))
@@ -73,12 +77,15 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
     ) -> beam_expansion_api_pb2.ExpansionResponse:
         config = RunEnsembleConfig.from_mapping(decode_configuration(check_request(request)))
         check_encoding(request, config.is_arrow)
+        checkpoint()
         transform = RunEnsembleFromConfig(config, self._files)
+        checkpoint()
         line.ensemble = transform.ensemble
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._environment(transform.bundle))
         restore(adapted, response, _expected_schemas(config))
-        add_versions(response, transform.ensemble, adapted.request.components.coders)
+        checkpoint()
+        add_versions(response, transform.ensemble, adapted.renamed.coders)
         for tag, schema in transform.batch_schemas().items():
             response.transform.annotations[SCHEMA + tag] = schema.SerializeToString()
         return response

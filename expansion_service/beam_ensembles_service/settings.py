@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import math
 import os
 import re
 from typing import Final
@@ -48,8 +49,33 @@ _IGNORED: Final = (
 )
 """Flags that Beam's own starters (Java's PythonService, Go's autopython) pass, which mean nothing here."""
 
-
+_LEAST_MESSAGE: Final = 64 << 10
+_LARGEST_MESSAGE: Final = (1 << 31) - 1
 _BUNDLE: Final = re.compile(r"bundle:[0-9a-f]{64}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limits:
+    """What requests may take of a service.
+
+    Attributes:
+        max_requests: How many are worked on at one time.
+        request_seconds: How long one may take, and how long it may wait before.
+        max_message_bytes: How large its message may be, and that of its answer.
+    """
+
+    max_requests: int = 8
+    request_seconds: float = 120.0
+    max_message_bytes: int = 32 << 20
+
+    def __post_init__(self) -> None:
+        if self.max_requests < 1:
+            raise UsageError(f"--max-requests is a number of at least 1, not {self.max_requests}")
+        if not 0 < self.request_seconds < math.inf:
+            raise UsageError(f"--request-seconds is a number over 0, not {self.request_seconds:g}")
+        if not _LEAST_MESSAGE <= self.max_message_bytes <= _LARGEST_MESSAGE:
+            text = f"--max-message-bytes is a number from {_LEAST_MESSAGE} to {_LARGEST_MESSAGE}"
+            raise UsageError(f"{text}, not {self.max_message_bytes}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +102,7 @@ class Settings:
         access: Who may call.
         worker_env: Patterns of the environment variables that the workers that the service starts get from it.
         max_workers: How many workers it starts at most.
+        limits: What requests may take.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -98,6 +125,7 @@ class Settings:
     access: Access = dataclasses.field(default_factory=Access)
     worker_env: tuple[str, ...] = ()
     max_workers: int = MAX_WORKERS
+    limits: Limits = Limits()
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -236,6 +264,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"(workers elsewhere: ${LOG_ROWS_VARIABLE}=1)",
     )
     add_access_arguments(parser, token=True)
+    _add_limit_arguments(parser.add_argument_group("limits", "what requests may take of the service"))
     _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
     _add_flags_of_beam(parser)
 
@@ -243,6 +272,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _of_environment(variable: str) -> list[str]:
     """Gives what a service that a client starts is told by the environment."""
     return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
+
+
+def _add_limit_arguments(group: argparse._ArgumentGroup) -> None:
+    default = Limits()
+    group.add_argument(
+        "--max-requests",
+        type=int,
+        default=default.max_requests,
+        metavar="N",
+        help="work on at most this many requests at one time; others wait (default: %(default)s)",
+    )
+    group.add_argument(
+        "--request-seconds",
+        type=float,
+        default=default.request_seconds,
+        metavar="S",
+        help="end a request that takes longer, or that waits longer for its turn (default: %(default)s)",
+    )
+    group.add_argument(
+        "--max-message-bytes",
+        type=int,
+        default=default.max_message_bytes,
+        metavar="N",
+        help="refuse larger requests, and do not send larger answers (default: %(default)s)",
+    )
 
 
 def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
@@ -316,5 +370,6 @@ def settings_of(args: argparse.Namespace) -> Settings:
         access=access_of(args),
         worker_env=tuple(args.worker_env),
         max_workers=args.max_workers,
+        limits=Limits(args.max_requests, args.request_seconds, args.max_message_bytes),
         ignored=tuple(given),
     )

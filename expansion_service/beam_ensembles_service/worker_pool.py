@@ -19,10 +19,11 @@ import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 from beam_ensembles.handlers.forking import CAN_FORK, ForkedProcess, OwnForkServer, own_environment
+from beam_ensembles.printable import shortened
 from beam_ensembles_service import boot
 from beam_ensembles_service.listeners import Runner
 from beam_ensembles_service.worker_flags import MAX_WORKERS
-from beam_ensembles_service.worker_request import NotStartedError, check_start, shown
+from beam_ensembles_service.worker_request import NotStartedError, check_start
 
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
@@ -157,22 +158,11 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if self._fork_server:
             self._fork_server.stop()
 
-    @contextlib.contextmanager
-    def _one_more(self) -> Iterator[None]:
-        """Counts a worker that is being started; refuses it where there are too many."""
-        with self._lock:
-            if sum(map(len, self._workers.values())) + self._starting >= self._max_workers:
-                raise NotStartedError(
-                    f"there are {self._max_workers} workers already (--max-workers allows more)"
-                )
-            self._starting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._starting -= 1
-
-    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest, runner: Runner | None) -> None:
+            check_start(request)
+            with self._one_more():
+                self._start(request, self._find_runner(context.peer(), request.control_endpoint.url))
+        except (OSError, NotStartedError) as error:
+            _LOGGER.warning("worker '%s' was not started: %s", shortened(request.worker_id), error)
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
         self._check_not_stopped()
         environment = self._environment_of(request)

@@ -7,8 +7,9 @@ from typing import Final
 
 from apache_beam.portability.api import beam_fn_api_pb2
 
+from beam_ensembles.printable import printable, shortened
+
 _MAX_ID: Final = 1_000
-_SHOWN: Final = 100
 _ENDPOINT: Final = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,252}|\[[0-9A-Fa-f:.]{2,45}\]):([0-9]{1,5})")
 _MAX_PORT: Final = 65_535
 
@@ -24,7 +25,7 @@ def check_start(request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         NotStartedError: The id or an endpoint is not one.
     """
     name = request.worker_id
-    if len(name) > _MAX_ID or not name.isprintable():
+    if len(name) > _MAX_ID or printable(name) != name:
         raise NotStartedError(f"a worker's id must be at most {_MAX_ID:,} printable characters")
     if not request.control_endpoint.url:
         raise NotStartedError("the request names no control endpoint")
@@ -32,10 +33,4 @@ def check_start(request: beam_fn_api_pb2.StartWorkerRequest) -> None:
         url = getattr(request, f"{kind}_endpoint").url
         match = _ENDPOINT.fullmatch(url)
         if url and (match is None or int(match[1]) > _MAX_PORT):
-            raise NotStartedError(f"the {kind} endpoint must be HOST:PORT, not '{shown(url)}'")
-
-
-def shown(text: str) -> str:
-    """Returns a runner's text as a log line may hold it: without control characters, and not too long."""
-    plain = text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
-    return plain if len(plain) <= _SHOWN else f"{plain[:_SHOWN]}..."
+            raise NotStartedError(f"the {kind} endpoint must be HOST:PORT, not '{shortened(url)}'")

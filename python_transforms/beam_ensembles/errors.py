@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_ensembles import logs
+from beam_ensembles.printable import printable
 
 _MOST_SHOWN = 100
 _LONGEST_MESSAGE = 2_000
@@ -62,7 +63,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"[{self.code}] {self.path}: {' '.join(self.message.split())}"
+        return printable(f"[{self.code}] {self.path}: {' '.join(self.message.split())}")
 
 
 class EnsembleError(Exception):
@@ -85,7 +86,7 @@ class InvalidEnsemble(EnsembleError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        name = f"ensemble '{self.ensemble}'" if self.ensemble else "the ensemble"
+        name = f"ensemble '{printable(self.ensemble)}'" if self.ensemble else "the ensemble"
         count = len(self.problems)
         head = f"{name} is not valid: {count} problem{'' if count == 1 else 's'}"
         shown = [f"  {problem}" for problem in self.problems[:_MOST_SHOWN]]

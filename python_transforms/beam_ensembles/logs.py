@@ -1,7 +1,8 @@
-"""How logs look, and what they may say. Imports nothing, so that everything else may.
+"""How logs look, and what they may say. Imports next to nothing, so that everything else may.
 
 A record that is logged while a node is loaded or runs, by whomever, names the ensemble and the node. The rows' own
-values are in no log unless the environment asks for them (``LOG_ROWS_VARIABLE``).
+values are in no log unless the environment asks for them (``LOG_ROWS_VARIABLE``). A record is one line whatever names
+it quotes; only the traceback of an error has lines of its own, indented.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import datetime
 import json
 import logging
 import os
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from beam_ensembles.printable import printable
 
 LOG_ROWS_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_ROWS"
 """Names the environment variable that lets messages with values of rows into logs, where it is ``1``."""
@@ -70,7 +74,24 @@ def prefix_of(record: logging.LogRecord) -> str:
     return "".join(f"{name}={_word(value)} " for name, value in fields_of(record).items())
 
 
-class TextFormatter(logging.Formatter):
+class MessageFormatter(logging.Formatter):
+    """Fields and text on a line, and an indented traceback below: what Beam's own logging sends to a runner."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Puts the fields in front of the text."""
+        record.message = prefix_of(record) + record.message
+        return printable(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:
+        """Indents the traceback: a line of an error's text must not look like a record of its own."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        """Indents the stack likewise."""
+        return _indented(super().formatStack(stack_info))
+
+
+class TextFormatter(MessageFormatter):
     """Time, level, logger, fields and text on a line.
 
     Args:
@@ -78,13 +99,12 @@ class TextFormatter(logging.Formatter):
     """
 
     def __init__(self, worker: str = "") -> None:
-        self._worker = f"worker {worker} " if worker else ""
+        self._worker = f"worker {_word(worker)} " if worker else ""
         super().__init__("%(asctime)s %(levelname)s %(beam_ensembles_worker)s%(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Puts the fields in front of the text."""
+        """Puts the worker and the fields in front of the text."""
         record.beam_ensembles_worker = self._worker
-        record.message = prefix_of(record) + record.message
         return super().formatMessage(record)
 
 
@@ -112,7 +132,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        return printable(json.dumps(line, ensure_ascii=False, default=str))
 
 
 def formatter(log_format: str, worker: str = "") -> logging.Formatter:
@@ -139,6 +159,10 @@ def to_stderr(level: int, log_format: str | None = None) -> None:
     logging.captureWarnings(True)
 
 
+def _indented(text: str) -> str:
+    return textwrap.indent("\n".join(map(printable, text.splitlines())), "  ")
+
+
 def _word(value: Any) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or set(text) & set(' "=\n\t') else text
+    return printable(json.dumps(text, ensure_ascii=False) if not text or set(text) & set(' "=\n\t') else text)

@@ -13,6 +13,7 @@ import zipfile
 from typing import IO, Final
 
 from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest, digest_in
+from beam_ensembles.interruption import checkpoint
 
 _BLOCK: Final = 1 << 20
 _MOST_BYTES: Final = 256 << 30
@@ -66,6 +67,7 @@ class Archive:
         try:
             with self.members.open(name) as source, open(path, "xb") as sink:
                 while block := source.read(_BLOCK):
+                    checkpoint()
                     digest.update(block)
                     sink.write(block)
         except _DAMAGED as exc:
@@ -109,6 +111,7 @@ def sha256_of(file: IO[bytes]) -> str:
     digest = hashlib.sha256()
     file.seek(0)
     while block := file.read(_BLOCK):
+        checkpoint()
         digest.update(block)
     return digest.hexdigest()
 

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any, Final
 
+from beam_ensembles.printable import printable
 from beam_ensembles_service.settings import DEFAULT_PORT
 
 DESCRIPTION: Final = """\
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=args.timeout, wait_for_ready=True)
         except grpc.RpcError as error:
             said = _cause(stub, error)
-            sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {said}\n")
+            sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {printable(said)}\n")
             return 1
     status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     print(f"{args.address} {status}")

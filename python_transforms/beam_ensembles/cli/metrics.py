@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.printable import printable
 
 if TYPE_CHECKING:
     from beam_ensembles.metrics.flink import FlinkCluster
@@ -101,8 +102,9 @@ def _show_jobs(jobs: Sequence[Job], is_json: bool) -> None:
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in rows]
+    shown = [tuple(map(printable, cells)) for cells in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return ["  ".join(map(str.ljust, cells, widths)).rstrip() for cells in shown]
 
 
 def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
@@ -120,7 +122,7 @@ def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
 
     console = Console(highlight=False)
     for one in found:
-        title, headings, *rows = str(one).splitlines()
+        title, headings, *rows = map(printable, str(one).splitlines())
         text = Text.assemble((title, "bold"), "\n", (headings, "dim"), *(f"\n{row}" for row in rows))
         console.print(text, soft_wrap=True)
     if not found:

@@ -14,6 +14,7 @@ from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_fil
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.printable import printable
 
 DESCRIPTION: Final = """\
 Pack an ensemble into one file that workers elsewhere get with the pipeline, without a bucket and without an image:
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"beam-ensembles pack: {message}", file=sys.stderr)
+    print(f"beam-ensembles pack: {printable(message)}", file=sys.stderr)
     return code
 
 

@@ -15,6 +15,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
+from beam_ensembles.printable import printable
 
 DESCRIPTION: Final = """\
 Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are put together to
@@ -121,7 +122,7 @@ def _print(found: Mapping[str, Any]) -> None:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold", ratio=1)
         for label, text in _lines(stage, is_last=at == len(stages)):
-            table.add_row(label, Text(text))
+            table.add_row(label, Text("\n".join(map(printable, text.split("\n")))))
         console.print(table)
 
 

@@ -21,6 +21,7 @@ from beam_ensembles.cli.ensemble_file import (
 )
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.printable import printable
 
 DESCRIPTION: Final = """\
 Check an ensemble file and say everything that is wrong with it: names, types, options, and the models' own
@@ -63,4 +64,4 @@ def _right(path: str, graph: EnsembleGraph) -> str:
     lines += [f"  reads  {column}: {type_}" for column, type_ in graph.spec.inputs]
     lines += [f"  runs   {node.spec.name}: {node.spec.kind} {node.spec.target}" for node in graph.nodes]
     lines += [f"  adds   {column}: {type_}" for column, type_ in graph.outputs]
-    return "\n".join(lines)
+    return "\n".join([lines[0], *map(printable, lines[1:])])

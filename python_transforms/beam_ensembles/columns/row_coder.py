@@ -88,7 +88,11 @@ class PositionalRowCoder(FastCoder):
 
     def __init__(self, schema: schema_pb2.Schema) -> None:
         self.schema = schema
-        self._rows = _with_any_text(RowCoder(neutral_schema(schema)))
+
+    @functools.cached_property
+    def _rows(self) -> Any:
+        """Beam's coder, made when rows cross: Beam keeps a class for each schema that it makes one for, for ever."""
+        return _with_any_text(RowCoder(neutral_schema(self.schema)))
 
     def _create_impl(self) -> Any:
         return self._rows.get_impl()

@@ -23,6 +23,7 @@ from beam_ensembles.graph.policies import (
     gives_nulls,
     policies,
 )
+from beam_ensembles.interruption import checkpoint
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TARGETS
 from beam_ensembles.spec.load import examine_text, without_echo
@@ -114,6 +115,7 @@ class _Checker:
         return [by_name[name] for name in (*order, *(name for cycle in cycles for name in cycle))]
 
     def _check_node(self, node: NodeSpec) -> CheckedNode | None:
+        checkpoint()
         if not node.target:
             return None
         kind = self._kinds.get((node.kind, node.target))

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Final
 
+from beam_ensembles.interruption import checkpoint
+
 _PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
 _NO_FILES: Final = ("/proc", "/sys", "/dev")
@@ -47,6 +49,7 @@ class Budget:
         Raises:
             TooMuch: Nothing is left.
         """
+        checkpoint()
         self.entries -= entries
         if self.entries < 0:
             raise TooMuch("too many files lie there to look through")
@@ -205,6 +208,7 @@ def _sha256_of_file(path: str, budget: Budget | None) -> str:
     digest = hashlib.sha256()
     with open_regular(path) as file:
         while block := file.read(_BLOCK):
+            checkpoint()
             digest.update(block)
             if budget is not None:
                 budget.spend()

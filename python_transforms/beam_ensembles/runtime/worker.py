@@ -106,8 +106,10 @@ def _name_nodes_in_logs() -> None:
     if "format" in vars(handler):
         return
 
+    formatter = logs.MessageFormatter()
+
     def with_prefix(self: Any, record: logging.LogRecord) -> str:
-        return logs.prefix_of(record) + logging.Handler.format(self, record)
+        return formatter.format(record)
 
     handler.format = with_prefix
 

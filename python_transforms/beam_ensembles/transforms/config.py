@@ -7,9 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from apache_beam.portability.api import schema_pb2
+
 from beam_ensembles import __version__
+from beam_ensembles.columns.schemas import describe
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, parse_type
+from beam_ensembles.printable import shortened
+from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, parse_type
 
 RUN_ENSEMBLE: Final = "beam:schematransform:io.github.beamensembles:run_ensemble:v1"
 """The identifier of the schema transform."""
@@ -21,6 +25,7 @@ ROWS: Final = "rows"
 ARROW: Final = "arrow"
 ENCODINGS: Final = (ROWS, ARROW)
 """How rows cross: one element a row, or many rows in one element of bytes, an Arrow IPC stream of one record batch."""
+_MOST_PROBLEMS: Final = 20
 
 
 def _field(type_: str, description: str) -> Any:
@@ -188,10 +193,64 @@ def field_descriptions() -> dict[str, str]:
     return {field.name: field.metadata["description"] for field in dataclasses.fields(RunEnsembleConfig)}
 
 
+def check_fields(found: Mapping[str, schema_pb2.FieldType]) -> None:
+    """Checks which fields a caller's configuration has and their types, before values are decoded.
+
+    Args:
+        found: Type of each field by name.
+
+    Raises:
+        InvalidEnsemble: With one problem for each field that is unknown or of a wrong type.
+    """
+    types = field_types()
+    problems = []
+    for name, type_ in found.items():
+        if name not in types:
+            problems.append(_unknown(name, types))
+        elif not _accepts(types[name], type_):
+            text = f"'{name}' takes {types[name].required()}, found {shortened(describe(type_))}"
+            problems.append(Problem(name, "wrong_type", text))
+        if len(problems) == _MOST_PROBLEMS:
+            break
+    if problems:
+        raise InvalidEnsemble(problems)
+
+
+def _accepts(type_: Type, found: schema_pb2.FieldType) -> bool:
+    """Whether values of a schema's type can be an option's. A row of texts may stand for a map, and a map for it."""
+    info = found.WhichOneof("type_info")
+    if isinstance(type_, Scalar):
+        return info == "atomic_type" and found.atomic_type in _ATOMIC_TYPES[type_.name]
+    if isinstance(type_, Array):
+        if info != "array_type" and info != "iterable_type":
+            return False
+        return _accepts(type_.element, getattr(found, info).element_type)
+    if info == "map_type":
+        parts = [found.map_type.key_type, found.map_type.value_type]
+    elif info == "row_type":
+        parts = [field.type for field in found.row_type.schema.fields]
+    else:
+        return False
+    return all(_accepts(STRING, part) for part in parts)
+
+
+_ATOMIC_TYPES: Final = {
+    "string": (schema_pb2.STRING,),
+    "bytes": (schema_pb2.BYTES,),
+    "boolean": (schema_pb2.BOOLEAN,),
+    "int64": (schema_pb2.BYTE, schema_pb2.INT16, schema_pb2.INT32, schema_pb2.INT64),
+}
+
+
+def _unknown(name: str, types: Mapping[str, Type]) -> Problem:
+    said = shortened(name)
+    text = f"this service knows no option '{said}'{nearest(said, types)} (options: {listed(list(types), 20)})"
+    return Problem(said, "unknown_option", text)
+
+
 def _problem(name: str, value: Any, types: Mapping[str, Type]) -> Problem | None:
     if name not in types:
-        text = f"this service knows no option '{name}'{nearest(name, types)} (options: {listed(list(types), 20)})"
-        return Problem(name, "unknown_option", text)
+        return _unknown(name, types)
     if value is None or _fits(value, types[name]):
         return None
     return Problem(

@@ -10,6 +10,7 @@ from typing import Final
 
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.columns.schema_checks import schema_fault
 from beam_ensembles.columns.schemas import describe
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 
@@ -20,14 +21,17 @@ def parse_schema(data: bytes, path: str) -> schema_pb2.Schema:
     """Reads a serialized schema.
 
     Raises:
-        InvalidEnsemble: The bytes are no schema.
+        InvalidEnsemble: The bytes are no schema, or none that rows can have.
     """
     try:
-        return schema_pb2.Schema.FromString(data)
+        schema = schema_pb2.Schema.FromString(data)
     except Exception as error:
         raise InvalidEnsemble(
             [Problem(path, "wrong_config", f"'{path}' is no serialized Beam schema")]
         ) from error
+    if fault := schema_fault(schema):
+        raise InvalidEnsemble([Problem(path, "wrong_config", f"the schema in '{path}' {fault}")])
+    return schema
 
 
 def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import pytest
 from apache_beam.portability.api import beam_expansion_api_pb2, beam_runner_api_pb2, schema_pb2
 
 from beam_ensembles_service.compatibility import adapt, restore
+from beam_ensembles_service.request_sizes import RequestRefused
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, schema
 
 CONFIG = {"spec": MEAN_OF_TWO}
@@ -30,7 +31,7 @@ def _echo(request: beam_expansion_api_pb2.ExpansionRequest) -> beam_expansion_ap
 
 
 def test_coder_ids_of_go_come_into_the_namespace_and_still_fit_together() -> None:
-    components = adapt(like_go(CONFIG, ROWS)).request.components
+    components = adapt(like_go(CONFIG, ROWS)).renamed
     assert set(components.coders) == {"c0@QxXkLm", "c1@QxXkLm", "c2@QxXkLm", "c3@QxXkLm"}
     assert list(components.coders["c3@QxXkLm"].component_coder_ids) == ["c2@QxXkLm"]
     assert components.pcollections["n1"].coder_id == "c0@QxXkLm"
@@ -38,11 +39,34 @@ def test_coder_ids_of_go_come_into_the_namespace_and_still_fit_together() -> Non
 
 
 def test_coder_ids_of_java_come_into_the_namespace_and_still_fit_together() -> None:
-    components = adapt(like_java(CONFIG, ROWS)).request.components
+    components = adapt(like_java(CONFIG, ROWS)).renamed
     collection = components.pcollections["External_3PCollection"]
     windowing = components.windowing_strategies[collection.windowing_strategy_id]
     assert collection.coder_id.endswith("@External_3")
     assert {collection.coder_id, windowing.window_coder_id} == set(components.coders)
+
+
+def test_only_what_the_input_needs_reaches_beam_and_all_of_it_comes_back() -> None:
+    original = like_go(CONFIG, ROWS)
+    original.components.environments["odd"].urn = "no:such:urn"
+    original.components.coders["cycle"].component_coder_ids.append("cycle")
+    adapted = adapt(original)
+    needed = adapted.request.components
+    found = [set(needed.coders), set(needed.pcollections), set(needed.windowing_strategies)]
+    assert found == [{"c0@QxXkLm"}, {"n1"}, {"w0@QxXkLm"}]
+    assert not needed.environments
+    response = _echo(adapted.request)
+    restore(adapted, response, {})
+    assert response.components.environments == original.components.environments
+    assert set(response.components.coders) == set(adapted.renamed.coders)
+
+
+def test_a_caller_cannot_replace_what_the_expansion_makes() -> None:
+    original = like_go(CONFIG, ROWS)
+    original.components.pcollections["made"].coder_id = "c2"
+    adapted = adapt(original)
+    with pytest.raises(RequestRefused, match="'made'"):
+        restore(adapted, _echo(adapted.request), {})
 
 
 @pytest.mark.parametrize("build", [like_go, like_java])

@@ -10,10 +10,12 @@ from apache_beam.portability.api import external_transforms_pb2
 from apache_beam.transforms.external import ExplicitSchemaTransformPayloadBuilder
 from apache_beam.typehints.schemas import named_tuple_from_schema
 
+from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.transforms import RUN_ENSEMBLE
-from beam_ensembles_service.configuration import decode_configuration
+from beam_ensembles.transforms.config import check_fields
+from beam_ensembles_service.configuration import decode_configuration, decode_row
 from beam_ensembles_service.discovery import discover
-from beam_ensembles_service.policy import RequestRefused
+from beam_ensembles_service.request_sizes import MOST_ITEMS, RequestRefused
 from tests.support.expansion_requests import payload_of, schema
 
 WHOLE = {
@@ -35,6 +37,11 @@ def test_a_client_that_sends_every_field_sends_nulls_for_the_rest() -> None:
     assert decode_configuration(payload) == WHOLE
 
 
+def _decoded(payload: external_transforms_pb2.SchemaTransformPayload) -> dict[str, Any]:
+    """Decodes a row of fields that the transform does not have."""
+    return decode_row(payload.configuration_schema, payload.configuration_row, lambda types: None)
+
+
 def test_lists_of_rows_and_maps_of_lists_are_plain_values() -> None:
     config_schema = schema("nested", a="array<row<x: int64, y: string?>>", b="map<string,array<double>>")
     row_type: Any = named_tuple_from_schema(config_schema)
@@ -43,7 +50,7 @@ def test_lists_of_rows_and_maps_of_lists_are_plain_values() -> None:
     payload = external_transforms_pb2.SchemaTransformPayload(
         configuration_schema=config_schema, configuration_row=RowCoder(config_schema).encode(row)
     )
-    assert decode_configuration(payload) == {"a": [{"x": 1, "y": "p"}, {"x": 2}], "b": {"k": [1.0]}}
+    assert _decoded(payload) == {"a": [{"x": 1, "y": "p"}, {"x": 2}], "b": {"k": [1.0]}}
 
 
 def test_every_atomic_type_is_read_as_beams_own_coder_writes_it() -> None:
@@ -58,7 +65,7 @@ def test_every_atomic_type_is_read_as_beams_own_coder_writes_it() -> None:
         configuration_schema=config_schema,
         configuration_row=RowCoder(config_schema).encode(row_type(*values)),
     )
-    found = decode_configuration(payload)
+    found = _decoded(payload)
     assert found == {name: value for name, value in zip(types, values, strict=True) if value is not None}
 
 
@@ -69,7 +76,7 @@ def test_fields_that_travel_in_another_order_find_their_names() -> None:
     payload = external_transforms_pb2.SchemaTransformPayload(
         configuration_schema=config_schema, configuration_row=b"\x02\x00\x01B\x01A"
     )
-    assert decode_configuration(payload) == {"a": "A", "b": "B"}
+    assert _decoded(payload) == {"a": "A", "b": "B"}
 
 
 @pytest.mark.parametrize("size", range(len(payload_of(WHOLE).configuration_row)))
@@ -94,4 +101,52 @@ def test_a_row_that_goes_on_is_refused() -> None:
     payload = payload_of(WHOLE)
     payload.configuration_row += b"\x00"
     with pytest.raises(RequestRefused, match="longer"):
+        decode_configuration(payload)
+
+
+def test_only_options_that_there_are_in_their_types_are_decoded() -> None:
+    config_schema = schema(
+        "c",
+        spec="int64",
+        pass_through="array<int64>",
+        parameters="array<row<a: string>>",
+        error_handling="row<output: int64>",
+        provenance="string",
+        output_schema="string",
+        prefx="string",
+    )
+    payload = external_transforms_pb2.SchemaTransformPayload(
+        configuration_schema=config_schema, configuration_row=b"\x07\x00 garbage that nobody reads"
+    )
+    with pytest.raises(InvalidEnsemble) as error:
+        decode_configuration(payload)
+    found = {(problem.path, problem.code) for problem in error.value.problems}
+    wrong = {(field.name, "wrong_type") for field in config_schema.fields if field.name != "prefx"}
+    assert found == {*wrong, ("prefx", "unknown_option")}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"refresh_interval_secs": "int32"},
+        {"parameters": "row<a: string, b: string?>"},
+        {"error_handling": "map<string,string>"},
+        {"pass_through": "array<string?>?"},
+    ],
+)
+def test_types_that_stand_for_one_another_are_taken(fields: dict[str, str]) -> None:
+    check_fields({field.name: field.type for field in schema("c", **fields).fields})
+
+
+def test_an_unknown_option_that_is_null_is_not_a_problem() -> None:
+    payload = external_transforms_pb2.SchemaTransformPayload(
+        configuration_schema=schema("c", spec="string", of_a_later_version="array<row<a: bytes>>?"),
+        configuration_row=b"\x02\x01\x02\x01s",
+    )
+    assert decode_configuration(payload) == {"spec": "s"}
+
+
+def test_lists_have_a_limit_that_is_looked_at_before_their_entries() -> None:
+    payload = payload_of({"pass_through": ["x"] * (MOST_ITEMS + 1)})
+    with pytest.raises(RequestRefused, match=f"at most {MOST_ITEMS} are allowed"):
         decode_configuration(payload)

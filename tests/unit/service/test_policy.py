@@ -14,7 +14,8 @@ from apache_beam.portability.api import beam_expansion_api_pb2, beam_runner_api_
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.transforms import RUN_ENSEMBLE
-from beam_ensembles_service.policy import RequestRefused, check_encoding, check_request
+from beam_ensembles_service.policy import check_encoding, check_request
+from beam_ensembles_service.request_sizes import RequestRefused
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, payload_of, schema
 

@@ -1,0 +1,167 @@
+"""What every call passes before it reaches a servicer: limits of calls, bytes and time, and a message that can be read.
+
+gRPC itself answers bytes that are no message with a traceback in the log, reads and parses the messages of calls
+that wait, and has no time limit but the client's. So a call reaches its servicer in these steps: it is counted, its
+message is read within a time, it waits for a slot, and only then the message is parsed and answered, in a thread of its
+own: its caller is told when its time is over, even where that thread does not notice and keeps its slot.
+
+Health is apart from the slots, so it is answered however busy the service is.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import grpc
+from apache_beam.portability.api import beam_expansion_api_pb2
+from google.protobuf.message import DecodeError
+
+from beam_ensembles.interruption import Interrupted, while_wanted
+from beam_ensembles_service.settings import Limits
+from beam_ensembles_service.slots import MOST_WAITING, Busy, CallerGone, Slots
+
+MOST_CALLS: Final = 256
+"""How many calls of a service without slots are answered at one time: health, artifacts, the worker pool."""
+READ_SECONDS: Final = 60.0
+"""How long a client may take to send its message."""
+
+_LOGGER: Final = logging.getLogger(__name__)
+_EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
+_Code = grpc.StatusCode
+
+
+class Admission(grpc.ServerInterceptor):
+    """Lets calls through to their servicers, within the limits.
+
+    Args:
+        limits: The service's flags.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._slots = Slots(limits)
+        self._calls: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
+        """Gives the handler of a call, whose servicer is called only when the call is admitted."""
+        handler = continuation(details)
+        if handler is None or hasattr(handler.unary_stream, "experimental_non_blocking"):
+            return handler and _reading_quietly(handler)
+        service = details.method.rpartition("/")[0].lstrip("/")
+        if handler.response_streaming:
+            answer = functools.partial(self._stream, service, handler)
+            return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
+        answer = functools.partial(self._unary, service, handler)
+        return grpc.stream_unary_rpc_method_handler(answer, None, handler.response_serializer)
+
+    def _unary(self, service: str, handler: Any, messages: Any, context: grpc.ServicerContext) -> Any:
+        with self._counted(service, context):
+            data = _first(messages, context)
+            if service != _EXPANSION:
+                return handler.unary_unary(_parsed(data, handler, context), context)
+            self._take_slot(context, len(data))
+            return self._in_time(
+                lambda: handler.unary_unary(_parsed(data, handler, context), context), context
+            )
+
+    def _stream(self, service: str, handler: Any, messages: Any, context: grpc.ServicerContext) -> Any:
+        with self._counted(service, context):
+            if handler.request_streaming:
+                parsed = (_parsed(data, handler, context) for data in messages)
+                yield from handler.stream_stream(parsed, context)
+            else:
+                data = _first(messages, context)
+                yield from handler.unary_stream(_parsed(data, handler, context), context)
+
+    @contextlib.contextmanager
+    def _counted(self, service: str, context: grpc.ServicerContext) -> Iterator[None]:
+        most = self._limits.max_requests + MOST_WAITING if service == _EXPANSION else MOST_CALLS
+        with self._lock:
+            calls = self._calls.get(service, 0)
+            self._calls[service] = calls + 1
+        try:
+            if calls >= most:
+                context.abort(
+                    _Code.RESOURCE_EXHAUSTED, f"{calls} calls of {service} are open already; try again later"
+                )
+            yield
+        finally:
+            with self._lock:
+                self._calls[service] -= 1
+
+    def _take_slot(self, context: grpc.ServicerContext, size: int) -> None:
+        try:
+            self._slots.take(context, size)
+        except Busy as error:
+            _LOGGER.warning("refused a request of %s: %s", context.peer(), error)
+            context.abort(_Code.RESOURCE_EXHAUSTED, str(error))
+        except CallerGone:
+            _LOGGER.info("dropped a request of %s, which has gone", context.peer())
+            context.abort(_Code.CANCELLED, "the caller has gone")
+
+    def _in_time(self, work: Callable[[], Any], context: grpc.ServicerContext) -> Any:
+        """Answers in a thread that gives its slot back when it ends, maybe long after the caller was told."""
+        answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def run() -> None:
+            try:
+                with while_wanted(context.is_active):
+                    answer.set_result(work())
+            except BaseException as error:
+                answer.set_exception(error)
+            finally:
+                self._slots.give_back()
+
+        threading.Thread(target=run, name="request", daemon=True).start()
+        seconds = self._limits.request_seconds
+        if concurrent.futures.wait([answer], seconds).not_done:
+            text = f"the request took longer than {seconds:g} s, so it was ended (serve --request-seconds)"
+            _LOGGER.warning("ended a request of %s: it took longer than %g s", context.peer(), seconds)
+            context.abort(_Code.DEADLINE_EXCEEDED, text)
+        try:
+            return answer.result()
+        except Interrupted:
+            context.abort(_Code.CANCELLED, "the caller has gone")
+
+
+def _first(messages: Any, context: Any) -> bytes:
+    """Reads the one message of a call; a client that does not send it is left."""
+    timer = threading.Timer(READ_SECONDS, context.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        for data in messages:
+            return bytes(data)
+    finally:
+        timer.cancel()
+    context.abort(_Code.INVALID_ARGUMENT, "the call has no message")
+    raise AssertionError  # abort raises; grpc has no types that say so
+
+
+def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
+    try:
+        return handler.request_deserializer(data)
+    except DecodeError:
+        _LOGGER.info("refused a message of %s that cannot be read", context.peer())
+        context.abort(
+            _Code.INVALID_ARGUMENT, "the message cannot be read: it is no such message of protobuf's"
+        )
+
+
+def _reading_quietly(handler: Any) -> Any:
+    """Has gRPC answer a message that cannot be read without a traceback in the log."""
+
+    def parsed(data: bytes) -> Any:
+        try:
+            return handler.request_deserializer(data)
+        except DecodeError:
+            return None
+
+    return handler._replace(request_deserializer=parsed)

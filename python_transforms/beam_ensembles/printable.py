@@ -1,0 +1,36 @@
+"""Text from outside as it may be shown: in logs, in messages and on terminals. Imports nothing, so that all may.
+
+A newline in a name forges a line of a log, an escape code moves a terminal's cursor, and a bidirectional mark reorders
+what a reader sees.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MOST_SHOWN: Final = 200
+"""How many characters of a name or value a message shows."""
+
+_CONTROLS: Final = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def printable(text: str) -> str:
+    """Replaces control, bidirectional and unencodable characters by their escapes, such as ``\\n`` and ``\\u001b``.
+
+    The escapes are those of JSON strings, so an encoded JSON document stays the same document.
+    """
+    return _CONTROLS.sub(_escape, text)
+
+
+def shortened(text: str, limit: int = MOST_SHOWN) -> str:
+    """Returns printable text of at most ``limit`` characters and a note of how many there were."""
+    cut = printable(text[:limit])
+    return cut if len(text) <= limit else f"{cut}... ({len(text)} characters)"
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04x}"

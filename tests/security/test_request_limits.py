@@ -1,0 +1,223 @@
+"""A service that is asked for more than it does at one time: requests wait, health answers, callers may go."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from beam_ensembles.interruption import Interrupted, checkpoint, while_wanted
+from beam_ensembles_service import admission, slots
+from beam_ensembles_service.admission import Admission
+from beam_ensembles_service.settings import Limits
+from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.service import running_service
+
+EXPAND = "/org.apache.beam.model.expansion.v1.ExpansionService/Expand"
+HEALTH = "/grpc.health.v1.Health/Check"
+Request = beam_expansion_api_pb2.ExpansionRequest
+Response = beam_expansion_api_pb2.ExpansionResponse
+Code = grpc.StatusCode
+ROWS = schema("rows", a="double", b="double")
+
+
+class Slow(beam_expansion_api_pb2_grpc.ExpansionServiceServicer):  # type: ignore[misc]
+    """Answers when it is told to, or never; says how many it works on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.begun: list[str] = []
+        self.interrupted: list[str] = []
+
+    def Expand(self, request: Request, context: grpc.ServicerContext) -> Response:
+        self.begun.append(request.namespace)
+        try:
+            while not self.go_on.wait(0.01):
+                checkpoint()
+        except Interrupted:
+            self.interrupted.append(request.namespace)
+            raise
+        return Response(error=request.namespace)
+
+
+class Healthy(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    def Check(self, request: Any, context: Any) -> Any:
+        return health_pb2.HealthCheckResponse(status=1)
+
+
+Served = tuple[Slow, grpc.Channel]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Limits], Served]]:
+    """Starts a server of slow requests."""
+    ended = []
+
+    def start(limits: Limits) -> Served:
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(64), interceptors=[Admission(limits)])
+        slow = Slow()
+        beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(slow, server)
+        health_pb2_grpc.add_HealthServicer_to_server(Healthy(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        ended.extend([slow.go_on.set, channel.close, lambda: server.stop(0).wait()])
+        return slow, channel
+
+    yield start
+    for end in ended:
+        end()
+
+
+def _expand(channel: grpc.Channel, name: str) -> Any:
+    stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+    return stub.Expand.future(Request(namespace=name))
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def test_requests_over_the_limit_wait_in_order_and_health_answers_meanwhile(
+    serve: Callable[[Limits], Served],
+) -> None:
+    slow, channel = serve(Limits(max_requests=2))
+    calls = []
+    for index in range(10):
+        calls.append(_expand(channel, str(index)))
+        time.sleep(0.02)
+    _until(lambda: len(slow.begun) == 2)
+    time.sleep(0.1)
+    assert slow.begun == ["0", "1"]
+    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+    slow.go_on.set()
+    assert [call.result(10).error for call in calls] == [str(index) for index in range(10)]
+    assert len(slow.begun) == 10
+
+
+def test_a_request_that_waits_for_too_long_is_refused(serve: Callable[[Limits], Served]) -> None:
+    slow, channel = serve(Limits(max_requests=1, request_seconds=0.3))
+    first = _expand(channel, "first")
+    _until(lambda: slow.begun == ["first"])
+    second = _expand(channel, "second")
+    assert first.code() == Code.DEADLINE_EXCEEDED
+    assert first.details() == "the request took longer than 0.3 s, so it was ended (serve --request-seconds)"
+    _until(lambda: slow.interrupted == ["first"])
+    assert second.code() in (Code.RESOURCE_EXHAUSTED, Code.DEADLINE_EXCEEDED)
+
+
+def test_a_queue_that_is_full_refuses_at_once(
+    serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "MOST_WAITING", 3)
+    slow, channel = serve(Limits(max_requests=1))
+    first = _expand(channel, "first")
+    _until(lambda: slow.begun == ["first"])
+    waiting = [_expand(channel, "waiting") for _ in range(3)]
+    time.sleep(0.2)
+    refused = _expand(channel, "refused")
+    assert refused.code() == Code.RESOURCE_EXHAUSTED
+    assert "--max-requests" in refused.details()
+    slow.go_on.set()
+    assert [call.result(10).error for call in (first, *waiting)] == ["first", *["waiting"] * 3]
+
+
+def test_waiting_requests_hold_so_many_bytes_and_no_more(
+    serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "MOST_WAITING_BYTES", 1_000)
+    slow, channel = serve(Limits(max_requests=1))
+    first = _expand(channel, "first")
+    _until(lambda: slow.begun == ["first"])
+    assert _expand(channel, "x" * 2_000).code() == Code.RESOURCE_EXHAUSTED
+    slow.go_on.set()
+    assert first.result(10).error == "first"
+
+
+def test_a_caller_that_goes_frees_its_place_whether_it_waits_or_not(
+    serve: Callable[[Limits], Served],
+) -> None:
+    slow, channel = serve(Limits(max_requests=1))
+    first, second, third = (_expand(channel, name) for name in ("first", "second", "third"))
+    _until(lambda: len(slow.begun) == 1)
+    running = slow.begun[0]
+    calls = {"first": first, "second": second, "third": third}
+    others = [name for name in calls if name != running]
+    calls[others[0]].cancel()
+    time.sleep(0.2)
+    calls[running].cancel()
+    _until(lambda: slow.begun == [running, others[1]])
+    assert slow.interrupted == [running]
+    slow.go_on.set()
+    assert calls[others[1]].result(10).error == others[1]
+
+
+def test_calls_that_send_no_message_are_counted_and_left(
+    serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "MOST_CALLS", 3)
+    monkeypatch.setattr(admission, "READ_SECONDS", 1.0)
+    _, channel = serve(Limits())
+    held = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        held.wait(10)
+        yield from ()
+
+    calls = [channel.stream_unary(HEALTH).future(nothing()) for _ in range(3)]
+    time.sleep(0.3)
+    refused = channel.unary_unary(HEALTH).future(b"")
+    assert refused.code() == Code.RESOURCE_EXHAUSTED
+    assert [call.code() for call in calls] == [Code.CANCELLED] * 3
+    held.set()
+    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+
+
+def test_work_goes_on_while_it_is_wanted() -> None:
+    wanted = True
+    with while_wanted(lambda: wanted):
+        checkpoint()
+        wanted = False
+        time.sleep(0.05)
+        with pytest.raises(Interrupted):
+            checkpoint()
+    checkpoint()
+
+
+def test_the_service_ends_a_long_request_and_refuses_a_large_one(tmp_path: Path) -> None:
+    with (tmp_path / "m.joblib").open("wb") as file:
+        file.truncate(40 << 30)  # sparse: hashing it takes half a minute
+    spec = f"""
+ensemble: e
+inputs: {{a: double}}
+nodes:
+  m: {{model: sklearn, uri: "{tmp_path}/m.joblib", sha256: "{"0" * 64}", inputs: [a], outputs: {{y: double}}}}
+"""
+    flags = ["--request-seconds", "1", "--max-requests", "1", "--max-message-bytes", "100000"]
+    with (
+        running_service("--serve-loopback-worker", *flags) as service,
+        grpc.insecure_channel(service.address) as channel,
+    ):
+        stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+        assert not stub.Expand(like_go({"spec": MEAN_OF_TWO}, ROWS), timeout=30).error
+        with pytest.raises(grpc.RpcError) as error:
+            stub.Expand(like_go({"spec": spec}, ROWS), timeout=30)
+        assert error.value.code() == Code.DEADLINE_EXCEEDED, error.value.details()
+        assert "--request-seconds" in error.value.details()
+        assert not stub.Expand(like_go({"spec": MEAN_OF_TWO}, ROWS), timeout=30).error
+        with pytest.raises(grpc.RpcError) as error:
+            stub.Expand(Request(namespace="x" * 100_001), timeout=30)
+        assert error.value.code() == Code.RESOURCE_EXHAUSTED
+        assert "dropped 'External'" in service.log
+        assert "Traceback" not in service.log
