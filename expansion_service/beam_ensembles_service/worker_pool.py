@@ -128,7 +128,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
             with self._one_more():
                 self._start(request, self._find_runner(context.peer(), request.control_endpoint.url))
         except (OSError, NotStartedError) as error:
-            _LOGGER.warning("worker '%s' was not started: %s", shown(request.worker_id), error)
+            _LOGGER.warning("worker '%s' was not started: %s", shortened(request.worker_id), error)
             return beam_fn_api_pb2.StartWorkerResponse(error=str(error))
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -158,11 +158,22 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         if self._fork_server:
             self._fork_server.stop()
 
-            check_start(request)
-            with self._one_more():
-                self._start(request, self._find_runner(context.peer(), request.control_endpoint.url))
-        except (OSError, NotStartedError) as error:
-            _LOGGER.warning("worker '%s' was not started: %s", shortened(request.worker_id), error)
+    @contextlib.contextmanager
+    def _one_more(self) -> Iterator[None]:
+        """Counts a worker that is being started; refuses it where there are too many."""
+        with self._lock:
+            if sum(map(len, self._workers.values())) + self._starting >= self._max_workers:
+                raise NotStartedError(
+                    f"there are {self._max_workers} workers already (--max-workers allows more)"
+                )
+            self._starting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._starting -= 1
+
+    def _start(self, request: beam_fn_api_pb2.StartWorkerRequest, runner: Runner | None) -> None:
         program = self._boot_program if self._boot_program and boot.is_needed(request) else None
         self._check_not_stopped()
         environment = self._environment_of(request)

@@ -13,17 +13,19 @@ A message says what was found, where, what is allowed and what is nearest. It is
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from beam_ensembles import logs
+from beam_ensembles.limits import LONGEST_MESSAGE, LONGEST_PLACE, MOST_PROBLEMS, MOST_SHOWN
 from beam_ensembles.printable import printable
-
-_MOST_SHOWN = 100
-_LONGEST_MESSAGE = 2_000
+from beam_ensembles.wording import few_suggestions as few_suggestions
+from beam_ensembles.wording import listed as listed
+from beam_ensembles.wording import nearest as nearest
+from beam_ensembles.wording import nearest_of as nearest_of
+from beam_ensembles.wording import shortened
 
 _SAYS_NO_VALUES = frozenset(
     (
@@ -55,15 +57,21 @@ class Problem:
         path: Where: dotted keys with list indices (``nodes.vote.inputs[1]``), ``$`` for the whole file,
             ``input.<field>`` for the incoming rows.
         code: Stable name of the kind of mistake (``unknown_column``), documented in ``docs/errors.md``.
-        message: One line: what was found, what is allowed, what is nearest.
+        message: One line: what was found, what is allowed, what is nearest. Characters that cannot be seen are
+            escaped, and it is cut where it is long.
     """
 
     path: str
     code: str
     message: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", shortened(self.path, LONGEST_PLACE))
+        message = printable(" ".join(self.message[: 2 * LONGEST_MESSAGE].split()))
+        object.__setattr__(self, "message", shortened(message, LONGEST_MESSAGE))
+
     def __str__(self) -> str:
-        return printable(f"[{self.code}] {self.path}: {' '.join(self.message.split())}")
+        return printable(f"[{self.code}] {self.path}: {self.message}")
 
 
 class EnsembleError(Exception):
@@ -73,32 +81,40 @@ class EnsembleError(Exception):
 
 
 class InvalidEnsemble(EnsembleError):
-    """The ensemble, its configuration or its input cannot be right; carries all problems found.
+    """The ensemble, its configuration or its input cannot be right; carries the problems found.
 
     Args:
-        problems: What is wrong, at least one.
+        problems: What is wrong, at least one; the first ``limits.MOST_PROBLEMS`` are kept.
         ensemble: Name of the ensemble where it is known.
+        count: How many problems there are, where they are more.
+
+    Attributes:
+        count: How many problems there are, those that were not kept among them.
     """
 
-    def __init__(self, problems: Iterable[Problem], *, ensemble: str | None = None) -> None:
-        self.problems: tuple[Problem, ...] = tuple(dict.fromkeys(problems))
+    def __init__(
+        self, problems: Iterable[Problem], *, ensemble: str | None = None, count: int | None = None
+    ) -> None:
+        found = tuple(dict.fromkeys(problems))
+        self.problems: tuple[Problem, ...] = found[:MOST_PROBLEMS]
+        self.count = len(found) if count is None else count
         self.ensemble = ensemble
         super().__init__(self._text())
 
     def _text(self) -> str:
         name = f"ensemble '{printable(self.ensemble)}'" if self.ensemble else "the ensemble"
-        count = len(self.problems)
+        count = self.count
         head = f"{name} is not valid: {count} problem{'' if count == 1 else 's'}"
-        shown = [f"  {problem}" for problem in self.problems[:_MOST_SHOWN]]
-        more = [f"  and {count - _MOST_SHOWN} more"] if count > _MOST_SHOWN else []
+        shown = [f"  {problem}" for problem in self.problems[:MOST_SHOWN]]
+        more = [f"  and {count - len(shown)} more"] if count > len(shown) else []
         return "\n".join([head, *shown, *more])
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore_invalid, (self.problems, self.ensemble)
+        return _restore_invalid, (self.problems, self.ensemble, self.count)
 
 
-def _restore_invalid(problems: tuple[Problem, ...], ensemble: str | None) -> InvalidEnsemble:
-    return InvalidEnsemble(problems, ensemble=ensemble)
+def _restore_invalid(problems: tuple[Problem, ...], ensemble: str | None, count: int) -> InvalidEnsemble:
+    return InvalidEnsemble(problems, ensemble=ensemble, count=count)
 
 
 class NodeError(EnsembleError):
@@ -121,7 +137,7 @@ class NodeError(EnsembleError):
         """Gives what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
         if isinstance(error, NodeError):
             return error
-        text = " ".join(str(error).split())[:_LONGEST_MESSAGE]
+        text = " ".join(str(error).split())[:LONGEST_MESSAGE]
         stack = "".join(traceback.format_exception(error))
         message = f"{type(error).__name__}: {text}" if text else type(error).__name__
         return NodeError("model_error", message, stack=stack)
@@ -208,17 +224,3 @@ class NodeFailed(RowFailed):
 
     def __reduce__(self) -> tuple[object, ...]:
         return NodeFailed, (self.ensemble, self.node, self.code, self.message)
-
-
-def nearest(word: str, allowed: Iterable[str]) -> str:
-    """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
-    words = list(allowed)
-    close = [one for one in words if one.casefold() == word.casefold()]
-    close = close or difflib.get_close_matches(word, words, n=1)
-    return f"; did you mean '{close[0]}'?" if close else ""
-
-
-def listed(words: Sequence[str], limit: int = 12) -> str:
-    """Joins words for a message, cutting a long list short."""
-    shown = ", ".join(words[:limit]) if words else "none"
-    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"

@@ -13,13 +13,13 @@ MOST_SHOWN: Final = 200
 """How many characters of a name or value a message shows."""
 
 _CONTROLS: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str) -> str:
-    """Replaces control, bidirectional and unencodable characters by their escapes, such as ``\\n`` and ``\\u001b``.
+    """Replaces control, bidirectional, invisible and unencodable characters by escapes such as ``\\u001b``.
 
     The escapes are those of JSON strings, so an encoded JSON document stays the same document.
     """

@@ -9,11 +9,14 @@ languages.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+
+from beam_ensembles.limits import DEEPEST_TYPE, LARGEST_TENSOR, LONGEST_TYPE, MOST_DIMENSIONS
 
 PORTABLE_SCALARS: Final = ("string", "bytes", "boolean", "int32", "int64", "float", "double", "timestamp")
 """Scalars that every language can read and write, in the order in which messages list them."""
@@ -115,6 +118,7 @@ DOUBLE: Final = Scalar("double")
 TIMESTAMP: Final = Scalar("timestamp")
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][\w.-]*|\d+|[<>\[\],:?])")
+_MOST_DIGITS = 20
 _SHAPE_NEEDS_NUMBERS = "only an array of numbers or booleans has a fixed shape"
 
 
@@ -128,9 +132,16 @@ def parse_type(text: str) -> Type:
         The type.
 
     Raises:
-        TypeSyntaxError: The text is no type; the message says what is wrong at which character.
+        TypeSyntaxError: The text is no type, or goes beyond a limit of ``limits``; the message says what is wrong at
+            which character.
     """
+    if len(text) > LONGEST_TYPE:
+        raise TypeSyntaxError(f"the type has {len(text):,} characters; a type has {LONGEST_TYPE:,} at most")
     return _Parser(text).parse()
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:197]}...")
 
 
 class _Parser:
@@ -140,13 +151,15 @@ class _Parser:
         self._text = text
         self._tokens = list(self._scan(text))
         self._at = 0
+        self._depth = 0
 
     def _scan(self, text: str) -> Iterator[tuple[str, int]]:
-        at = 0
-        while text[at:].strip():
+        at, end = 0, len(text.rstrip())
+        while at < end:
             match = _TOKEN.match(text, at)
             if not match:
-                raise TypeSyntaxError(f"unexpected character {text[at:].strip()[0]!r} in the type {text!r}")
+                found = text[at : at + 100].lstrip()[:1]
+                raise TypeSyntaxError(f"unexpected character {found!r} in the type {_shown(text)}")
             yield match.group(1), match.start(1)
             at = match.end()
 
@@ -168,10 +181,10 @@ class _Parser:
         if self._at < len(self._tokens):
             token, at = self._tokens[self._at]
             return TypeSyntaxError(
-                f"expected {wanted}, found '{token}' at character {at + 1} of {self._text!r}"
+                f"expected {wanted}, found '{token[:40]}' at character {at + 1} of {_shown(self._text)}"
             )
         hint = " (in YAML a type with '<', '[' or '?' must be quoted)" if "<" in self._text else ""
-        return TypeSyntaxError(f"expected {wanted}, but {self._text!r} ends there{hint}")
+        return TypeSyntaxError(f"expected {wanted}, but {_shown(self._text)} ends there{hint}")
 
     def _type(self) -> Type:
         word = self._peek()
@@ -179,6 +192,9 @@ class _Parser:
             raise self._error("a type")
         start = self._at
         self._at += 1
+        self._depth += 1
+        if self._depth > DEEPEST_TYPE:
+            raise TypeSyntaxError(f"the type is nested more than {DEEPEST_TYPE} deep")
         if word == "array":
             found = self._array()
         elif word == "map":
@@ -197,6 +213,7 @@ class _Parser:
         if self._peek() == "?":
             self._at += 1
             found = found.optional()
+        self._depth -= 1
         return found
 
     def _unknown(self, word: str) -> TypeSyntaxError:
@@ -204,7 +221,7 @@ class _Parser:
 
         known = (*PORTABLE_SCALARS, "array<T>", "array<T>[2,3]", "map<K,V>", "row<a: T>", "optional<T>")
         near = nearest(_ALIASES.get(word.lower(), word), (*SCALARS, "array", "map", "row", "optional"))
-        return TypeSyntaxError(f"unknown type '{word}'{near or ''} (types: {', '.join(known)})")
+        return TypeSyntaxError(f"unknown type '{word[:40]}'{near or ''} (types: {', '.join(known)})")
 
     def _array(self) -> Type:
         self._take("<")
@@ -219,15 +236,18 @@ class _Parser:
             shape.append(self._dimension())
         self._take("]")
         if element.nullable or not isinstance(element, Scalar) or element.name not in NUMPY_DTYPES:
-            raise TypeSyntaxError(f"{self._text!r}: {_SHAPE_NEEDS_NUMBERS}")
+            raise TypeSyntaxError(f"{_shown(self._text)}: {_SHAPE_NEEDS_NUMBERS}")
+        if len(shape) > MOST_DIMENSIONS or math.prod(shape) > LARGEST_TENSOR:
+            text = f"a tensor has at most {LARGEST_TENSOR:,} numbers in {MOST_DIMENSIONS} dimensions"
+            raise TypeSyntaxError(f"{_shown(self._text)} is too large: {text}")
         return Array(element, tuple(shape))
 
     def _dimension(self) -> int:
         word = self._peek()
-        if not word.isdigit() or int(word) < 1:
+        if not (word.isascii() and word.isdecimal()) or not word.lstrip("0"):
             raise self._error("a dimension (a whole number of at least 1)")
         self._at += 1
-        return int(word)
+        return int(word) if len(word) <= _MOST_DIGITS else LARGEST_TENSOR + 1
 
     def _map(self) -> Type:
         self._take("<")
@@ -246,7 +266,7 @@ class _Parser:
         self._take(">")
         names = [name for name, _ in fields]
         if len(set(names)) < len(names):
-            raise TypeSyntaxError(f"{self._text!r} names a field twice")
+            raise TypeSyntaxError(f"{_shown(self._text)} names a field twice")
         return Row(tuple(fields))
 
     def _field(self) -> tuple[str, Type]:

@@ -47,16 +47,19 @@ class SqlKind:
         if inputs is None and select:
             node.problem("no_inputs", "select", "the expressions read no column; a node reads at least one")
             return {}
-        given = {column: _type_of(node, column, text) for column, text in select.items()}
+        given = _types_of(node, select)
+        declared = {output.column: output.type for output in node.spec.outputs}
         ports = _ports(node.spec)
         for column, port in ports.items():
             if port not in select:
                 text = f"there is no expression for '{port}' in 'select' (there are: {listed(list(select))})"
                 node.problem("unknown_port", below("outputs", column), f"{text}{nearest(port, select)}")
-        return {column: self._settled(node, column, given.get(port)) for column, port in ports.items()}
+        return {
+            column: self._settled(node, column, declared[column], given.get(port))
+            for column, port in ports.items()
+        }
 
-    def _settled(self, node: NodeView, column: str, given: Type | None) -> Type | None:
-        declared = next(output.type for output in node.spec.outputs if output.column == column)
+    def _settled(self, node: NodeView, column: str, declared: Type | None, given: Type | None) -> Type | None:
         if declared is None or given is None:
             return declared or given
         if not _holds(declared, given):
@@ -82,11 +85,14 @@ def _ports(spec: NodeSpec) -> dict[str, str]:
     return {output.column: output.port or output.column for output in spec.outputs}
 
 
-def _type_of(node: NodeView, column: str, text: str) -> Type | None:
+def _types_of(node: NodeView, select: Mapping[str, str]) -> dict[str, Type | None]:
     types = {name: node.inputs.get(name) for name in node.spec.columns}
-    return check_expression(
-        text, types, lambda code, message: node.problem(code, below("select", column), message)
-    )
+
+    def type_of(column: str, text: str) -> Type | None:
+        place = below("select", column)
+        return check_expression(text, types, lambda code, message: node.problem(code, place, message))
+
+    return {column: type_of(column, text) for column, text in select.items()}
 
 
 def _holds(declared: Type, given: Type) -> bool:

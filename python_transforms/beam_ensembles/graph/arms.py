@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
@@ -11,27 +12,35 @@ from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
 from beam_ensembles.spec.expressions import parse
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.sql_tokens import ExpressionError
+from beam_ensembles.wording import shortened
 
 _EQUALS: Final = ("Eq", "NotEq", "EqValidity", "NotEqValidity")
 
 
-def unknown_arms(node: NodeSpec, makers: Mapping[str, NodeSpec]) -> Iterator[Problem]:
+def unknown_arms(nodes: Sequence[NodeSpec], makers: Mapping[str, NodeSpec]) -> Iterator[Problem]:
     """Finds comparisons with an arm that there is not (``unknown_arm``): such a condition never holds, or always.
 
     Args:
-        node: The node with conditions.
+        nodes: The nodes with conditions.
         makers: The node that adds each column.
     """
+    arms_of = {node.name: dict.fromkeys(_arms(node)) for node in nodes}
+    for node in nodes:
+        yield from _unknown_arms(node, makers, arms_of)
+
+
+def _unknown_arms(
+    node: NodeSpec, makers: Mapping[str, NodeSpec], arms_of: Mapping[str, Mapping[str, None]]
+) -> Iterator[Problem]:
     for place, text in _conditions(node):
         for column, arm in _compared(text):
             route = makers.get(column)
-            arms = _arms(route) if route is not None else ()
+            arms = arms_of[route.name] if route is not None else {}
             if route is None or not arms or arm in arms:
                 continue
-            said = f"'{column}' is never '{arm}': the route '{route.name}' has no such arm"
-            yield Problem(
-                node.path(place), "unknown_arm", f"{said}{nearest(arm, arms)} (arms: {listed(arms)})"
-            )
+            known = listed(list(itertools.islice(arms, 12)), total=len(arms))
+            said = f"'{column}' is never '{shortened(arm, 60)}': the route '{route.name}' has no such arm"
+            yield Problem(node.path(place), "unknown_arm", f"{said}{nearest(arm, arms)} (arms: {known})")
 
 
 def _conditions(node: NodeSpec) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.arms import unknown_arms
 from beam_ensembles.graph.doubts import Doubts, doubts
 from beam_ensembles.graph.environment import check_environment
@@ -46,10 +46,11 @@ def check_text(
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
-    if spec is None:
-        raise InvalidEnsemble(problems)
-    return _checked(spec, kinds, files, problems)
+    with few_suggestions():
+        spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
+        if spec is None:
+            raise InvalidEnsemble(problems)
+        return _checked(spec, kinds, files, problems)
 
 
 def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:
@@ -66,7 +67,8 @@ def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    return _checked(spec, kinds, files, ())
+    with few_suggestions():
+        return _checked(spec, kinds, files, ())
 
 
 def _checked(spec: EnsembleSpec, kinds: Kinds, files: Files, known: Sequence[Problem]) -> EnsembleGraph:
@@ -102,7 +104,7 @@ class _Checker:
         is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
         if is_whole and not self.problems and not self._doubts.nodes:
             makers = {column: self._nodes[name] for column, name in self._names.makers.items()}
-            self.warnings.extend(one for node in self._spec.nodes for one in unknown_arms(node, makers))
+            self.warnings.extend(unknown_arms(self._spec.nodes, makers))
         return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
 
     def _in_running_order(self) -> list[NodeSpec]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+from beam_ensembles.spec.places import around
 
 _OF_EXPRESSIONS: Final = frozenset(("bad_expression", "expression_not_rowwise", "unknown_column"))
 _EXPRESSIONS: Final = {("apply", "sql"): "select", ("route", "switch"): "cases"}
@@ -40,45 +41,49 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
         known: What was wrong with the rest.
     """
     paths = [problem.path for problem in known]
-    hidden = _paths_outside(spec, paths)
-    by_node = {node.name: [path for path in paths if _is_in(path, node.path())] for node in spec.nodes}
+    by_node: dict[str, list[Problem]] = {node.path(): [] for node in spec.nodes}
+    hidden = [path for path in paths if path == "inputs" or path.startswith("inputs[")]
+    for problem in known:
+        place = next((place for place in around(problem.path) if place in by_node), None)
+        if place is not None:
+            by_node[place].append(problem)
+        elif _is_in(problem.path, "nodes"):
+            hidden.append(problem.path)
     return Doubts(
-        nodes=frozenset(node.name for node in spec.nodes if by_node[node.name] and not _asked(node, known)),
+        nodes=frozenset(
+            node.name
+            for node in spec.nodes
+            if by_node[node.path()] and not _asked(node, by_node[node.path()])
+        ),
         inputs=frozenset(path.removeprefix("inputs.") for path in paths if path.startswith("inputs."))
         - {column for column, _ in spec.inputs},
-        columns=bool(hidden) or any(_hides_columns(node, by_node[node.name]) for node in spec.nodes),
+        columns=bool(hidden) or any(_hides_columns(node, by_node[node.path()]) for node in spec.nodes),
         readers=bool(hidden)
         or any(_is_in(path, "outputs") for path in paths)
-        or any(_hides_readers(node, by_node[node.name]) for node in spec.nodes),
+        or any(_hides_readers(node, by_node[node.path()]) for node in spec.nodes),
     )
 
 
-def _asked(node: NodeSpec, known: Sequence[Problem]) -> bool:
+def _asked(node: NodeSpec, own: Sequence[Problem]) -> bool:
     key = _EXPRESSIONS.get((node.kind, node.target))
     if key is None or node.inputs is None:
         return False
-    own = [problem for problem in known if _is_in(problem.path, node.path())]
     return all(problem.code in _OF_EXPRESSIONS and _is_in(problem.path, node.path(key)) for problem in own)
-
-
-def _paths_outside(spec: EnsembleSpec, paths: Iterable[str]) -> list[str]:
-    """Gives the paths of inputs and nodes that are in the file, but not in what was read of it."""
-    nodes = [node.path() for node in spec.nodes]
-    lost = [path for path in paths if _is_in(path, "nodes") and not any(_is_in(path, node) for node in nodes)]
-    return lost + [path for path in paths if path == "inputs" or path.startswith("inputs[")]
 
 
 def _is_in(path: str, place: str) -> bool:
     return path.startswith(place) and path[len(place) : len(place) + 1] in ("", ".", "[")
 
 
-def _hides_columns(node: NodeSpec, paths: Iterable[str]) -> bool:
-    seen = [node.path("outputs", output.column) for output in node.outputs]
-    lost = (path for path in paths if _is_in(path, node.path("outputs")))
-    return any(not any(_is_in(path, place) for place in seen) for path in lost)
+def _hides_columns(node: NodeSpec, own: Sequence[Problem]) -> bool:
+    if not own:
+        return False
+    seen = {node.path("outputs", output.column) for output in node.outputs}
+    lost = (problem.path for problem in own if _is_in(problem.path, node.path("outputs")))
+    return any(seen.isdisjoint(around(path)) for path in lost)
 
 
-def _hides_readers(node: NodeSpec, paths: Iterable[str]) -> bool:
+def _hides_readers(node: NodeSpec, own: Sequence[Problem]) -> bool:
     keys = ("inputs", "passthrough", "when", "select", "cases")
     places = [node.path(key) for key in keys]
-    return node.inputs is None or any(_is_in(path, place) for path in paths for place in places)
+    return node.inputs is None or any(_is_in(one.path, place) for one in own for place in places)

@@ -8,12 +8,14 @@ compile_expression(text, types)                             # -> what a worker e
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.expression_errors import reason
+from beam_ensembles.graph.expression_growth import check_growth
 from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, mended, nan_as_null
@@ -90,18 +92,17 @@ def check_expression(text: str, types: Mapping[str, Type | None], report: Report
 
 
 def _checked(text: str, types: Mapping[str, Type | None], report: Report) -> Compiled | None:
-    known = {name: type_ for name, type_ in types.items() if type_ is not None}
     try:
         read = parse(text).meta.root_names()
-        if any(name in types and name not in known for name in read):
+        if any(name in types and types[name] is None for name in read):
             return None
-        return compile_expression(text, known)
+        return compile_expression(text, types)
     except ExpressionError as error:
         report(error.code, str(error))
         return None
 
 
-def compile_expression(text: str, types: Mapping[str, Type]) -> Compiled:
+def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
     """Gives what a worker evaluates of an expression.
 
     NaN counts as null wherever numbers are compared. Tensors are lists, counted from 1.
@@ -119,6 +120,7 @@ def compile_expression(text: str, types: Mapping[str, Type]) -> Compiled:
     try:
         tree = json.loads(parsed.meta.serialize(format="json"))
         check_rowwise(tree)
+        check_growth(tree)
         operands = Operands(read)
         operands.check(tree)
         changed = nan_as_null(mended(tree, operands.is_float), operands.is_float)
@@ -136,16 +138,19 @@ def _is_column(tree: Tree) -> bool:
     return kind_of(tree)[0] == "Column"
 
 
-def _types_read(columns: tuple[str, ...], types: Mapping[str, Type]) -> dict[str, Type]:
+def _types_read(columns: tuple[str, ...], types: Mapping[str, Type | None]) -> dict[str, Type]:
+    read: dict[str, Type] = {}
     for column in columns:
-        if column not in types:
-            near = nearest(column, types)
-            message = f"there is no column '{column}'{near} (columns: {listed(tuple(types))})"
+        type_ = types.get(column)
+        if type_ is None:
+            known = listed(list(itertools.islice(types, 12)), total=len(types))
+            message = f"there is no column '{column}'{nearest(column, types)} (columns: {known})"
             raise ExpressionError("unknown_column", message)
-        if has_map(types[column]):
-            message = f"'{column}' is {types[column]}; expressions cannot read maps"
+        if has_map(type_):
+            message = f"'{column}' is {type_}; expressions cannot read maps"
             raise ExpressionError("expression_type", message)
-    return {column: types[column] for column in columns}
+        read[column] = type_
+    return read
 
 
 def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:

@@ -53,6 +53,7 @@ def labels_of(makers: Mapping[str, NodeSpec]) -> dict[str, tuple[Any, ...]]:
 def check_sets(node: NodeView) -> None:
     """Makes sure that a vote and its members tell the same classes apart, where they say them (``label_mismatch``)."""
     agreed, owner = _labels_of(node.spec), "the vote"
+    sets: dict[str, frozenset[Any]] = {}
     for index, column in enumerate(node.spec.columns):
         member = node.makers.get(column)
         found = _labels_of(member) if member is not None else None
@@ -60,11 +61,22 @@ def check_sets(node: NodeView) -> None:
             continue
         if agreed is None:
             agreed, owner = found, f"'{member.name}'"
-        elif set(found) != set(agreed):
+        elif not _are_same(member.name, found, agreed, sets):
             text = (
                 f"the classes of '{member.name}' are {_shown(found)}, those of {owner} are {_shown(agreed)}"
             )
             node.problem("label_mismatch", f"inputs[{index}]", text)
+
+
+def _are_same(
+    member: str, found: Sequence[Any], agreed: Sequence[Any], sets: dict[str, frozenset[Any]]
+) -> bool:
+    """Says whether a member tells the agreed classes apart; ``sets`` keeps what was compared, by node."""
+    if member not in sets:
+        sets[member] = frozenset(found)
+    if "" not in sets:
+        sets[""] = frozenset(agreed)
+    return sets[member] == sets[""]
 
 
 def check_orders(node: NodeView) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator, Mapping, Sequence
+from graphlib import TopologicalSorter
 
 
 def topological(
@@ -20,17 +20,68 @@ def topological(
         file and each node feeds the next one, the last one feeds the first.
     """
     rank = {name: index for index, name in enumerate(names)}
-    left = list(names)
-    cycles: list[list[str]] = []
-    while True:
-        sorter = TopologicalSorter({name: [p for p in predecessors[name] if p in left] for name in left})
-        try:
-            sorter.prepare()
-        except CycleError as exc:
-            cycles.append(_from_first(exc.args[1][:-1], rank))
-            left = [name for name in left if name not in cycles[-1]]
-            continue
-        return _drain(sorter, rank), cycles
+    cycles = [_from_first(cycle, rank) for cycle in _cycles(names, predecessors)]
+    lost = {name for cycle in cycles for name in cycle}
+    sorter = TopologicalSorter(
+        {name: [p for p in predecessors[name] if p not in lost] for name in names if name not in lost}
+    )
+    sorter.prepare()
+    return _drain(sorter, rank), cycles
+
+
+def _cycles(names: Sequence[str], predecessors: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+    """Finds cycles until none is left without them; in time that grows with the edges."""
+    stuck = _Stuck(names, predecessors)
+    walk: list[str] = []
+    place: dict[str, int] = {}
+    for name in names:
+        while name in stuck.left:
+            if not walk:
+                walk.append(name)
+                place[name] = 0
+            before = stuck.before(walk[-1])
+            if before not in place:
+                place[before] = len(walk)
+                walk.append(before)
+                continue
+            cycle = walk[place[before] :]
+            yield cycle[::-1]
+            stuck.take_out(cycle)
+            while walk and walk[-1] not in stuck.left:
+                del place[walk.pop()]
+
+
+class _Stuck:
+    """The nodes that wait for one that waits itself: those of cycles, and all that come after them."""
+
+    def __init__(self, names: Sequence[str], predecessors: Mapping[str, Sequence[str]]) -> None:
+        self._waits = {name: len(set(predecessors[name])) for name in names}
+        self._before = {name: iter(predecessors[name]) for name in names}
+        self._next: dict[str, str] = {}
+        self._after: dict[str, list[str]] = {name: [] for name in names}
+        for name in names:
+            for before in dict.fromkeys(predecessors[name]):
+                self._after[before].append(name)
+        self.left = dict.fromkeys(names)
+        self.take_out([name for name in names if not self._waits[name]])
+
+    def before(self, name: str) -> str:
+        """Gives the first node that a stuck one waits for."""
+        while self._next.get(name, "") not in self.left:
+            self._next[name] = next(self._before[name])
+        return self._next[name]
+
+    def take_out(self, names: Sequence[str]) -> None:
+        """Takes nodes out, and then those that wait for nothing any more."""
+        out = list(names)
+        for name in out:
+            self.left.pop(name, None)
+        while out:
+            for name in self._after[out.pop()]:
+                self._waits[name] -= 1
+                if not self._waits[name] and name in self.left:
+                    del self.left[name]
+                    out.append(name)
 
 
 def _from_first(cycle: Sequence[str], rank: Mapping[str, int]) -> list[str]:

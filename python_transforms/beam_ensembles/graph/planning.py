@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.limits import MOST_STAGES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +58,9 @@ def plan(graph: EnsembleGraph) -> Plan:
     A stage ends where the next nodes need other resources, where one asks for a stage of its own, and before a model
     that runs on some rows only (``when``) or wants more (``min``, ``max_wait``), so that rows are put together.
     Of the nodes that could come next, those that fit the stage come first; else the order of the file holds.
+
+    Raises:
+        InvalidEnsemble: There would be more stages than ``limits.MOST_STAGES``.
     """
     stages: list[Stage] = []
     for nodes in _groups(graph):
@@ -64,6 +71,9 @@ def plan(graph: EnsembleGraph) -> Plan:
             stages.append(Stage(name, (), "the rows are read"))
             name = f"{name}/{first.spec.name}"
         stages.append(Stage(name, nodes, _reason(first, stages), gathering, first.spec.resources))
+    if len(stages) > MOST_STAGES:
+        text = f"the ensemble needs {len(stages):,} stages; it has {MOST_STAGES:,} at most"
+        raise InvalidEnsemble([Problem("nodes", "too_large", text)], ensemble=graph.spec.name)
     return Plan(tuple(stages))
 
 
@@ -85,11 +95,15 @@ def alive_between(graph: EnsembleGraph, plan: Plan) -> tuple[tuple[str, ...], ..
         One tuple less than there are stages.
     """
     made = [name for name, _ in graph.columns_read]
+    last = dict.fromkeys({name for name, _ in graph.outputs} | _arms(graph), len(plan.stages))
+    for at in reversed(range(len(plan.stages))):
+        for column in (column for node in plan.stages[at].nodes for column in _read(node)):
+            last.setdefault(column, at)
     found = []
     for at, stage in enumerate(plan.stages[:-1], 1):
         made += [column for node in stage.nodes for column in node.outputs]
-        needed = _needed(plan.stages[at:]) | {name for name, _ in graph.outputs} | _arms(graph)
-        found.append(tuple(column for column in made if column in needed))
+        made = [column for column in made if last.get(column, -1) >= at]
+        found.append(tuple(made))
     return tuple(found)
 
 
@@ -98,42 +112,67 @@ def _arms(graph: EnsembleGraph) -> set[str]:
     return {column for node in graph.nodes if node.spec.kind == "route" for column in node.outputs}
 
 
-def _needed(stages: Iterable[Stage]) -> set[str]:
-    nodes = [node for stage in stages for node in stage.nodes]
-    read = {column for node in nodes for column in (*node.inputs, *node.condition)}
-    return read | {other for node in nodes for _, other in node.compared}
-
-
 def _groups(graph: EnsembleGraph) -> list[tuple[CheckedNode, ...]]:
     """Parts the nodes, in an order in which they can run, into those of one stage each."""
-    waiting = list(graph.nodes)
+    ready = _Ready(graph.nodes)
     groups: list[tuple[CheckedNode, ...]] = []
     group: list[CheckedNode] = []
-    while waiting:
-        ready = [node for node in waiting if _is_ready(node, waiting)]
-        found = next((node for node in ready if not group or _fits(node, group)), None)
+    while (found := ready.take(group[0] if group else None)) is not None or group:
         if found is None:
             groups.append(tuple(group))
             group = []
         else:
             group.append(found)
-            waiting.remove(found)
-    return [*groups, tuple(group)]
+    return groups or [()]
 
 
-def _is_ready(node: CheckedNode, waiting: Sequence[CheckedNode]) -> bool:
-    read = {*node.inputs, *node.condition, *(other for _, other in node.compared)}
-    return not any(read.intersection(other.outputs) for other in waiting)
+class _Ready:
+    """The nodes whose columns are all made, in the order of the graph; time grows with the nodes and what they read."""
+
+    def __init__(self, nodes: Sequence[CheckedNode]) -> None:
+        self._nodes = nodes
+        makers = {column: at for at, node in enumerate(nodes) for column in node.outputs}
+        befores = [{makers[column] for column in _read(node) if column in makers} for node in nodes]
+        self._waits = [len(before) for before in befores]
+        self._after: list[list[int]] = [[] for _ in nodes]
+        for at, before in enumerate(befores):
+            for other in before:
+                self._after[other].append(at)
+        self._all: list[int] = []
+        self._alike: dict[Any, list[int]] = {}
+        self._taken: set[int] = set()
+        for at in range(len(nodes)):
+            self._add(at)
+
+    def take(self, first: CheckedNode | None) -> CheckedNode | None:
+        """Takes the first node that is ready, for a stage that begins with ``first`` one that fits it."""
+        heap = self._all if first is None else self._alike.get(_stage_of(first), [])
+        while heap:
+            at = heapq.heappop(heap)
+            if at not in self._taken:
+                self._taken.add(at)
+                for after in self._after[at]:
+                    self._waits[after] -= 1
+                    self._add(after)
+                return self._nodes[at]
+        return None
+
+    def _add(self, at: int) -> None:
+        node = self._nodes[at]
+        if self._waits[at]:
+            return
+        heapq.heappush(self._all, at)
+        if _gathering(node) is None and not node.spec.own_stage:
+            heapq.heappush(self._alike.setdefault(_stage_of(node), []), at)
 
 
-def _fits(node: CheckedNode, group: Sequence[CheckedNode]) -> bool:
-    first = group[0]
-    return (
-        not node.spec.own_stage
-        and not first.spec.own_stage
-        and _gathering(node) is None
-        and node.spec.resources == first.spec.resources
-    )
+def _read(node: CheckedNode) -> set[str]:
+    return {*node.inputs, *node.condition, *(other for _, other in node.compared)}
+
+
+def _stage_of(node: CheckedNode) -> Any:
+    """Gives what nodes of one stage have in common; None: no other node fits the stage that this one begins."""
+    return None if node.spec.own_stage else frozenset(node.spec.resources.items())
 
 
 def _gathering(node: CheckedNode) -> Gathering | None:

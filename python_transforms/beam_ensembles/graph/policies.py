@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from beam_ensembles.graph.values import is_value_of
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OnError
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type
+from beam_ensembles.wording import shortened
 
 
 def policies(spec: EnsembleSpec) -> dict[str, OnError]:
@@ -44,15 +46,18 @@ def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator
         return
     place = node.path("on_error", "default")
     defaults: Mapping[str, Any] = node.on_error.defaults
-    columns = [output.column for output in node.outputs]
+    columns = list(dict.fromkeys(output.column for output in node.outputs))
+    known = frozenset(columns)
     for column, value in defaults.items():
-        if column not in columns:
+        if column not in known:
             text = (
                 f"this node adds no column '{column}'{nearest(column, columns)} (it adds: {listed(columns)})"
             )
             yield Problem(below(place, column), "unknown_column", text)
         elif (type_ := types.get(column)) is not None and not is_value_of(value, type_):
-            text = f"the default of '{column}' is {value!r}, which is no {type_.required()}"
+            text = (
+                f"the default of '{column}' is {value!r}, which is no {shortened(str(type_.required()), 100)}"
+            )
             yield Problem(below(place, column), "bad_value", text)
     missing = [column for column in columns if column not in defaults]
     if missing:
@@ -79,11 +84,13 @@ def _shadow_problem(
     spec: EnsembleSpec,
     types: Mapping[str, Type | None],
 ) -> str:
-    others = [name for name in by_name if name != node.name]
     if beside is None and node.shadow_of in spec.disabled:
         return f"the node '{node.shadow_of}' is not enabled; disable its shadow too"
     if beside is None:
-        return f"there is no node '{node.shadow_of}'{nearest(node.shadow_of or '', others)} (nodes: {listed(others)})"
+        near = nearest(node.shadow_of or "", (name for name in by_name if name != node.name))
+        some = list(itertools.islice((name for name in by_name if name != node.name), 12))
+        known = listed(some, total=len(by_name) - 1)
+        return f"there is no node '{shortened(node.shadow_of or '', 60)}'{near} (nodes: {known})"
     if beside is node:
         return "a node cannot be its own shadow; name the node that it is compared with"
     if beside.shadow_of is not None:

@@ -46,8 +46,9 @@ class SwitchKind:
                 "unknown_port", inputs.path(0), "a switch reads columns by their names; leave 'inputs' out"
             )
         else:
+            types = {name: node.inputs.get(name) for name in node.spec.columns}
             for index, case in enumerate(node.option("cases", [])):
-                _check_case(node, case["when"], f"cases[{index}].when")
+                _check_case(node, types, case["when"], f"cases[{index}].when")
         return settle_arm(node)
 
     def load(self, node: CheckedNode) -> Member:
@@ -60,8 +61,7 @@ class SwitchKind:
         return Switch(conditions, arms, next(iter(node.outputs)))
 
 
-def _check_case(node: NodeView, text: str, place: str) -> None:
-    types = {name: node.inputs.get(name) for name in node.spec.columns}
+def _check_case(node: NodeView, types: Mapping[str, Type | None], text: str, place: str) -> None:
     check_condition(text, types, lambda code, message: node.problem(code, place, message))
 
 

@@ -16,12 +16,10 @@ from typing import Any, Final
 import yaml
 
 from beam_ensembles.errors import WHOLE_FILE, Problem
+from beam_ensembles.limits import DEEPEST_FILE, LONGEST_FILE, LONGEST_KEY, MOST_IN_PLACES
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value, whole_number
 
-_DEEPEST: Final = 64
-_LONGEST: Final = 1_000_000
-"""Characters of a text, at most: an ensemble is written by people, and a service reads those of anybody."""
 _TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
 _OWN_TAGS: Final = (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _TYPE_IN_LINE: Final = re.compile(r"\b(array|map|row|optional)<")
@@ -44,9 +42,9 @@ class Document:
 
 def read_document(text: str) -> Document:
     """Reads a text; never raises for what is in it."""
-    if len(text) > _LONGEST:
-        long = f"the text has {len(text):,} characters; an ensemble file has {_LONGEST:,} at most"
-        return Document(None, (), (Problem(WHOLE_FILE, "syntax", long),))
+    if len(text) > LONGEST_FILE:
+        long = f"the text has {len(text):,} characters; an ensemble file has {LONGEST_FILE:,} at most"
+        return Document(None, (), (Problem(WHOLE_FILE, "too_large", long),))
     builder = _Builder()
     try:
         text.encode()
@@ -76,12 +74,22 @@ class _Builder:
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
         self.problems: list[Problem] = []
+        self._characters = 0
 
     def start(self, path: str, line: int = 0) -> None:
-        self.places[path] = line
+        """Notes a place, where it is not known yet."""
+        if path not in self.places:
+            self.places[path] = line
+            self._characters += len(path)
+        if self._characters > MOST_IN_PLACES:
+            text = "the file has too many values below long keys; give what it names shorter names"
+            raise _Unreadable("too_large", text)
 
-    def is_new(self, path: str, line: int = 0) -> bool:
+    def is_new(self, path: str, key: str, line: int = 0) -> bool:
         """Notes a key; reports it where the mapping has it already."""
+        if len(key) > LONGEST_KEY:
+            text = f"the key '{key[:20]}...' has {len(key):,} characters; a key has {LONGEST_KEY:,} at most"
+            raise _Unreadable("too_large", text)
         if path not in self.places:
             self.start(path, line)
             return True
@@ -116,15 +124,15 @@ class _Tree:
         self._builder = builder
 
     def value(self, event: Any, path: str, depth: int) -> Any:
-        self._builder.places.setdefault(path, _line(event))
+        self._builder.start(path, _line(event))
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event, path)
         if isinstance(event, yaml.AliasEvent):
             return self._refuse(
                 event, path, f"aliases (*{event.anchor}) are not part of the language; write the value out"
             )
-        if depth >= _DEEPEST:
-            raise _Unreadable("syntax", f"{_at(event)}: nested more than {_DEEPEST} deep")
+        if depth >= DEEPEST_FILE:
+            raise _Unreadable("syntax", f"{_at(event)}: nested more than {DEEPEST_FILE} deep")
         if event.tag not in _OWN_TAGS:
             self._refuse_tag(event, path)
         if isinstance(event, yaml.MappingStartEvent):
@@ -156,7 +164,7 @@ class _Tree:
                 message = f"{_at(event)}: a key is a word, not a list, a mapping or an alias"
                 raise _Unreadable("syntax", message)
             place = below(path, event.value)
-            is_new = self._builder.is_new(place, _line(event))
+            is_new = self._builder.is_new(place, event.value, _line(event))
             reader = self if is_new else _Tree(self._events, _Builder())
             value = reader.value(next(self._events), place, depth + 1)
             if is_new:
@@ -209,19 +217,19 @@ def _no_constant(word: str) -> float:
 
 
 def _from_json(value: Any, path: str, builder: _Builder, depth: int) -> Any:
-    builder.places.setdefault(path, 0)
+    builder.start(path)
     if isinstance(value, str):
         value.encode()
     if not isinstance(value, list):
         return value
-    if depth >= _DEEPEST:
-        raise _Unreadable("syntax", f"nested more than {_DEEPEST} deep")
+    if depth >= DEEPEST_FILE:
+        raise _Unreadable("syntax", f"nested more than {DEEPEST_FILE} deep")
     if not isinstance(value, _Pairs):
         return [_from_json(item, below(path, index), builder, depth + 1) for index, item in enumerate(value)]
     found: dict[str, Any] = {}
     for key, item in value:
         key.encode()
         place = below(path, key)
-        if builder.is_new(place):
+        if builder.is_new(place, key):
             found[key] = _from_json(item, place, builder, depth + 1)
     return found

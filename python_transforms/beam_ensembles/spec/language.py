@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from beam_ensembles.limits import LONGEST_NAME
+
 TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
 """The keys of a file."""
 
@@ -40,7 +42,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """All values of a node's four keys."""
 
-NAME_RULE: Final = "names start with a letter or one '_', then letters, digits, '_' and '-' follow"
+NAME_RULE: Final = (
+    f"names start with a letter or one '_', then letters, digits, '_' and '-' follow, {LONGEST_NAME} at most"
+)
 """What ``is_name`` accepts, for messages."""
 
 _NAME: Final = re.compile(r"(?!__)[^\W\d][\w-]*")
@@ -52,4 +56,4 @@ def is_name(text: str) -> bool:
     No dots, spaces or brackets, so that a place in the file (``nodes.vote.inputs[1]``) and a metric's
     namespace stay readable; not two underscores in front, which are the clients' own columns (``__opaque``).
     """
-    return _NAME.fullmatch(text) is not None
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None

@@ -6,16 +6,18 @@ import os
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
-from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_suggestions, listed
+from beam_ensembles.limits import MOST_NODES
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill
-from beam_ensembles.spec.places import below, in_order
+from beam_ensembles.spec.places import around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
+from beam_ensembles.wording import shortened
 
 _ZIP: Final = b"PK\3\4"
 _REQUIRED: Final = {
@@ -105,14 +107,24 @@ def examine_text(
         What could be read (None where nothing could) and what is wrong, in the order of the file. A node or a
         column that is missing from the result has a problem at its place.
     """
+    with few_suggestions():
+        return _examined(text, base_uri, parameters or {})
+
+
+def _examined(
+    text: str, base_uri: str | None, parameters: Mapping[str, str]
+) -> tuple[EnsembleSpec | None, list[Problem]]:
     document = read_document(text)
     if not isinstance(document.data, dict):
         return None, list(document.problems) or [_no_mapping(document.data)]
-    data, unfilled = fill(document.data, parameters or {})
+    data, unfilled = fill(document.data, parameters)
     mistakes = Mistakes()
     spec = _ensemble(data, base_uri, text, mistakes)
-    out = tuple(f"{below('nodes', name)}." for name in spec.disabled)
-    known = [*document.problems, *(problem for problem in unfilled if not problem.path.startswith(out))]
+    disabled = frozenset(below("nodes", name) for name in spec.disabled)
+    known = [
+        *document.problems,
+        *(problem for problem in unfilled if not disabled.intersection(around(problem.path))),
+    ]
     return spec, in_order([*known, *without_echo(mistakes.found, known)], document.places)
 
 
@@ -173,6 +185,10 @@ def _nodes(
     value = mistakes.mapping(given["nodes"], "nodes", "{forest: {model: sklearn, ...}}")
     if value is not None and not value:
         mistakes.add("nodes", "no_nodes", "an ensemble has at least one node")
+    if value is not None and len(value) > MOST_NODES:
+        text = f"the file has {len(value):,} nodes; an ensemble has {MOST_NODES:,} at most"
+        mistakes.add("nodes", "too_large", text)
+        return (), {}
     nodes: list[NodeSpec] = []
     disabled: dict[str, tuple[str, ...]] = {}
     for name, item in (value or {}).items():
@@ -210,7 +226,10 @@ def _outputs(given: Mapping[str, Any], mistakes: Mistakes, disabled: Set[str]) -
 
 
 def _report_twice(outputs: list[Any], mistakes: Mistakes) -> None:
+    seen: set[str] = set()
     for index, name in enumerate(outputs):
-        if isinstance(name, str) and name in outputs[:index]:
-            place = below("outputs", index)
-            mistakes.add(place, "duplicate_column", f"the column {name!r} is named twice; name it once")
+        if isinstance(name, str) and name in seen:
+            text = f"the column {shortened(repr(name), 60)} is named twice; name it once"
+            mistakes.add(below("outputs", index), "duplicate_column", text)
+        elif isinstance(name, str):
+            seen.add(name)

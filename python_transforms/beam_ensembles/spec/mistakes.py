@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_ensembles.errors import Problem, listed, nearest
+from beam_ensembles.limits import MOST_IN_EXPRESSIONS
+from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.places import below
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type, parse_type
+from beam_ensembles.wording import shortened
 
 _NOUNS = {
     str: "the text", bool: "the truth value", int: "the number", float: "the number",
@@ -21,6 +25,7 @@ class Mistakes:
 
     def __init__(self) -> None:
         self.found: list[Problem] = []
+        self._in_expressions = 0
 
     def add(self, path: str, code: str, message: str) -> None:
         """Notes a problem."""
@@ -48,7 +53,7 @@ class Mistakes:
     def is_name(self, name: str, path: str) -> bool:
         """Says whether a name may be used, and reports it where not."""
         if not is_name(name):
-            self.add(path, "bad_name", f"{name!r} cannot be a name: {NAME_RULE}")
+            self.add(path, "bad_name", f"{shortened(repr(name), 60)} cannot be a name: {NAME_RULE}")
         return is_name(name)
 
     def names(self, value: Any, path: str, example: str) -> tuple[str, ...]:
@@ -66,17 +71,31 @@ class Mistakes:
             return None
         try:
             return parse_type(text)
-        except RecursionError:
-            self.add(path, "bad_type", "the type is nested too deep")
         except ValueError as exc:
             self.add(path, "bad_type", str(exc))
         return None
+
+    def expression(self, text: str, path: str) -> tuple[str, ...] | None:
+        """Gives the columns that an expression reads."""
+        had_room = self._in_expressions <= MOST_IN_EXPRESSIONS
+        self._in_expressions += len(text)
+        if self._in_expressions > MOST_IN_EXPRESSIONS:
+            if had_room:
+                said = f"the expressions of the file have more than {MOST_IN_EXPRESSIONS:,} characters"
+                self.add(path, "too_large", f"{said}; make several ensembles of it")
+            return None
+        try:
+            return columns_of(text)
+        except ExpressionError as error:
+            self.add(path, error.code, str(error))
+            return None
 
     def unknown_keys(self, found: Mapping[str, Any], allowed: Sequence[str], path: str, what: str) -> None:
         """Reports the keys of a mapping that it does not take."""
         for key in found:
             if key not in allowed:
-                message = f"{what} takes no key {key!r}{nearest(key, allowed)} (keys: {listed(allowed)})"
+                near = f"no key {shortened(repr(key), 60)}{nearest(key, allowed)}"
+                message = f"{what} takes {near} (keys: {listed(allowed)})"
                 self.add(below(path, key), "unknown_key", message)
 
     def wrong(self, value: Any, path: str, wanted: str) -> None:

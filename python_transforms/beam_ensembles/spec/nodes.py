@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import nearest
+from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.spec.keys import with_key
 from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
@@ -15,6 +16,7 @@ from beam_ensembles.spec.placement import isolated, own_stage, resources
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
 from beam_ensembles.spec.reading import with_expressions
+from beam_ensembles.wording import shortened
 
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S+")
@@ -132,9 +134,12 @@ def _output(column: str, value: Any, path: str, mistakes: Mistakes) -> OutputSpe
 
 
 def _is_port(port: str, path: str, mistakes: Mistakes) -> bool:
-    if _PORT.fullmatch(port):
+    if len(port) <= LONGEST_NAME and port.isprintable() and _PORT.fullmatch(port):
         return True
     mistakes.add(
-        path, "bad_name", f"{port!r} cannot be the name of a model's argument or result: it has no spaces"
+        path,
+        "bad_name",
+        f"{shortened(repr(port), 60)} cannot be the name of a model's argument or result: it has no spaces, nothing "
+        f"that cannot be seen, and {LONGEST_NAME} characters at most",
     )
     return False

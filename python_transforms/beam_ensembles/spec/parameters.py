@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
+from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
 from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value
+from beam_ensembles.wording import shortened
 
 _PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
 
@@ -29,8 +31,22 @@ def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
     Returns:
         The data with the values filled in (as it is where one is missing), and a problem for each such place.
     """
+    if too_many := _too_many(parameters):
+        return data, [Problem(WHOLE_FILE, "too_large", too_many)]
     filler = _Filler(parameters)
     return filler.fill(data, WHOLE_FILE, ()), filler.problems
+
+
+def _too_many(parameters: Mapping[str, str]) -> str | None:
+    """Says which limit a call's parameters go beyond, if any."""
+    if len(parameters) > MOST_PARAMETERS:
+        return f"{len(parameters):,} parameters were given; a call gives {MOST_PARAMETERS:,} at most"
+    for name, value in parameters.items():
+        longest = max(len(name), len(value))
+        if longest > LONGEST_PARAMETER:
+            what = shortened(repr(name), 60)
+            return f"the parameter {what} has {longest:,} characters; one has {LONGEST_PARAMETER:,} at most"
+    return None
 
 
 def names_in(data: Any) -> frozenset[str]:
@@ -47,16 +63,19 @@ def names_in(data: Any) -> frozenset[str]:
 def not_known(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
     """Says of each name that is not among the known ones that a file or a bundle (``what``) has no such parameter."""
     names = sorted(known)
+    there = frozenset(names)
     return [
         f"{what} has no parameter '{name}'{nearest(name, names)} (it has: {listed(names)})"
         for name in given
-        if name not in names
+        if name not in there
     ]
 
 
 class _Filler:
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
+        self._known = sorted(parameters)
+        self._characters = 0
         self.problems: list[Problem] = []
         self.names: set[str] = set()
 
@@ -80,10 +99,23 @@ class _Filler:
             self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
             return text
         if _PARAMETER.fullmatch(text):
-            return plain_value(self._parameters[names[0]])
+            return plain_value(self._parameters[names[0]]) if self._fits(text, names, path) else text
+        if not self._fits(text, names, path):
+            return text
         return _PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)
 
+    def _fits(self, text: str, names: list[str], path: str) -> bool:
+        """Says whether a text may be filled, before that is done; reports the first one that is too much."""
+        had_room = self._characters <= LONGEST_FILLED
+        self._characters += len(text) + sum(len(self._parameters[name]) for name in names)
+        if had_room and self._characters > LONGEST_FILLED:
+            said = f"with its parameters filled in, the file's texts have more than {LONGEST_FILLED:,} characters"
+            self.problems.append(
+                Problem(path, "too_large", f"{said}; give shorter values, or use them less often")
+            )
+        return self._characters <= LONGEST_FILLED
+
     def _missing(self, names: list[str]) -> str:
-        what = f"the parameter{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+        what = f"the parameter{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}"
         near = nearest(names[0], self._parameters) if len(names) == 1 else ""
-        return f"no value was given for {what}{near} (given: {listed(sorted(self._parameters))})"
+        return f"no value was given for {what}{near} (given: {listed(self._known)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from beam_ensembles.errors import WHOLE_FILE, Problem
 
@@ -30,6 +30,13 @@ def above(path: str) -> str:
     """Gives the place that holds this one: ``nodes.vote`` for ``nodes.vote[1]``, ``$`` for a top key."""
     shorter = _LAST_STEP.sub("", path)
     return shorter if shorter and shorter != path else WHOLE_FILE
+
+
+def around(path: str) -> Iterator[str]:
+    """Gives a place and all places that hold it, but for the whole file."""
+    while path != WHOLE_FILE:
+        yield path
+        path = above(path)
 
 
 def in_order(problems: Iterable[Problem], places: Iterable[str]) -> list[Problem]:

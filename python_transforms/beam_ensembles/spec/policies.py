@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.mistakes import Mistakes, described
 from beam_ensembles.spec.model import ON_ERROR, NodeSpec, OnError
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.sql_tokens import ExpressionError
 
 _PLAIN = tuple(action for action in ON_ERROR if action != "default")
 _ALLOWED = f"allowed: {listed(_PLAIN)}, or {{default: {{column: value}}}}"
@@ -55,11 +53,8 @@ def _condition(value: Any, path: str, mistakes: Mistakes) -> tuple[str | None, t
     text = mistakes.text(value, path, '"score > 0.5"')
     if text is None:
         return None, ()
-    try:
-        return text, columns_of(text)
-    except ExpressionError as error:
-        mistakes.add(path, error.code, str(error))
-        return None, ()
+    columns = mistakes.expression(text, path)
+    return (None, ()) if columns is None else (text, columns)
 
 
 def _on_error(value: Any, path: str, mistakes: Mistakes) -> OnError | None:

@@ -6,11 +6,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.sql_tokens import ExpressionError
 
 SELECT: Final = "select"
 CASES: Final = "cases"
@@ -76,12 +74,7 @@ def _columns_read(
     """Gives the columns that expressions read, each with the place below the node where it is read first."""
     found: dict[str, str] = {}
     for place, text in expressions:
-        try:
-            columns = columns_of(text)
-        except ExpressionError as error:
-            mistakes.add(f"{path}.{place}", error.code, str(error))
-            continue
-        for column in columns:
+        for column in mistakes.expression(text, f"{path}.{place}") or ():
             if column in siblings and place != below(
                 SELECT, column
             ):  # its own may be one of the row's, to be renamed

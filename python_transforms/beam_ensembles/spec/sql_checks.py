@@ -6,11 +6,9 @@ import itertools
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.limits import MOST_OPERATORS
 from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
 from beam_ensembles.spec.sql_tokens import ExpressionError, Token
-
-MOST_OPERATORS: Final = 250
-"""How many operators it may have: polars goes through them by recursion, and a thread's stack has an end."""
 
 _BEFORE_PARENTHESES: Final = frozenset(
     (

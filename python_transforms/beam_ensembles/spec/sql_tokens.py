@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-LONGEST: Final = 8192
-"""How many characters an expression may have."""
+from beam_ensembles.limits import LONGEST_EXPRESSION
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>\s+)
@@ -75,8 +74,8 @@ def tokens_of(text: str) -> Iterator[Token]:
     Raises:
         ExpressionError: It is too long, or has something that is part of no expression.
     """
-    if len(text) > LONGEST:
-        message = f"the expression has {len(text)} characters, more than {LONGEST}; make it several columns"
+    if len(text) > LONGEST_EXPRESSION:
+        message = f"the expression has {len(text)} characters, more than {LONGEST_EXPRESSION}; make it several columns"
         raise ExpressionError("bad_expression", message)
     at = 0
     while at < len(text):

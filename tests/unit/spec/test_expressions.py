@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beam_ensembles.limits import LONGEST_EXPRESSION, MOST_OPERATORS
 from beam_ensembles.spec.expressions import columns_of
-from beam_ensembles.spec.sql_checks import MOST_OPERATORS
 from beam_ensembles.spec.sql_functions import CLOCKS, FUNCTIONS, NOT_ROWWISE
-from beam_ensembles.spec.sql_tokens import LONGEST, ExpressionError
+from beam_ensembles.spec.sql_tokens import ExpressionError
 from tests.support.expressions import EXPRESSIONS
 
 
@@ -74,7 +74,7 @@ def test_the_columns_that_it_reads(text: str, columns: tuple[str, ...]) -> None:
         ("", "there is nothing"),
         (" \n", "there is nothing"),
         ("a" + " + a" * 300, "more than 250 operators"),
-        ("a + " * LONGEST, "make it several columns"),
+        ("a + " * LONGEST_EXPRESSION, "make it several columns"),
     ],
 )
 def test_where_it_does_not_parse(text: str, said: str) -> None:
@@ -108,7 +108,7 @@ def test_the_functions_are_those_of_the_docs() -> None:
     text = (pathlib.Path(__file__).parents[3] / "docs" / "expressions.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (.*) \|$", text, re.MULTILINE))
     assert {name.lower(): gives for name, gives in listed.items()} == FUNCTIONS
-    assert f"at most {LONGEST} characters and {MOST_OPERATORS} operators" in text
+    assert f"at most {LONGEST_EXPRESSION} characters and {MOST_OPERATORS} operators" in text
 
 
 def test_no_function_is_on_both_lists() -> None:

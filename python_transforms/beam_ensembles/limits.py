@@ -1,0 +1,71 @@
+"""How much an ensemble file may say, hold and make others make: every limit on quantities, in one place.
+
+They are generous, about a hundred times what a large file needs. None can be set: who needs more has a file that is
+made by a program, and is better off with several ensembles. A file beyond a limit is refused with the code behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# A file's text
+LONGEST_FILE: Final = 1_000_000
+"""Characters of a file (``too_large``)."""
+DEEPEST_FILE: Final = 64
+"""How deep lists and mappings may be nested (``syntax``)."""
+LONGEST_KEY: Final = 10_000
+"""Characters of a key of a mapping (``too_large``)."""
+MOST_IN_PLACES: Final = 50_000_000
+"""Characters of the places (``nodes.vote.inputs[1]``) of all values: long keys times many values (``too_large``)."""
+MOST_NODES: Final = 10_000
+"""Nodes of a file (``too_large``)."""
+MOST_STAGES: Final = 250
+"""Stages of an ensemble, each of which is several steps of the pipeline (``too_large``)."""
+LONGEST_NAME: Final = 250
+"""Characters of the name of an ensemble, a node or a column, or of a model's port (``bad_name``)."""
+
+# Parameters
+MOST_PARAMETERS: Final = 1_000
+"""Parameters that a call may give (``too_large``)."""
+LONGEST_PARAMETER: Final = 100_000
+"""Characters of one value (``too_large``)."""
+LONGEST_FILLED: Final = 1_000_000
+"""Characters of all texts of a file with parameters, once they are filled in (``too_large``)."""
+
+# Expressions
+LONGEST_EXPRESSION: Final = 8_192
+"""Characters of an expression (``bad_expression``)."""
+MOST_OPERATORS: Final = 250
+"""Operators of an expression (``bad_expression``): polars goes through them by recursion, and a stack has an end."""
+MOST_IN_EXPRESSIONS: Final = 200_000
+"""Characters of all expressions of a file (``too_large``)."""
+LONGEST_MADE: Final = 10_000_000
+"""Characters that an expression may make of its constants alone (``bad_expression``)."""
+
+# Types and numbers
+LONGEST_TYPE: Final = 100_000
+"""Characters of a type's text (``bad_type``)."""
+DEEPEST_TYPE: Final = 32
+"""How deep types may be nested (``bad_type``)."""
+MOST_DIMENSIONS: Final = 32
+"""Dimensions of a tensor (``bad_type``)."""
+LARGEST_TENSOR: Final = 1 << 27
+"""Numbers of one row's tensor (``bad_type``)."""
+LARGEST_COUNT: Final = 1_000_000
+"""The largest ``samples``, ``k``, ``batch.min`` and so on (``bad_value``)."""
+MOST_COPIES: Final = 256
+"""Copies of a model on one worker (``bad_value``)."""
+LONGEST_WAIT: Final = 86_400
+"""Seconds of a ``timeout`` or of ``batch.max_wait`` (``bad_value``)."""
+
+# Answers
+MOST_PROBLEMS: Final = 1_000
+"""Problems that are kept of a file; the first ones in its order count."""
+MOST_SHOWN: Final = 100
+"""Problems that the text of an error shows."""
+LONGEST_MESSAGE: Final = 2_000
+"""Characters of a problem's message."""
+LONGEST_PLACE: Final = 4_000
+"""Characters of a problem's place."""
+MOST_COMPARED: Final = 2_000_000
+"""Pairs of characters that are compared to find what the misspelt words of a file mean: about a second."""

@@ -1,0 +1,76 @@
+"""How messages name things: lists that are cut short, and the word that was probably meant."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+
+from beam_ensembles.limits import LONGEST_NAME, MOST_COMPARED
+
+_comparisons_left: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_comparisons_left")
+
+
+@contextlib.contextmanager
+def few_suggestions() -> Iterator[None]:
+    """Lets ``nearest`` compare ``limits.MOST_COMPARED`` pairs of characters within a block, and then answer nothing.
+
+    Whoever wrote a file with thousands of unknown names does not read thousands of hints. A block within another one
+    shares what is left of it.
+    """
+    if _comparisons_left.get(None) is not None:
+        yield
+        return
+    token = _comparisons_left.set([MOST_COMPARED])
+    try:
+        yield
+    finally:
+        _comparisons_left.reset(token)
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
+    found = nearest_of(word, allowed)
+    return "" if found is None else f"; did you mean '{found}'?"
+
+
+def nearest_of(word: str, allowed: Iterable[str]) -> str | None:
+    """Gives the allowed word nearest to ``word``, where one is near.
+
+    Long words have no suggestion, nor has any word once a file has had many (``few_suggestions``); then ``allowed`` is
+    not even iterated over.
+    """
+    left = _comparisons_left.get(None)
+    left = [MOST_COMPARED] if left is None else left
+    if left[0] <= 0 or len(word) > LONGEST_NAME:
+        return None
+    words: list[str] = []
+    for one in allowed:
+        if len(one) <= LONGEST_NAME:
+            words.append(one)
+        left[0] -= len(word) * min(len(one), LONGEST_NAME) + 1
+        if left[0] <= 0:
+            break
+    close = [one for one in words if one.casefold() == word.casefold()]
+    close = close or difflib.get_close_matches(word, words, n=1)
+    return close[0] if close else None
+
+
+def listed(words: Sequence[str], limit: int = 12, total: int | None = None) -> str:
+    """Joins words for a message, cutting a long list and long words short.
+
+    Args:
+        words: The words.
+        limit: How many of them to show.
+        total: How many there are, where these are the first of more.
+    """
+    count = len(words) if total is None else total
+    shown = ", ".join(shortened(word, LONGEST_NAME) for word in words[:limit]) if words else "none"
+    more = count - min(limit, len(words))
+    return shown if more <= 0 else f"{shown} and {more} more"
+
+
+def shortened(text: str, most: int) -> str:
+    """Gives a text with at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
