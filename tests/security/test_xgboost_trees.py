@@ -1,4 +1,4 @@
-"""XGBoost models whose trees lie: refused with the name of what is wrong before xgboost follows it out of its memory."""
+"""XGBoost models whose trees lie: refused with what is wrong before xgboost follows it out of its memory."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ LIES: Final[dict[str, tuple[str, Callable[[Any], None], str]]] = {
         "regression", _inside(*_MODEL, "gbtree_model_param", "num_parallel_tree", value="0"), "'num_parallel_tree' is 0"
     ),
     "class of a tree": ("classes", _inside(*_MODEL, "tree_info", value=[0, 1, 7] * 3), "'tree_info' has a number"),
-    "rounds": ("regression", _inside(*_MODEL, "iteration_indptr", value=[0, 9, 1, 3]), "'iteration_indptr' does not rise"),
+    "rounds": ("regression", _inside(*_MODEL, "iteration_indptr", value=[0, 9, 1, 3]), "'iteration_indptr' does not"),
     "features": ("regression", _inside(*_PARAMS, "num_feature", value="0"), "'split_indices' has a number outside of"),
     "classes": ("classes", _inside(*_PARAMS, "num_class", value="2000000000"), "the model gives 2000000000 values"),
     "classes of the objective": (

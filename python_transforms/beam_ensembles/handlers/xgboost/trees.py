@@ -49,7 +49,7 @@ def check_model(data: bytes) -> None:
 
 
 def _check_parameters(learner: Mapping[str, Any]) -> tuple[int, int]:
-    """Checks what the model says about itself; returns how many values it gives a row, and how many features it takes."""
+    """Checks the model's parameters; returns how many values it gives per row, and how many features it takes."""
     params = _mapping(learner.get("learner_model_param"), "learner_model_param")
     classes, targets = _whole(params, "num_class", 0), _whole(params, "num_target", 1)
     features = _whole(params, "num_feature")
