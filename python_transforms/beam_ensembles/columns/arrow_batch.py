@@ -6,21 +6,27 @@ What the ensemble does not read stays in Arrow's memory on its way from the inpu
 from __future__ import annotations
 
 import dataclasses
+import struct
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
+from beam_ensembles.columns.arrow_checks import check_batch, check_message
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
-from beam_ensembles.columns.arrow_types import beyond_micros, in_wire_layout
+from beam_ensembles.columns.arrow_types import EVENT_TIME, beyond_micros, in_wire_layout
 from beam_ensembles.columns.to_arrow import array_of
 from beam_ensembles.errors import EnsembleError
 
 Element: TypeAlias = Any
 """Many rows: ``bytes`` that hold an Arrow IPC stream of one record batch, or a ``RecordBatch``, or a ``Table``."""
+
+_MALFORMED: Final = (pa.ArrowException, OSError, ValueError, struct.error)
+_LONGEST_MESSAGE: Final = 300
 
 
 def size_of_element(element: Element) -> int:
@@ -91,8 +97,9 @@ class ArrowBatch:
         return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def oldest(self) -> int:
-        """Gives the time of the oldest row, where the batch came from another language."""
-        return int(pc.min(self.batch.column(len(self.rows.fields))).as_py())
+        """Returns the time of the oldest row, within Beam's range, where the batch came from another language."""
+        oldest = int(pc.min(self.batch.column(len(self.rows.fields))).as_py())
+        return min(max(oldest, MIN_TIMESTAMP.micros), MAX_TIMESTAMP.micros)
 
     def take(self, rows: np.ndarray) -> ArrowBatch:
         """Gives some of the rows, by their places."""
@@ -127,18 +134,31 @@ class ArrowReader:
         self._last: Schemas | None = None
 
     def read(self, element: Element) -> ArrowBatch:
-        """Reads the one record batch of an element.
+        """Returns the one record batch of an element, checked in full.
 
         Raises:
             EnsembleError: It is no Arrow stream of one record batch, or not of the announced columns.
         """
         batch, pack = _unpacked(element)
-        schemas = self._last
-        if schemas is None or not schemas.incoming.equals(batch.schema):
-            schemas = self._last = self._rows.schemas(batch.schema)
+        _check(batch)
+        schemas = self._schemas(batch.schema)
+        if self._rows.announced is None and batch.column(len(self._rows.fields)).null_count:
+            raise EnsembleError(
+                f"'{EVENT_TIME}' of the incoming Arrow batches holds nulls; every row needs a time"
+            )
         if schemas.plain is not None:
-            batch = batch.cast(schemas.plain)
+            batch = _cast(batch, schemas.plain)
         return ArrowBatch(self._rows, schemas, batch, pack)
+
+    def _schemas(self, incoming: pa.Schema) -> Schemas:
+        if self._last is None or not self._last.incoming.equals(incoming):
+            try:
+                self._last = self._rows.schemas(incoming)
+            except UnicodeDecodeError as error:
+                raise EnsembleError(
+                    "a column of the incoming Arrow batches has a name that is not UTF-8"
+                ) from error
+        return self._last
 
 
 def _unpacked(element: Element) -> tuple[pa.RecordBatch, Callable[[pa.RecordBatch], Element]]:
@@ -154,14 +174,35 @@ def _unpacked(element: Element) -> tuple[pa.RecordBatch, Callable[[pa.RecordBatc
     raise EnsembleError(f"an element is {type(element).__name__}, which is no Arrow record batch or table")
 
 
+def _check(batch: pa.RecordBatch) -> None:
+    try:
+        check_batch(batch)
+    except _MALFORMED as error:
+        raise EnsembleError(f"an incoming Arrow record batch is malformed: {_shown(error)}") from error
+
+
+def _cast(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
+    try:
+        return batch.cast(plain)
+    except _MALFORMED as error:
+        raise EnsembleError(
+            f"an incoming Arrow record batch has lists that are too long: {_shown(error)}"
+        ) from error
+
+
+def _shown(error: Exception) -> str:
+    """Returns the message of an exception on one line, not too long for a log."""
+    said = ascii(" ".join(str(error).split()))[1:-1]
+    return said if len(said) <= _LONGEST_MESSAGE else said[:_LONGEST_MESSAGE] + "..."
+
+
 def _read(data: bytes) -> pa.RecordBatch:
     try:
+        for message in pyarrow.ipc.MessageReader.open_stream(data):
+            check_message(message, len(data))
         batches = list(pyarrow.ipc.open_stream(data))
-        for batch in batches:
-            batch.validate()
-    except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())
-        raise EnsembleError(f"an incoming element is no Arrow IPC stream: {said}") from error
+    except _MALFORMED as error:
+        raise EnsembleError(f"an incoming element is no Arrow IPC stream: {_shown(error)}") from error
     if len(batches) != 1:
         found = f"{len(batches)} record batches"
         raise EnsembleError(f"an incoming Arrow IPC stream must hold one record batch, found {found}")

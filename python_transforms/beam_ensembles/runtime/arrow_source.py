@@ -77,7 +77,8 @@ class ArrowSource:
 
     def oldest(self, micros: int) -> int:
         """Gives the event time of the oldest row of an element at a time."""
-        return micros if self.batch.rows.announced is not None else self.batch.oldest()
+        has_times = self.batch.rows.announced is None and len(self) > 0
+        return self.batch.oldest() if has_times else micros
 
     def timed(self, micros: int) -> ArrowSource:
         """Gives the same rows: their times are in the record batch, or are those of the element."""

@@ -68,14 +68,19 @@ def test_the_header_says_what_the_model_says(folder: Path) -> None:
     names = tuple(load_iris(as_frame=True).data.columns)
     assert named == Header("Pipeline", (), 4, names, tuple(SPECIES))
     forest = read_header(str(folder / "forest.skops"))
-    assert forest == Header("RandomForestClassifier", ("sklearn.tree._tree.Tree",), 4, None, (0, 1, 2))
+    compiled = (
+        "sklearn.ensemble._forest.RandomForestClassifier",
+        "sklearn.tree._classes.DecisionTreeClassifier",
+        "sklearn.tree._tree.Tree",
+    )
+    assert forest == Header("RandomForestClassifier", compiled, 4, None, (0, 1, 2))
     assert read_header(str(folder / "line.skops")) == Header("LinearRegression", (), 4, None, None)
 
 
 @pytest.mark.parametrize("name", ["named", "forest", "line", "own"])
-def test_what_the_header_does_not_trust_skops_does_not_either(folder: Path, name: str) -> None:
+def test_what_skops_does_not_trust_the_header_does_not_either(folder: Path, name: str) -> None:
     header = read_header(str(folder / f"{name}.skops"))
-    assert list(header.untrusted) == skops_io.get_untrusted_types(file=folder / f"{name}.skops")
+    assert set(header.untrusted) >= set(skops_io.get_untrusted_types(file=folder / f"{name}.skops"))
 
 
 def test_a_model_of_known_types_needs_nobody_to_vouch_for_it_and_types_its_outputs(folder: Path) -> None:

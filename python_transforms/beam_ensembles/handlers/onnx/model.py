@@ -26,17 +26,22 @@ from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.graph import read_signature
+from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
+    PROVIDER_OPTIONS,
+    PROVIDERS,
     SESSION_CHOICES,
     SESSION_OPTIONS,
     SPINNING,
     check_device,
     find_libraries,
+    is_provider_options,
     is_session_options,
     providers,
     session_options,
     signature_of,
 )
+from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.signature_checks import asked_for, check_signature
 from beam_ensembles.handlers.signatures import ModelFormatError, Signature
@@ -45,17 +50,15 @@ from beam_ensembles.types import Type
 
 
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(name, str) for name in value)
+    return isinstance(value, list) and bool(value) and all(name in PROVIDERS for name in value)
 
 
 CONFIG_HONOURED: Final = {
     **HONOURED,
-    "providers": Accepted(
-        "a list of onnxruntime's execution providers, the first that works is taken", _is_names
-    ),
+    "providers": Accepted(f"a list of {', '.join(PROVIDERS)}; the first that works is taken", _is_names),
     "provider_options": Accepted(
-        "a list of mappings, one a provider",
-        lambda value: isinstance(value, list) and all(isinstance(one, Mapping) for one in value),
+        f"a list of mappings, one per provider, of {', '.join(PROVIDER_OPTIONS)} to numbers or words",
+        is_provider_options,
     ),
     "session_options": Accepted(
         f"a mapping of {', '.join(SESSION_OPTIONS)} to numbers, of {SPINNING} to true or false, and of "
@@ -91,6 +94,7 @@ class OnnxKind:
             try:
                 signature = read_signature(path)
                 weight_files(path)
+                _check_operators(node, path, str(place))
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         _check_device(node)
@@ -104,7 +108,7 @@ class OnnxKind:
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
         handler, session = member.load(
-            node, functools.partial(_handler, beam, arguments), beside=weight_files
+            node, functools.partial(_handler, node, beam, arguments), beside=weight_files
         )
         check_device(node, session)
         signature = signature_of(session)
@@ -124,8 +128,33 @@ class OnnxKind:
         return by_length(node, loaded, signature)
 
 
-def _handler(beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
+def _check_operators(node: NodeView, path: str, place: str) -> None:
+    """Reports operators that may do more than compute, unless the file is pinned or lies under a trusted place."""
+    foreign = foreign_operators(path)
+    if foreign and node.option("sha256") is None and not node.files.is_trusted(place):
+        node.problem("untrusted_file", "uri", describe(place, foreign))
+
+
+def _check_loaded(node: CheckedNode, path: str) -> None:
+    """Checks a file on a worker, where one of another place is seen for the first time.
+
+    Raises:
+        InvalidEnsemble: onnxruntime must not be given it.
+    """
+    try:
+        foreign = foreign_operators(path)
+        check_trees(path)
+    except ModelFormatError as exc:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        raise InvalidEnsemble([problem]) from exc
+    if foreign and node.spec.options.get("sha256") is None and not node.is_trusted:
+        text = describe(str(node.uri), foreign)
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+
+
+def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
+    _check_loaded(node, place)
     handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))

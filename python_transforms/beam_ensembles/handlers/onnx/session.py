@@ -37,6 +37,33 @@ SESSION_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 }
 """What it may set by a word: the word, and onnxruntime's enumeration and value."""
 
+_FORMAT: Final = "session.load_model_format"
+"""Without it, onnxruntime takes what looks like its own format for that, which is not checked here."""
+PROVIDERS: Final = tuple(
+    f"{name}ExecutionProvider"
+    for name in (
+        "CPU",
+        "CUDA",
+        "Tensorrt",
+        "NvTensorRTRTX",
+        "ROCM",
+        "MIGraphX",
+        "OpenVINO",
+        "CoreML",
+        "Dml",
+        "Dnnl",
+        "XNNPACK",
+    )
+)
+"""Execution providers that a file may name: those that run on this machine. Azure's calls servers."""
+PROVIDER_OPTIONS: Final = (
+    "arena_extend_strategy", "cudnn_conv1d_pad_to_nc1d", "cudnn_conv_algo_search", "cudnn_conv_use_max_workspace",
+    "device_id", "device_type", "do_copy_in_default_stream", "enable_cuda_graph", "enable_skip_layer_norm_strict_mode",
+    "gpu_mem_limit", "num_of_threads", "num_streams", "precision", "prefer_nhwc", "trt_bf16_enable",
+    "trt_builder_optimization_level", "trt_cuda_graph_enable", "trt_fp16_enable", "trt_int8_enable",
+    "trt_max_partition_iterations", "trt_max_workspace_size", "trt_min_subgraph_size", "tunable_op_enable", "use_tf32",
+)  # fmt: skip
+"""What ``provider_options`` may set. Not among them: options that name a file or a library to read, write or run."""
 _CPU: Final = "CPUExecutionProvider"
 _CUDA: Final = "CUDAExecutionProvider"
 _TENSOR: Final = re.compile(r"tensor\((\w+)\)")
@@ -53,6 +80,18 @@ def is_session_options(value: Any) -> bool:
     )
 
 
+def is_provider_options(value: Any) -> bool:
+    """Says whether a value is a list of mappings of provider options that may be set to numbers and words."""
+    return isinstance(value, list) and all(
+        isinstance(one, Mapping)
+        and all(
+            name in PROVIDER_OPTIONS and isinstance(setting, str | int | float)
+            for name, setting in one.items()
+        )
+        for one in value
+    )
+
+
 def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
     """Makes onnxruntime's options of those of a file; threads do not spin unless it says so.
 
@@ -60,6 +99,7 @@ def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
         EnsembleError: onnxruntime does not take one.
     """
     options = ort.SessionOptions()
+    options.add_session_config_entry(_FORMAT, "ONNX")
     options.intra_op_num_threads = own_cores() or 0  # 0: as many as there are cores
     spinning = "1" if settings.get(SPINNING) else "0"
     for threads in ("intra_op", "inter_op"):

@@ -18,7 +18,8 @@ _EXTERNAL: Final = 1
 _DEEPEST: Final = 100
 _TENSOR: Final = "tensor"
 _PARTS: Final[dict[str, dict[int, str]]] = {
-    "model": {7: "graph", 25: "function"},
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
     "graph": {1: "node", 5: _TENSOR, 15: "sparse"},
     "function": {7: "node", 11: "attribute"},
     "node": {5: "attribute"},
@@ -42,7 +43,10 @@ def weight_files(path: str) -> tuple[str, ...]:
             found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
         except (WireError, UnicodeDecodeError) as exc:
             raise ModelFormatError(f"the file is no ONNX model ({exc})") from exc
-    return tuple(_inside(name) for name in found)
+    names = tuple(_inside(name) for name in found)
+    for name in names:
+        _refuse_link(path, name)
+    return names
 
 
 def _locations(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> Iterator[str]:
@@ -60,8 +64,7 @@ def _locations(data: mmap.mmap, kind: str, start: int, end: int, depth: int) -> 
 
 def _location(data: mmap.mmap, start: int, end: int) -> Iterator[str]:
     """Reads a TensorProto: data_location 14, external_data 13, whose entries are of a key 1 and a value 2."""
-    entries: dict[str, str] = {}
-    is_external = False
+    is_external, locations = False, []
     for number, at, to in fields(data, start, end):
         if number == 14 and to < 0:
             is_external = at == _EXTERNAL
@@ -69,9 +72,10 @@ def _location(data: mmap.mmap, start: int, end: int) -> Iterator[str]:
             pair = {
                 field: data[first:last].decode() for field, first, last in fields(data, at, to) if last >= 0
             }
-            entries[pair.get(1, "")] = pair.get(2, "")
-    if is_external:
-        yield entries.get("location", "")
+            if pair.get(1) == "location":
+                locations.append(pair.get(2, ""))
+    # A message may come in pieces, so that the location stands in another than the word that the tensor is external.
+    yield from locations or ([""] if is_external else [])
 
 
 def _inside(name: str) -> str:
@@ -80,3 +84,12 @@ def _inside(name: str) -> str:
         text = f"the model keeps weights in '{name}', which is outside of its folder"
         raise ModelFormatError(f"{text}; save them beside it")
     return found
+
+
+def _refuse_link(path: str, name: str) -> None:
+    """Refuses a symbolic link out of the folder; caches link the model and its weights to one other folder."""
+    found = os.path.realpath(os.path.join(os.path.dirname(path), name))
+    folders = (os.path.realpath(os.path.dirname(path)), os.path.dirname(os.path.realpath(path)))
+    if not any(found.startswith(os.path.join(folder, "")) for folder in folders):
+        text = f"the model keeps weights in '{name}', a link to a place outside of its folder"
+        raise ModelFormatError(f"{text}; save them beside it")

@@ -15,7 +15,8 @@ EXPORT: Final = "export"
 MODULE: Final = "module"
 FORMATS: Final = (STATE_DICT, SAFETENSORS, TORCHSCRIPT, EXPORT, MODULE)
 
-_LONGEST_HEADER: Final = 100_000_000  # what the safetensors library allows itself
+_LONGEST_HEADER: Final = 1 << 24
+"""Enough for 100,000 tensors; the safetensors library allows itself 100 MB, which become gigabytes as JSON is read."""
 
 
 def format_of(path: str, *, has_class: bool) -> str:
@@ -77,11 +78,16 @@ def _check_header(path: str) -> None:
         size = file.seek(0, 2) - 8 - length
     try:
         tensors = {name: one for name, one in json.loads(head).items() if name != "__metadata__"}
-        ends = [int(one["data_offsets"][1]) for one in tensors.values()]
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as exc:
+        spans = sorted(tuple(map(int, one["data_offsets"])) for one in tensors.values())
+    except (ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError) as exc:
         raise ModelFormatError("its header is not that of a safetensors file") from exc
-    if max(ends, default=0) != size:
-        raise ModelFormatError(f"its tensors end at byte {max(ends, default=0)}, the file's data at {size}")
+    end = 0
+    for span in spans:
+        if len(span) != 2 or span[0] != end or span[1] < end:
+            raise ModelFormatError(f"its tensors overlap or leave a gap at byte {end} of the data")
+        end = span[1]
+    if end != size:
+        raise ModelFormatError(f"its tensors end at byte {end}, the file's data at {size}")
 
 
 def runs_code(format_: str, *, weights_only: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -122,16 +122,28 @@ def _load_skops(node: CheckedNode, place: str) -> Any:
         import skops.io
     except ImportError as exc:
         raise member.not_installed(node, "sklearn", exc) from exc
+    is_vouched = node.spec.options.get("sha256") is not None or node.is_trusted
+    known = () if is_vouched else _types_that_need_trust(node, place)
     untrusted = skops.io.get_untrusted_types(file=place)
-    if untrusted and node.spec.options.get("sha256") is None and not node.is_trusted:
-        text = _untrusted(str(node.uri), untrusted)
+    lacking = () if is_vouched else sorted({*known, *untrusted})
+    if lacking:
+        text = _untrusted(str(node.uri), lacking)
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
     return skops.io.load(place, trusted=untrusted)
 
 
-def _untrusted(place: str, types: list[str] | tuple[str, ...]) -> str:
+def _types_that_need_trust(node: CheckedNode, place: str) -> Sequence[str]:
+    try:
+        return read_header(place).untrusted
+    except HeaderError as exc:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        raise InvalidEnsemble([problem]) from exc
+
+
+def _untrusted(place: str, types: Sequence[str]) -> str:
     return (
-        f"'{place}' holds types that skops does not trust ({listed(types)}), and nothing vouches for it; "
+        f"'{place}' holds types that run code, or that believe whatever a file says ({listed(types)}), "
+        "and nothing vouches for it; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 

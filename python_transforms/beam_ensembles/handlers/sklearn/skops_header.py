@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import lzma
+import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -15,14 +18,22 @@ import numpy as np
 
 _LONGEST_SCHEMA: Final = 1 << 28
 _LONGEST_ARRAY: Final = 1 << 24
-_KNOWN: Final = ("builtins", "collections", "datetime", "functools", "numpy", "operator", "scipy", "sklearn")
-_NOT_TRUSTED: Final = (
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.neighbors._ball_tree.BallTree",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.tree._tree.Tree",
-)
-"""Types of scikit-learn that skops does not trust: compiled ones, which believe whatever a file says."""
+_MOST_UNPACKED: Final = 1 << 30
+_MOST_TIMES: Final = 20
+"""An archive that unpacks to more than the first, and to more than so many times its size, is not taken for a model."""
+_PLAIN: Final = ("builtins", "collections", "datetime", "functools", "numpy", "operator", "scipy.special")
+"""Packages whose types hold values and compute safely, whatever a file says."""
+_IN_NUMPY: Final = (
+    "calibration", "compose", "decomposition._pca", "discriminant_analysis", "dummy", "ensemble._bagging",
+    "ensemble._stacking", "ensemble._voting", "ensemble._weight_boosting", "feature_selection", "impute._base",
+    "linear_model", "multioutput", "naive_bayes", "neural_network", "pipeline",
+    "preprocessing._data", "preprocessing._encoders.OrdinalEncoder", "preprocessing._function_transformer",
+    "preprocessing._label.LabelBinarizer", "preprocessing._label.LabelEncoder", "utils._bunch.Bunch",
+)  # fmt: skip
+"""The parts of scikit-learn that compute with numpy on dense arrays, where every index is checked.
+
+Compiled code for trees, neighbours, clusters, support vectors and sparse matrices (as one-hot encoders and text
+vectorizers make them) believes the lengths and indices of the file, and follows them out of its memory."""
 
 
 class HeaderError(ValueError):
@@ -35,7 +46,7 @@ class Header:
 
     Attributes:
         model: The model's class.
-        untrusted: Types in the file that skops surely does not trust by itself.
+        untrusted: Types in the file that need trust: of other packages, and compiled ones of scikit-learn.
         features: How many features the model takes, where it says so.
         names: Their names, where it was fitted on a DataFrame.
         classes: Its classes, where it tells some apart.
@@ -57,6 +68,7 @@ def read_header(path: str) -> Header:
     """
     try:
         with zipfile.ZipFile(path) as archive:
+            _refuse_bomb(archive, os.path.getsize(path))
             if archive.getinfo("schema.json").file_size > _LONGEST_SCHEMA:
                 raise HeaderError("the file's schema.json is too large")
             return _header(json.loads(archive.read("schema.json")), archive)
@@ -67,10 +79,20 @@ def read_header(path: str) -> Header:
         TypeError,
         AttributeError,
         IndexError,
-        RecursionError,
+        RuntimeError,
+        EOFError,
+        OverflowError,
+        lzma.LZMAError,
+        zlib.error,
     ) as exc:
         text = "the file is no skops file; save the model with skops.io.dump(model, 'model.skops')"
         raise exc if isinstance(exc, HeaderError) else HeaderError(text) from exc
+
+
+def _refuse_bomb(archive: zipfile.ZipFile, size: int) -> None:
+    unpacked = sum(info.file_size for info in archive.infolist())
+    if unpacked > max(_MOST_UNPACKED, _MOST_TIMES * size):
+        raise HeaderError(f"the file has {size} bytes and would unpack to {unpacked}")
 
 
 def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
@@ -82,11 +104,16 @@ def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
     names = None if named is None else _array(named, archive)
     return Header(
         str(root["__class__"]),
-        tuple(name for name in types if name.partition(".")[0] not in _KNOWN or name in _NOT_TRUSTED),
+        tuple(name for name in types if not _is_safe(name)),
         None if takes is None else int(json.loads(takes["content"])),
         None if names is None else tuple(map(str, names)),
         None if classes is None else _array(classes, archive),
     )
+
+
+def _is_safe(name: str) -> bool:
+    known = (*_PLAIN, *(f"sklearn.{part}" for part in _IN_NUMPY))
+    return any(name == one or name.startswith(f"{one}.") for one in known)
 
 
 def _types(node: Any) -> Iterator[str]:

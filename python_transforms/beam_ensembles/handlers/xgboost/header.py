@@ -99,7 +99,7 @@ def _texts(head: bytes, name: str, is_json: bool) -> tuple[str, ...] | None:
         return None
     try:
         texts = _json_texts(head[found.end() :]) if is_json else _ubj_texts(head, found.end())
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, RecursionError):
         return None
     return tuple(texts) or None
 

@@ -32,6 +32,7 @@ from beam_ensembles.handlers.xgboost.features import (
     uncategorised,
 )
 from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
 CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
@@ -91,10 +92,7 @@ class XgboostKind:
         beam = member.handlers_of(node, "xgboost_inference", "xgboost")
         model_class = getattr(beam.xgboost, str(node.spec.options.get("model_class", "Booster")))
         call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
-        handler, model = member.load(
-            node,
-            lambda place: beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node)),
-        )
+        handler, model = member.load(node, functools.partial(_handler, node, beam, model_class, call))
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         features, categories = _features(node, booster)
         if isinstance(model, beam.xgboost.Booster):
@@ -113,6 +111,27 @@ class XgboostKind:
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
+
+
+def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
+    """Makes Beam's handler, which loads only what was checked before."""
+    handler = beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node))
+    handler.load_model = functools.partial(_load, node, model_class, place)
+    return handler
+
+
+def _load(node: CheckedNode, model_class: Any, place: str) -> Any:
+    """Loads a model from bytes that were checked: xgboost follows wrong indices out of its memory."""
+    with open(place, "rb") as file:
+        data = file.read()
+    try:
+        check_model(data)
+    except TreeError as exc:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        raise InvalidEnsemble([problem]) from exc
+    model = model_class()
+    model.load_model(bytearray(data))
+    return model
 
 
 @dataclasses.dataclass(slots=True)
