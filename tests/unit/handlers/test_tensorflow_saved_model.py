@@ -206,7 +206,6 @@ def test_listed_operations_are_tensorflows_own_and_name_no_files() -> None:
         "directory",
         "file",
         "filename",
-        "host",
         "path",
         "token",
         "uri",

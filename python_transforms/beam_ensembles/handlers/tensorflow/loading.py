@@ -11,6 +11,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import beam_compat, member
 from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.library_models import arguments as arguments_of
 from beam_ensembles.handlers.tensorflow.calls import Served
 from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
@@ -46,7 +47,7 @@ def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
     }
     if form == WEIGHTS:
         function = import_name(node, CREATE, str(options[CREATE]))
-        create = functools.partial(function, **(options.get("model_params") or {}))
+        create = functools.partial(function, **arguments_of(node, function, str(options[CREATE])))
         return make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
     if form == SAVED_MODEL:
         handler = make(place, **arguments)
