@@ -141,7 +141,7 @@ def _predicts(method: str) -> bool:
     """Whether a name can be that of a method that predicts; those of PyTorch's own classes save, load and compile."""
     import torch
 
-    own = hasattr(torch.nn.Module, method) or hasattr(torch.jit.RecursiveScriptModule, method)
+    own = hasattr(torch.nn.Module, method) or hasattr(torch.jit.ScriptModule, method)
     return method == "forward" or not (method.startswith("_") or own)
 
 
