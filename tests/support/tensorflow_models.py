@@ -141,10 +141,6 @@ def make_attacks(folder: Path) -> None:
     def lines(path: Any) -> Any:
         return tf.data.experimental.get_single_element(tf.data.TextLineDataset(path).take(1))
 
-    def prints(path: Any) -> Any:
-        tf.print(path, output_stream=f"file://{folder}/printed.txt")
-        return tf.strings.length(path)
-
     def table(path: Any) -> Any:
         handle = tf.raw_ops.AnonymousHashTable(key_dtype=tf.int64, value_dtype=tf.string)
         tf.raw_ops.InitializeTableFromTextFileV2(
@@ -160,7 +156,6 @@ def make_attacks(folder: Path) -> None:
         )[0]
 
     attacks = {
-        "prints": prints,
         "lists_files": lambda path: tf.io.matching_files(path),
         "reads_lines": lines,
         "reads_in_a_branch": lambda path: tf.cond(
@@ -172,8 +167,19 @@ def make_attacks(folder: Path) -> None:
         "restores": restores,
         "fills_a_table": table,
     }
+    make_prints(folder)
     for name, attack in attacks.items():
         _save(folder / name, serving_default=_answering(attack))
+
+
+def make_prints(folder: Path) -> None:
+    """Writes ``prints``, which writes each row into ``printed.txt``."""
+
+    def prints(path: Any) -> Any:
+        tf.print(path, output_stream=f"file://{folder}/printed.txt")
+        return tf.strings.length(path)
+
+    _save(folder / "prints", serving_default=_answering(prints))
 
 
 def _answering(attack: Callable[[Any], Any]) -> Any:
