@@ -69,7 +69,7 @@ def test_layers_of_keras_itself_only_compute(tmp_path: Path, one: dict[str, Any]
         (layer("Dense", registered_name="my_team>Net"), "keras.layers.my_team>Net"),
         (layer("Dense") | {"config": {"name": "d", "a": function("get_file", "keras.utils")}}, "keras.utils.get_file"),
         (layer("Dense") | {"config": {"name": "d", "a": function("system", "os")}}, "os.system"),
-        (layer("Dense") | {"config": {"a": {"class_name": "__lambda__", "config": {}}}}, "a Python lambda"),
+        (layer("Dense", config={"name": "d", "a": {"class_name": "__lambda__", "config": {}}}), "a Python lambda"),
         (layer("StringLookup") | {"config": {"name": "s", "vocabulary": "/etc/passwd"}}, "the file '/etc/passwd'"),
     ],
 )  # fmt: skip

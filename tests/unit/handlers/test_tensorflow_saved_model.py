@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,23 @@ def test_only_the_saver_may_call_its_functions(models: Path, tmp_path: Path) -> 
 
     for at, edit in enumerate((call, serve, swap)):
         assert read_saved_model(edited(models, tmp_path / str(at), edit)).unsafe
+
+
+def test_many_functions_on_files_are_refused_in_linear_time(models: Path, tmp_path: Path) -> None:
+    def repeat(graph: Any) -> None:
+        for operation in ("SaveV2", "InitializeTableFromTextFileV2"):
+            for at in range(2_000):
+                copy = graph.graph_def.library.function.add()
+                copy.signature.name = f"{operation}_{at}"
+                copy.node_def.add(name="n", op=operation)
+
+    started = time.process_time()
+    found = read_saved_model(edited(models, tmp_path, repeat)).unsafe
+    assert [part.partition(" ")[2] for part in found] == [
+        "functions on files of tables",
+        "functions on files of variables",
+    ]
+    assert time.process_time() - started < 5
 
 
 def test_a_table_reads_only_an_asset_of_the_model(models: Path, tmp_path: Path) -> None:

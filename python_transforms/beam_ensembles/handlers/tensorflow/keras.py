@@ -14,6 +14,8 @@ from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"
 _LONGEST: Final = 64 << 20
+_LONGEST_NAME: Final = 100
+"""Characters of a name that are shown."""
 _COMPUTING: Final = re.compile(
     r"keras\.(layers|initializers|regularizers|constraints|activations|losses|metrics|optimizers(\.schedules)?"
     r"|dtype_policies|quantizers|random|ops|src\.(ops|layers|models)(\.\w+)*)"
@@ -56,7 +58,7 @@ def read_keras(path: str) -> KerasModel:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_CONFIG) as file:
             config = json.loads(file.read(_LONGEST))
-        return _described(config, tuple(sorted(set(_code(config)))))
+        return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
     except (zipfile.BadZipFile, KeyError) as exc:
         raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as exc:

@@ -31,6 +31,10 @@ _SWAPS: Final = b"api_implements"
 """The attribute by which TensorFlow's optimizer calls one function instead of another."""
 _LIKE_AN_OPERATION: Final = re.compile(rb"_?[A-Z>]")
 """How the names of TensorFlow's own operations begin; a function may not take such a name."""
+_MOST: Final = 64
+"""Functions on files that a model may have: each name is looked for in the whole graph. The saver has two or three."""
+_LONGEST: Final = 100
+"""Characters of a name that are shown."""
 _KINDS: Final = frozenset((4, 5, 6, 7, 8, 9, 10, 12))
 _ASSET: Final = 5
 Span = tuple[int, int]
@@ -65,7 +69,7 @@ def unsafe_parts(data: mmap.mmap, graphs: Sequence[Span]) -> tuple[str, ...]:
         UnicodeDecodeError: A name is no text.
     """
     found = {part for graph in graphs for part in _unsafe(data, graph, is_alone=len(graphs) == 1)}
-    return tuple(sorted(found))
+    return tuple(sorted({part[:_LONGEST] for part in found}))
 
 
 def _unsafe(data: mmap.mmap, graph: Span, *, is_alone: bool) -> Iterator[str]:
@@ -99,14 +103,17 @@ def _misplaced_saver(data: mmap.mmap, functions: Sequence[_Function], objects: S
 
     A name counts wherever its bytes stand, so that no way of naming a function is overlooked.
     """
-    savers = [function for function in functions if function.has(_OF_SAVER)]
-    while more := [
-        other
-        for other in functions
-        if other not in savers and any(_mentions(data, other.span, one.name) for one in savers)
-    ]:
-        savers += more
-    for function in savers:
+    savers = {function.name: function for function in functions if function.has(_OF_SAVER)}
+    new = list(savers)
+    while new and len(savers) <= _MOST:
+        others = [function for function in functions if function.name not in savers]
+        new_ones = [one for one in others if any(_mentions(data, one.span, name) for name in new)]
+        savers |= {one.name: one for one in new_ones}
+        new = [one.name for one in new_ones]
+    if len(savers) > _MOST:
+        yield f"{len(savers)} functions on files of variables"
+        return
+    for function in savers.values():
         if _mentions(data, objects, function.name) or _mentions(data, function.span, _SWAPS):
             found = {node.operation for node in function.nodes} & _OF_SAVER
             yield " and ".join(sorted(one.decode() for one in found)) or function.name.decode()
@@ -115,6 +122,9 @@ def _misplaced_saver(data: mmap.mmap, functions: Sequence[_Function], objects: S
 def _misplaced_tables(data: mmap.mmap, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
     """Yields the operations that fill a table from a file which is no asset of the model."""
     readers = [function for function in functions if function.has(_OF_TEXT_TABLE)]
+    if len(readers) > _MOST:
+        yield f"{len(readers)} functions on files of tables"
+        return
     if not readers:
         return
     bound, assets = _bound(data, objects), _assets(data, objects)
