@@ -29,7 +29,7 @@ def check_node(
             secrets used whose name starts with ``TEST_``.
     """
     text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
-    code = (*LIBRARY_CODE, "tests.*") if trust else LIBRARY_CODE
+    code = (*LIBRARY_CODE, "tests.*", "os.environ.*") if trust else LIBRARY_CODE
     places, hosts = ((str(folder),), ("localhost", "gs://bucket")) if trust else ((), ())
     secrets = ("env:TEST_*",) if trust else ()
     files = Files(str(folder), places, code=code, hosts=hosts, secrets=secrets, readable=("/",))

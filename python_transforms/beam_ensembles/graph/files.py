@@ -52,6 +52,11 @@ LIBRARY_CODE: Final = (
 """Importable names that a file may use without being trusted: model classes and handlers of known libraries."""
 
 
+def is_of_library(name: str) -> bool:
+    """Whether a dotted name is one of those that need no trust because they are a known library's."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in LIBRARY_CODE)
+
+
 class FileProblem(Exception):
     """A URI cannot be used; carries the ``code`` of the problem and says why in one line."""
 

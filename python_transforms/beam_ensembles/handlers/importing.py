@@ -45,7 +45,7 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
     """Imports a class or function that was checked.
 
     What a module has itself imported from another package is not taken for its own, or allowing one package would
-    allow all that it uses.
+    allow all that it uses. Of a known library only what is defined in its allowed modules is taken.
 
     Args:
         node: The node.
@@ -67,7 +67,21 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
         raise _failed(node, key, f"'{name}' is neither a class nor a function, but a {type(found).__name__}")
     if str(found.__module__).partition(".")[0] != name.partition(".")[0]:
         raise _failed(node, key, f"'{name}' is {found.__module__}.{found.__qualname__}; name it there")
+    if not _is_at_home(found, name):
+        text = f"'{name}' is {found.__module__}.{found.__qualname__}, which is not among the allowed names"
+        raise _failed(node, key, f"{text} ({listed(LIBRARY_CODE)})")
     return found
+
+
+def _is_at_home(found: Any, name: str) -> bool:
+    """Whether what a library's name stands for is defined in the modules that its pattern allows."""
+    modules = [
+        pattern.partition("*")[0].rpartition(".")[0]
+        for pattern in LIBRARY_CODE
+        if fnmatch.fnmatchcase(name, pattern)
+    ]
+    defined = f"{found.__module__}.".replace("keras.src.", "keras.", 1)
+    return not modules or any(defined.startswith(f"{module}.") for module in modules)
 
 
 def _find(name: str) -> Any:

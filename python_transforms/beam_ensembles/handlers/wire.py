@@ -14,6 +14,7 @@ _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
 _FIXED32: Final = 5
+_LARGEST_KEY: Final = (1 << 32) - 1
 
 
 class Buffer(Protocol):
@@ -45,6 +46,8 @@ def fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]
     at = start
     while at < end:
         key, at = _varint(data, at, end)
+        if key > _LARGEST_KEY:  # other readers would cut it off, and see another field
+            raise WireError(f"a field's key of {key} before byte {at}")
         number, wire_type = key >> 3, key & 7
         if wire_type == _VARINT:
             value, at = _varint(data, at, end)

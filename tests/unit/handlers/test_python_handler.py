@@ -238,7 +238,8 @@ def test_the_rows_list_is_the_batch_where_it_is_called_once_a_row(calls: list[li
 
 def test_environment_variables_are_set_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO", "old")
-    member = load(TEXT, node(config={"env_vars": {"ECHO": "seen"}}, outputs={"model": "string"}))
+    files = Files("/", code=(f"{HERE}.*", "os.environ.ECHO"))
+    member = load(TEXT, node(config={"env_vars": {"ECHO": "seen"}}, outputs={"model": "string"}), files)
     assert member(texts("a"))["model"].tolist() == ["|seen"]
 
 

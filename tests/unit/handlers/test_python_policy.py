@@ -38,10 +38,15 @@ def node(handler: str, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def problems(described: dict[str, Any], code: tuple[str, ...] = LIBRARY_CODE) -> list[tuple[str, str]]:
+HOSTS = ("api.anthropic.com", "*.googleapis.com", "huggingface.co")
+
+
+def problems(
+    described: dict[str, Any], code: tuple[str, ...] = LIBRARY_CODE, hosts: tuple[str, ...] = HOSTS
+) -> list[tuple[str, str]]:
     text = json.dumps({"ensemble": "test", "inputs": {"x": "string"}, "nodes": {"node": described}})
     try:
-        check_text(text, KINDS, Files("/nowhere", ("/nowhere",), code=code))
+        check_text(text, KINDS, Files("/nowhere", ("/nowhere",), code=code, hosts=hosts))
     except InvalidEnsemble as error:
         return [(problem.code, problem.path.removeprefix("nodes.node.")) for problem in error.problems]
     return []
@@ -112,6 +117,31 @@ def test_what_is_only_allowed_by_default_may_not_be_told_everything(
     assert problem not in problems(
         described, (*LIBRARY_CODE, f"{BEAM}.*_inference.*", f"{BEAM}.base.*", "transformers.d*")
     ) or (problem[0] == "wrong_type")
+
+
+@pytest.mark.parametrize("handler", KNOWN)
+def test_a_host_must_be_allowed(handler: str) -> None:
+    described = node(handler, config={"model_name": "somebody/model"})
+    assert problems(described, hosts=()) == [("untrusted_host", "handler")]
+    assert problems(described, (*LIBRARY_CODE, "apache_beam.*"), hosts=()) == []
+
+
+def test_an_account_of_the_workers_own_is_used_only_at_an_allowed_host() -> None:
+    described = node(GEMINI, config={"model_name": "gemini", "project": "p", "location": "l"})
+    hosts = ("generativelanguage.googleapis.com",)
+    assert problems(described, hosts=hosts) == [("untrusted_host", "handler")]
+
+
+@pytest.mark.parametrize("value", ["--trust-remote-code", "-O3"])
+def test_a_servers_value_is_no_argument_of_its_own(value: str) -> None:
+    described = node(VLLM, config={"model_name": "a/b", "vllm_server_kwargs": {"enforce-eager": value}})
+    assert problems(described) == [("bad_value", "config.vllm_server_kwargs.enforce-eager")]
+
+
+@pytest.mark.parametrize("name", ["/models/stranger", "../stranger", "~/stranger", "--trust-remote-code"])
+def test_a_server_loads_no_folder_that_nobody_trusts(name: str) -> None:
+    assert problems(node(VLLM, config={"model_name": name})) == [("untrusted_file", "config.model_name")]
+    assert problems(node(VLLM, config={"model_name": "/nowhere/mine"})) == []
 
 
 def test_a_server_is_told_a_mapping() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers import library_models
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.interpreter import run_python
@@ -248,6 +250,26 @@ def test_what_runs_code_must_be_vouched_for(
     assert problem in problems_of(folder, FOUR, changed, trust=False)
 
 
+@pytest.mark.parametrize("key", ["weights", "weights_backbone", "pretrained"])
+def test_a_librarys_function_fetches_no_other_weights(folder: Path, key: str) -> None:
+    one = node(
+        of=None,
+        model_class="torchvision.models.detection.fasterrcnn_resnet50_fpn",
+        model_params={key: "DEFAULT"},
+    )
+    assert ("untrusted_file", f"model_params.{key}") in problems_of(folder, FOUR, one, trust=False)
+    assert check_node(folder, FOUR, one, trust=True)
+
+
+def test_a_librarys_function_is_told_to_fetch_nothing(folder: Path) -> None:
+    models = pytest.importorskip("torchvision.models")
+    name = "torchvision.models.detection.fasterrcnn_resnet50_fpn"
+    spec = node(of=None, model_class=name, model_params={"num_classes": 2})
+    checked = dataclasses.replace(check_node(folder, FOUR, spec), is_trusted=False)
+    told = library_models.arguments(checked, models.detection.fasterrcnn_resnet50_fpn, name)
+    assert told == {"num_classes": 2, "weights": None, "weights_backbone": None}
+
+
 def test_weights_alone_need_nobody_to_vouch_for_them(folder: Path) -> None:
     torch.save(torch.nn.Linear(4, 3).state_dict(), folder / "linear.pt")
     params = {"in_features": 4, "out_features": 3}
@@ -294,6 +316,9 @@ def test_tensors_hold_no_texts(folder: Path) -> None:
     ("changed", "place", "text"),
     [
         (node(method="prob"), "method", "has no prob"),
+        (node(method="load_state_dict"), "method", "a method of every module"),
+        (node(method="_replicate_for_data_parallel"), "method", "a method of every module, or private"),
+        (node("script.pt", None, method="save"), "method", "a method of every module"),
         (node(inference_args={"z": 1}), "inputs", "'z'"),
         (node(inputs={"z": "x"}), "inputs", "'x'"),
         (node("script.pt", None, inputs={"z": "x"}), "inputs", "'x'"),
@@ -330,7 +355,14 @@ def test_a_trial_finds_columns_of_another_width_before_any_row_comes(folder: Pat
         (node(of="Missing"), "import_failed", "Missing"),
         (node(model_class=f"{HERE}.HERE"), "import_failed", "HERE"),
         (node(of=None, model_class="torch.nn.functional.relu"), "import_failed", "neither a class"),
-        (node(of=None, model_class="torch.nn.functional.torch.load"), "import_failed", "neither a class"),
+        (
+            node(of=None, model_class="torch.nn.functional.torch.load"),
+            "import_failed",
+            "not among the allowed",
+        ),
+        (node(of=None, model_class="torch.nn.Module.__subclasses__"), "import_failed", "name it there"),
+        (node(of=None, model_class="torchvision.models.get_model"), "import_failed", "neither a class"),
+        (node(of=None, model_class="torchvision.models._api.os.system"), "import_failed", "os"),
         (node(model_params={"width": 3}), "load_failed", "width"),
     ],
 )

@@ -125,6 +125,21 @@ def test_keras_own_networks_may_be_made_by_anybody(models: Path) -> None:
     assert check_node(models, picture, one).outputs
 
 
+def test_keras_own_functions_fetch_nothing_and_make_models_only(models: Path) -> None:
+    picture = {"image": "array<float>[224,224,3]"}
+    for name, params, wanted in (
+        ("keras.applications.ResNet50", {"weights": "imagenet"}, ("untrusted_file", "model_params.weights")),
+        (
+            "keras.applications.resnet.ResNet50",
+            {"weights": "/w.h5"},
+            ("untrusted_file", "model_params.weights"),
+        ),
+        ("keras.applications.resnet.decode_predictions", {}, ("untrusted_code", "create_model_fn")),
+    ):
+        one = node("iris.weights.h5", {"y": "float"}, ("image",), create_model_fn=name, model_params=params)
+        assert wanted in problems_of(models, picture, one, trust=False)
+
+
 def test_a_text_may_be_text_or_bytes(models: Path) -> None:
     for type_, given, wanted in (("string", "grün", "GRüN"), ("bytes", b"abc", b"ABC")):
         one = node("words", {"loud": type_}, ("text",))

@@ -14,13 +14,15 @@ import importlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.handlers.config import Accepted
+from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
 from beam_ensembles.handlers.member import not_installed
 from beam_ensembles.handlers.model_file import check_file, check_trust, verified
 
@@ -134,7 +136,17 @@ def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Mappi
         return {}
     if weights and not _has_file(path, ".safetensors") and _has_file(path, ".bin"):
         check_trust(node, place)
+    elif (parts := reaches_out(path)) and node.option("sha256") is None and not node.files.is_trusted(place):
+        node.problem("untrusted_file", "uri", _untrusted(place, parts))
     return read_config(node, path)
+
+
+def _untrusted(place: str, parts: Sequence[str]) -> str:
+    """Says that a folder loads files from elsewhere, and how it is vouched for."""
+    return (
+        f"'{place}' would load files from elsewhere ({listed(list(parts))}), and nothing vouches for it; "
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+    )
 
 
 def read_config(node: NodeView, path: str) -> Mapping[str, Any]:
@@ -180,8 +192,25 @@ def _place(node: CheckedNode) -> Iterator[Place]:
         yield Place(uri.removeprefix(_SCHEME), node.spec.options.get("revision"))
         return
     with verified(node, folders=True) as path:
-        is_pinned = node.spec.options.get("sha256") is not None
-        yield Place(os.path.abspath(path), is_vouched=is_pinned or node.is_trusted)
+        is_vouched = node.spec.options.get("sha256") is not None or node.is_trusted
+        parts = () if is_vouched or not os.path.isdir(path) else reaches_out(path)
+        if parts:
+            problem = Problem(node.spec.path("uri"), "untrusted_file", _untrusted(str(node.uri), parts))
+            raise InvalidEnsemble([problem])
+        with _offline():
+            yield Place(os.path.abspath(path), is_vouched=is_vouched)
+
+
+@contextlib.contextmanager
+def _offline() -> Iterator[None]:
+    """Keeps transformers from the hub: a folder's configuration may name other models there, such as a backbone."""
+    constants: Any = importlib.import_module("huggingface_hub.constants")
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 def transformers_of(node: CheckedNode) -> Any:
@@ -191,6 +220,8 @@ def transformers_of(node: CheckedNode) -> Any:
         InvalidEnsemble: ``not_installed``: it is not there; the message says how to install it.
     """
     try:
+        # With this package transformers runs code of the hub that a model's configuration names.
+        sys.modules["kernels"] = None  # type: ignore[assignment]
         import torch  # noqa: F401 - transformers itself does without, and fails later
         from PIL import Image  # noqa: F401
 

@@ -8,10 +8,12 @@ any handler of somebody who runs a file of his own, may be told anything.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Set
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
+from beam_ensembles.graph.files import FileProblem
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.importing import check_import, is_vouched_for
 from beam_ensembles.spec.places import below
@@ -36,21 +38,31 @@ class Known:
         arguments: What its constructor may be told.
         functions: Those of its arguments that are functions; only of its own module.
         server: What its server may be told.
+        host: The host that it calls or loads models from, which must be allowed as for other nodes.
+        host_of_projects: That of the same with the worker's own account in a project.
     """
 
     arguments: Set[str]
     functions: Set[str] = frozenset()
     server: Set[str] = frozenset()
+    host: str = ""
+    host_of_projects: str = ""
 
 
-_VLLM: Final = Known(frozenset(("model_name", "vllm_server_kwargs")), server=_VLLM_SERVER)
+_VLLM: Final = Known(
+    frozenset(("model_name", "vllm_server_kwargs")), server=_VLLM_SERVER, host="huggingface.co"
+)
 KNOWN: Final[Mapping[str, Known]] = {
     f"{_BEAM}.anthropic_inference.AnthropicModelHandler": Known(
-        frozenset(("api_key", "model_name", "output_config", "system")), frozenset(("request_fn",))
+        frozenset(("api_key", "model_name", "output_config", "system")),
+        frozenset(("request_fn",)),
+        host="api.anthropic.com",
     ),
     f"{_BEAM}.gemini_inference.GeminiModelHandler": Known(
         frozenset(("api_key", "location", "model_name", "project", "use_vertex_flex_api")),
         frozenset(("request_fn",)),
+        host="generativelanguage.googleapis.com",
+        host_of_projects="aiplatform.googleapis.com",
     ),
     f"{_BEAM}.vllm_inference.VLLMChatModelHandler": _VLLM,
     f"{_BEAM}.vllm_inference.VLLMCompletionsModelHandler": _VLLM,
@@ -106,6 +118,7 @@ def _check_told(node: NodeView, name: str, known: Known) -> None:
             allowed = listed(sorted(known.arguments | _OF_ALL))
             node.problem("untrusted_code", below("config", argument), f"{text} (without: {allowed}); {allow}")
     _check_server(node, known, allow)
+    _check_reach(node, known)
     if node.option("uri") is not None:
         text = "this handler takes no file; say 'model_name' in 'config'"
         node.problem("unsupported_option", "uri", text)
@@ -119,10 +132,30 @@ def _check_server(node: NodeView, known: Known, allow: str) -> None:
     if not isinstance(told, Mapping):
         node.problem("wrong_type", place, "'vllm_server_kwargs' must be a mapping of texts")
         return
-    for argument in told:
+    for argument, value in told.items():
+        if value is not None and str(value).startswith("-"):
+            text = f"'{value}' would be an argument of its own, not the value of '{argument}'"
+            node.problem("bad_value", below(place, str(argument)), text)
         if argument not in known.server:
             text = f"'{argument}' may be told only to a server that is vouched for"
             allowed = listed(sorted(known.server), 20)
             node.problem(
                 "untrusted_code", below(place, str(argument)), f"{text} (without: {allowed}); {allow}"
             )
+
+
+def _check_reach(node: NodeView, known: Known) -> None:
+    """Reports a host that nobody allowed, or a model on this machine in no trusted folder."""
+    config = node.option("config")
+    told = config if isinstance(config, Mapping) else {}
+    name = str(told.get("model_name", ""))
+    if known.server and (os.path.isabs(name) or name.startswith((".", "~", "-"))):
+        if not os.path.isabs(name) or not node.files.is_trusted(name):
+            text = f"'{name}' is no model of the hub, and lies in no trusted folder (serve --trust FOLDER)"
+            node.problem("untrusted_file", below("config", "model_name"), text)
+        return
+    by_project = known.host_of_projects and told.get("project") is not None
+    try:
+        node.files.check_host(f"https://{known.host_of_projects if by_project else known.host}")
+    except FileProblem as problem:
+        node.problem(problem.code, "handler", str(problem))

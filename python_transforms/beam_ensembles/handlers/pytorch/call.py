@@ -122,6 +122,9 @@ def check_callable(node: CheckedNode, model: Any, method: str | None) -> None:
     Raises:
         InvalidEnsemble: It does not (``signature_mismatch``).
     """
+    if method is not None and not _predicts(method):
+        text = f"'{method}' is a method of every module, or private; name one that the model itself has to predict"
+        raise InvalidEnsemble([Problem(node.spec.path("method"), "signature_mismatch", text)])
     function = getattr(model, method or "forward", None)
     if not callable(function):
         text = f"this {type(model).__name__} has no {method or 'forward'}"
@@ -132,6 +135,14 @@ def check_callable(node: CheckedNode, model: Any, method: str | None) -> None:
     misfit = _misfit(function, given, names)
     if misfit is not None:
         raise InvalidEnsemble([Problem(node.spec.path("inputs"), "signature_mismatch", misfit)])
+
+
+def _predicts(method: str) -> bool:
+    """Whether a name can be that of a method that predicts; those of PyTorch's own classes save, load and compile."""
+    import torch
+
+    own = hasattr(torch.nn.Module, method) or hasattr(torch.jit.ScriptModule, method)
+    return method == "forward" or not (method.startswith("_") or own)
 
 
 def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | None:

@@ -18,6 +18,8 @@ from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.library_models import arguments as arguments_of
+from beam_ensembles.handlers.library_models import makes_a_model
 from beam_ensembles.handlers.pytorch.call import infer
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.pytorch.export import Program, read_program
@@ -81,10 +83,11 @@ def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
     make = beam.PytorchModelHandlerKeyedTensor if is_keyed else beam.PytorchModelHandlerTensor
     arguments: dict[str, Any] = {"torch_script_model_path": place}
     if format_ in (STATE_DICT, SAFETENSORS):
+        made = model_class(node)
         arguments = {
             "state_dict_path": place,
-            "model_class": model_class(node),
-            "model_params": options.get("model_params"),
+            "model_class": made,
+            "model_params": arguments_of(node, made, str(options["model_class"])),
         }
     if format_ == SAFETENSORS:
         _need_safetensors(node)
@@ -147,7 +150,8 @@ def settled_format(options: Mapping[str, Any], place: str) -> str:
 def model_class(node: CheckedNode) -> Any:
     """Imports a node's class, or the function that makes the model.
 
-    Of PyTorch and transformers only classes of modules are taken: some of their functions run code of files.
+    Of PyTorch and transformers only classes of modules are taken, of torchvision also the functions that it lists as
+    models: other functions of theirs run code of files, or read and fetch files.
 
     Raises:
         InvalidEnsemble: ``import_failed``: there is none such on this worker, or it makes no model.
@@ -160,7 +164,9 @@ def model_class(node: CheckedNode) -> Any:
         raise InvalidEnsemble([Problem(node.spec.path("model_class"), "missing_key", text)])
     found = import_name(node, "model_class", name)
     is_module = inspect.isclass(found) and issubclass(found, torch.nn.Module)
-    is_maker = inspect.isfunction(found) and name.partition(".")[0] not in _LIBRARIES
+    is_maker = (
+        inspect.isfunction(found) and name.partition(".")[0] not in _LIBRARIES and makes_a_model(found, name)
+    )
     if not is_module and not is_maker:
         text = f"'{name}' is neither a class of torch.nn.Module nor a function of yours that makes one"
         raise InvalidEnsemble([Problem(node.spec.path("model_class"), "import_failed", text)])
@@ -188,7 +194,7 @@ def _script(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -
 def _safetensors(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
     import safetensors.torch
 
-    model = arguments["model_class"](**(arguments["model_params"] or {}))
+    model = arguments["model_class"](**arguments["model_params"])
     model.load_state_dict(safetensors.torch.load_file(place))
     return _ready(model, handler)
 

@@ -23,6 +23,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.pytorch.answers import columns_of
@@ -109,6 +110,7 @@ class PytorchKind:
             _check_class(node, format_)
         if node.option("model_class") is not None:
             check_import(node, "model_class", node.option("model_class"), library=_LIBRARY)
+            check_params(node, node.option("model_class"), place)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)

@@ -12,6 +12,7 @@ from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.arguments import leaf
 from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.model_file import check_file, check_trust
 from beam_ensembles.handlers.signature_checks import check_inputs, check_signature, port_type
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
@@ -31,6 +32,8 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Type
 
 _LOAD_FAILED: Final = "load_failed"
+_APPLICATIONS: Final = ("keras.applications.[A-Z]*", "keras.applications.*.[A-Z]*")
+"""The functions of Keras that make a model; others beside them fetch files."""
 
 
 def check_model(node: NodeView) -> Mapping[str, Type | None]:
@@ -41,6 +44,7 @@ def check_model(node: NodeView) -> Mapping[str, Type | None]:
     form = format_of(node.spec.options, uri)
     _check_keys(node, form)
     place = _place(node, uri, form)
+    check_params(node, str(node.option(CREATE)), place)
     path = None if place is None else local_path(place)
     if form == KERAS_H5 and place is not None:
         check_trust(node, place)
@@ -56,7 +60,7 @@ def _check_keys(node: NodeView, form: str) -> None:
     """Reports keys that say nothing for a model of this form, and those that it needs."""
     create = node.option(CREATE)
     if isinstance(create, str):
-        check_import(node, CREATE, create, library=("keras.applications.*",))
+        check_import(node, CREATE, create, library=_APPLICATIONS)
     if create is None and node.option("model_params") is not None:
         node.problem(
             "unsupported_option", "model_params", f"they are the arguments of '{CREATE}', which is not there"
@@ -171,8 +175,8 @@ def _is_vouched(node: NodeView, place: str) -> bool:
 
 
 def untrusted(place: str, parts: Sequence[str]) -> str:
-    """Says that a model runs code, and how it is vouched for."""
+    """Says that a model may do more than compute, and how it is vouched for."""
     return (
-        f"'{place}' runs code ({listed(list(parts))}), and nothing vouches for it; "
+        f"'{place}' may do more than compute ({listed(list(parts))}), and nothing vouches for it; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -13,7 +14,19 @@ from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"
 _LONGEST: Final = 64 << 20
-_OWN_PACKAGES: Final = ("keras", "builtins")
+_LONGEST_NAME: Final = 100
+"""Characters of a name that are shown."""
+_COMPUTING: Final = re.compile(
+    r"keras\.(layers|initializers|regularizers|constraints|activations|losses|metrics|optimizers(\.schedules)?"
+    r"|dtype_policies|quantizers|random|ops|src\.(ops|layers|models)(\.\w+)*)"
+)
+"""Keras's own modules whose classes and functions compute."""
+_AT_THE_TOP: Final = ("DTypePolicy", "Functional", "Model", "Sequential")
+"""Classes of the module ``keras`` itself."""
+_FOREIGN: Final = ("FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper")
+"""Layers that run code of the file, or load another one."""
+_PLAIN: Final = ("__bytes__", "__ellipsis__", "__keras_tensor__", "__numpy__", "__slice__", "__tensor__")
+"""What Keras calls values that are no objects of a class."""
 _Ends = Mapping[str, str]
 """Names of what a model takes or gives -> the layer's name."""
 _DTYPES: Final = {"float32": "float", "float64": "double", "bool": "boolean"}
@@ -26,7 +39,8 @@ class KerasModel:
     Attributes:
         inputs: What it takes; None where its class alone knows.
         outputs: The names of what it gives, with what is known of them; None where its class alone knows.
-        code: What of it is Python code of its own: lambdas, and classes of other packages than Keras.
+        code: What of it may do more than compute: lambdas, classes and functions that are not among Keras's own
+            layers and the like, files that it reads.
     """
 
     inputs: tuple[Port, ...] | None
@@ -44,12 +58,15 @@ def read_keras(path: str) -> KerasModel:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_CONFIG) as file:
             config = json.loads(file.read(_LONGEST))
-        code = tuple(sorted(set(_code(config))))
-        layers, takes, gives = _layers(config)
+        return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
     except (zipfile.BadZipFile, KeyError) as exc:
         raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as exc:
         raise ModelFormatError(f"its {_CONFIG} describes no model") from exc
+
+
+def _described(config: Mapping[str, Any], code: tuple[str, ...]) -> KerasModel:
+    layers, takes, gives = _layers(config)
     if layers is None:
         return KerasModel(None, None, code)
     inputs = tuple(_input(name, layers[layer]) for name, layer in takes.items())
@@ -88,26 +105,49 @@ def _head(name: str, layer: Mapping[str, Any]) -> Port | None:
     if layer["class_name"] != "Dense" or not isinstance(shape, list) or not shape:
         return None
     dtype = layer["config"]["dtype"]
-    element = _element(dtype["config"]["name"] if isinstance(dtype, Mapping) else dtype)
+    element = _element(dtype["config"].get("name") if isinstance(dtype, Mapping) else dtype)
     return None if element is None else Port(name, element, (*shape[:-1], layer["config"]["units"]))
 
 
-def _element(dtype: str) -> str | None:
-    name = _DTYPES.get(dtype, dtype)
+def _element(dtype: str | None) -> str | None:
+    name = _DTYPES.get(dtype or "", dtype)
     return name if name in NUMPY_DTYPES or name == "string" else None
 
 
 def _code(part: Any) -> Iterator[str]:
-    """Finds lambdas and classes of other packages in any depth of a description."""
+    """Finds what may do more than compute in any depth of a description."""
     if isinstance(part, list):
         for item in part:
             yield from _code(item)
     if not isinstance(part, Mapping):
         return
-    module, name = part.get("module"), part.get("class_name")
-    if name == "__lambda__":
-        yield "a Python lambda"
-    elif isinstance(module, str) and module.partition(".")[0] not in _OWN_PACKAGES:
-        yield f"{module}.{name}"
-    for item in part.values():
+    if "class_name" in part and not _only_computes(part):
+        is_lambda = part["class_name"] == "__lambda__"
+        yield "a Python lambda" if is_lambda else f"{part.get('module') or '?'}.{_named(part)}"
+    for key, item in part.items():
+        if key == "vocabulary" and isinstance(item, str):
+            yield f"the file '{item}'"
         yield from _code(item)
+
+
+def _named(part: Mapping[str, Any]) -> str:
+    """Returns the name of a class or function, or that under which a program registered it."""
+    name, registered = part["class_name"], part.get("registered_name")
+    if name == "function":
+        return str(part.get("config"))
+    return str(name if registered in (None, name) else registered)
+
+
+def _only_computes(part: Mapping[str, Any]) -> bool:
+    """Whether an object is a value, or of a class or a function of Keras's own that computes."""
+    module, name, registered = part.get("module"), part["class_name"], part.get("registered_name")
+    if module is None:
+        return name in _PLAIN
+    if not isinstance(module, str) or not isinstance(name, str) or registered not in (None, name):
+        return False
+    if name == "function":
+        is_own = module == "builtins" or _COMPUTING.fullmatch(module) is not None
+        return is_own and str(part.get("config")).isidentifier()
+    if module == "keras":
+        return name in _AT_THE_TOP
+    return _COMPUTING.fullmatch(module) is not None and name.isidentifier() and name not in _FOREIGN

@@ -11,11 +11,13 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import beam_compat, member
 from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.library_models import arguments as arguments_of
 from beam_ensembles.handlers.tensorflow.calls import Served
 from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
+from beam_ensembles.handlers.tensorflow.weights import check_weights
 
 Device = Callable[[], contextlib.AbstractContextManager[Any]]
 """Gives what puts all that TensorFlow does within it on a node's device."""
@@ -44,9 +46,11 @@ def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
     arguments = member.config(node) | {
         "inference_fn": functools.partial(_call, device, beam.tf.constant if as_tensor else _as_is, result)
     }
+    if form in (KERAS, WEIGHTS) and not node.is_trusted:
+        check_weights(place)
     if form == WEIGHTS:
         function = import_name(node, CREATE, str(options[CREATE]))
-        create = functools.partial(function, **(options.get("model_params") or {}))
+        create = functools.partial(function, **arguments_of(node, function, str(options[CREATE])))
         return make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
     if form == SAVED_MODEL:
         handler = make(place, **arguments)

@@ -1,8 +1,7 @@
 """Reads what a SavedModel takes and gives off its ``saved_model.pb``, without TensorFlow and without its weights.
 
 Field numbers are those of TensorFlow's protocol buffers: SavedModel.meta_graphs is 2; MetaGraphDef.meta_info_def 1 (its
-tags 4), graph_def 2, signature_def 5; SignatureDef.inputs 1, outputs 2; GraphDef.node 1, library 2 (its function 1);
-FunctionDef.node_def 3; NodeDef.op 2.
+tags 4), signature_def 5; SignatureDef.inputs 1, outputs 2.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.tensorflow.saved_model_code import unsafe_parts
 from beam_ensembles.handlers.wire import WireError, fields
 
 FILE: Final = "saved_model.pb"
@@ -27,8 +27,6 @@ ELEMENTS: Final[Mapping[int, str]] = {
 }  # fmt: skip
 """TensorFlow's DataType -> the type's name in an ensemble file; bfloat16 (14) is given and taken as ``float``."""
 
-_ON_FILES: Final = ("ReadFile", "WriteFile", "PyFunc", "EagerPyFunc", "PyFuncStateless")
-"""Operations with which a graph reads and writes any file of the worker, or calls its Python."""
 _RAGGED: Final = 3
 """TypeSpecProto.TypeSpecClass of a ragged tensor."""
 Span = tuple[int, int]
@@ -40,7 +38,7 @@ class SavedModel:
 
     Attributes:
         signatures: What can be called, by name.
-        unsafe: Its operations that reach beyond it, in the order of their names.
+        unsafe: What of it may do more than compute (``saved_model_code``), and links that lead out of its folder.
     """
 
     signatures: Mapping[str, Signature]
@@ -62,9 +60,19 @@ def read_saved_model(folder: str) -> SavedModel:
         raise ModelFormatError(f"the folder holds no SavedModel (there is no {FILE} in it)")
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
-            return _saved_model(data)
+            found = _saved_model(data)
         except (WireError, UnicodeDecodeError) as exc:
             raise ModelFormatError(f"its {FILE} is damaged ({exc})") from exc
+    return dataclasses.replace(found, unsafe=(*found.unsafe, *_links_out(folder)))
+
+
+def _links_out(folder: str) -> Iterator[str]:
+    """Yields the symbolic links of a folder that lead out of it."""
+    root = os.path.realpath(folder)
+    for place, folders, files in os.walk(folder):
+        for path in (os.path.join(place, name) for name in (*folders, *files)):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(f"{root}{os.sep}"):
+                yield f"the link '{os.path.relpath(path, folder)}' out of its folder"
 
 
 def _saved_model(data: mmap.mmap) -> SavedModel:
@@ -77,24 +85,12 @@ def _saved_model(data: mmap.mmap) -> SavedModel:
         name, signature = _text(data, entry, 1), next(_spans(data, entry, 2), None)
         if signature is not None and name != _INTERNAL:
             found[name] = Signature(_ports(data, signature, 1), _ports(data, signature, 2))
-    operations = {name for name in _operations(data, served[0]) if name in _ON_FILES}
-    return SavedModel(found, tuple(sorted(operations)))
+    return SavedModel(found, unsafe_parts(data, graphs))
 
 
 def _tags(data: mmap.mmap, graph: Span) -> set[str]:
     info = next(_spans(data, graph, 1), None)
     return set() if info is None else {data[start:end].decode() for start, end in _spans(data, info, 4)}
-
-
-def _operations(data: mmap.mmap, graph: Span) -> Iterator[str]:
-    """Gives the operation of each node of a graph and of its functions."""
-    for definition in _spans(data, graph, 2):
-        for node in _spans(data, definition, 1):
-            yield _text(data, node, 2)
-        for library in _spans(data, definition, 2):
-            for function in _spans(data, library, 1):
-                for node in _spans(data, function, 3):
-                    yield _text(data, node, 2)
 
 
 def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:

@@ -1,0 +1,50 @@
+"""Makes sure that Keras's weights are in their own file: HDF5 lets a dataset be anywhere on the machine."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import zipfile
+from collections.abc import Iterator
+from typing import Any, Final
+
+from beam_ensembles.handlers.signatures import ModelFormatError
+
+_IN_ARCHIVE: Final = "model.weights.h5"
+
+
+def check_weights(path: str) -> None:
+    """Makes sure that a file of weights, or those of a Keras archive, refer to no other file.
+
+    Args:
+        path: A ``.weights.h5`` or a ``.keras`` file.
+
+    Raises:
+        ModelFormatError: They refer to one.
+        OSError: The file is none of HDF5's.
+    """
+    h5py: Any = importlib.import_module("h5py")
+    with contextlib.ExitStack() as ends:
+        source: Any = path
+        if zipfile.is_zipfile(path):
+            archive = ends.enter_context(zipfile.ZipFile(path))
+            if _IN_ARCHIVE not in archive.namelist():
+                return
+            source = ends.enter_context(archive.open(_IN_ARCHIVE))
+        weights = ends.enter_context(h5py.File(source, "r"))
+        for name in _elsewhere(h5py, weights):
+            raise ModelFormatError(f"its weights '{name}' are in another file; save them with Keras")
+
+
+def _elsewhere(h5py: Any, group: Any) -> Iterator[str]:
+    """Yields the names of what is in other files, at any depth; links within a file are not followed."""
+    for name in group:
+        link = group.get(name, getlink=True)
+        if isinstance(link, h5py.ExternalLink):
+            yield f"{group.name}/{name}"
+        elif isinstance(link, h5py.HardLink):
+            item = group[name]
+            if isinstance(item, h5py.Group):
+                yield from _elsewhere(h5py, item)
+            elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+                yield item.name

@@ -1,0 +1,98 @@
+"""What the configuration of a transformers folder may not load from elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from tests.support.nodes import check_node, load_node, problems_of
+
+if TYPE_CHECKING:
+    from tests.support.transformers_models import Models
+
+TEXT = {"text": "string"}
+MOOD: dict[str, Any] = {
+    "model": "huggingface",
+    "uri": "mood",
+    "task": "text-classification",
+    "inputs": ["text"],
+    "outputs": {"label": None},
+}
+OUTSIDE: list[tuple[str, dict[str, Any]]] = [
+    ("tokenizer_config.json", {"gguf_file": "/etc/passwd"}),
+    ("tokenizer_config.json", {"mecab_kwargs": {"mecab_option": "-r /etc/passwd"}}),
+    ("config.json", {"text_config": {"transformers_weights": "../other/model.safetensors"}}),
+    ("model.safetensors.index.json", {"weight_map": {"a": "../other/model.safetensors"}}),
+]
+
+
+def write(folder: Path, name: str, content: dict[str, Any]) -> None:
+    path = folder / name
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**before, **content}))
+
+
+@pytest.mark.parametrize(("name", "content"), OUTSIDE)
+def test_a_folder_that_names_other_files_must_be_vouched_for(
+    tmp_path: Path, name: str, content: dict[str, Any]
+) -> None:
+    folder = tmp_path / "mood"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(b"")
+    assert check_node(tmp_path, TEXT, MOOD, trust=False)
+    write(folder, name, content)
+    assert len(reaches_out(str(folder))) == 1
+    assert problems_of(tmp_path, TEXT, MOOD, trust=False) == [("untrusted_file", "uri")]
+    trusted = check_node(tmp_path, TEXT, MOOD, trust=True)
+    with (
+        pytest.raises(InvalidEnsemble, match=r"\[untrusted_file\].*load files from elsewhere"),
+        hub.opened(dataclasses.replace(trusted, is_trusted=False)),
+    ):
+        pass
+
+
+def test_shards_beside_the_index_are_the_folders_own(tmp_path: Path) -> None:
+    write(tmp_path, "model.safetensors.index.json", {"weight_map": {"a": "model-00001-of-00002.safetensors"}})
+    assert reaches_out(str(tmp_path)) == ()
+
+
+def test_nothing_of_the_hub_is_loaded_for_a_folder(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    checked = check_node(models("classifier").parent, TEXT, MOOD | {"uri": "classifier"})
+    with hub.opened(checked):
+        assert huggingface_hub.constants.HF_HUB_OFFLINE is True
+    assert huggingface_hub.constants.HF_HUB_OFFLINE is False
+
+
+def test_code_of_the_hub_is_never_run(models: Models, tmp_path: Path) -> None:
+    copy = tmp_path / "mood"
+    shutil.copytree(models("classifier"), copy)
+    write(copy, "config.json", {"_attn_implementation": "somebody/attention"})
+    with pytest.raises(EnsembleError, match="kernels"):
+        load_node(tmp_path, TEXT, MOOD)
+    assert importlib.util.find_spec("kernels") is None
+
+
+def test_templates_of_chats_run_in_a_sandbox(models: Models) -> None:
+    import jinja2
+
+    folder = models("classifier")
+    transformers = hub.transformers_of(check_node(folder.parent, TEXT, MOOD | {"uri": "classifier"}))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    for template in ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "{% include '/etc/passwd' %}"):
+        with pytest.raises((jinja2.exceptions.SecurityError, TypeError)):
+            tokenizer.apply_chat_template(
+                [{"role": "user", "content": "a"}], chat_template=template, tokenize=False
+            )
