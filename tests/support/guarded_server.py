@@ -71,7 +71,7 @@ def guarded_server(own: Pair | None = None, client_ca: Path | None = None, token
     Yields:
         Its address.
     """
-    interceptors = [_TakesToken(token)] if token else []
+    interceptors: list[grpc.ServerInterceptor] = [_TakesToken(token)] if token else []
     server = grpc.server(futures.ThreadPoolExecutor(4), interceptors=interceptors)
     servicer = health.HealthServicer()
     servicer.set("", health_pb2.HealthCheckResponse.SERVING)
@@ -84,7 +84,7 @@ def guarded_server(own: Pair | None = None, client_ca: Path | None = None, token
     else:
         credentials = grpc.ssl_server_credentials(
             [(own.key.read_bytes(), own.cert.read_bytes())],
-            root_certificates=client_ca and client_ca.read_bytes(),
+            root_certificates=None if client_ca is None else client_ca.read_bytes(),
             require_client_auth=client_ca is not None,
         )
         port = server.add_secure_port("127.0.0.1:0", credentials)

@@ -183,13 +183,12 @@ def _explain(
             f"{what} does not use TLS; start it with a certificate (beam-ensembles serve: --tls-cert and --tls-key), "
             f"or call it without {security.tls}"
         )
-    is_alert = "ALERT" in reason and (
-        "CERTIFICATE" in reason or "CA" in reason.split("_") or "FAILURE" in reason
-    )
+    is_alert = "ALERT" in reason and ("CERTIFICATE" in reason or "CA" in reason.split("_"))
     if is_alert or is_open:
         _refused(what, security, reason.replace("_", " ").lower())
     raise CannotConnect(
-        f"{what} makes no TLS connection ({reason}); check that it is a gRPC server with a certificate"
+        f"{what} makes no TLS connection ({reason}); check that it is a gRPC server with a certificate, and whether it "
+        "requires one from its clients"
     )
 
 

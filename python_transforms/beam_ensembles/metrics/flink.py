@@ -102,7 +102,7 @@ class FlinkCluster:
 
 
 def _tls_arguments(url: str, name: str, security: Security) -> dict[str, Any]:
-    """Gives the arguments of requests for TLS, which it tries first: the errors of requests are unreadable."""
+    """Returns the arguments of requests for TLS, which it tries first: the errors of requests are unreadable."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     address = f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
