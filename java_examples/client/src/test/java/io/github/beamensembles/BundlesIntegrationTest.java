@@ -10,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.apache.beam.sdk.Pipeline;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.testing.PAssert;
 import org.apache.beam.sdk.testing.TestPipeline;
@@ -58,17 +59,16 @@ public class BundlesIntegrationTest {
           RunEnsemble plain = RunEnsemble.fromFile(bundle).withExpansionService(address);
           RunEnsemble secured =
               plain.withTls(file("ca.pem"), file("client.pem"), file("client.key"));
-          PCollection<Row> parcels = parcels();
-          assertRefused(plain, parcels, "requires TLS");
-          assertRefused(plain.withTls(file("ca.pem")), parcels, "requires a client certificate");
-          assertRefused(secured, parcels, "requires a token");
-          checkGreetings(secured.withTokenFile(file("token")), parcels);
+          assertRefused(plain, "requires TLS");
+          assertRefused(plain.withTls(file("ca.pem")), "requires a client certificate");
+          assertRefused(secured, "requires a token");
+          checkGreetings(secured.withTokenFile(file("token")));
         });
   }
 
-  private static void assertRefused(RunEnsemble ensemble, PCollection<Row> parcels, String why) {
-    EnsembleException error =
-        assertThrows(EnsembleException.class, () -> parcels.apply(why, ensemble));
+  private static void assertRefused(RunEnsemble ensemble, String why) {
+    PCollection<Row> parcels = parcels(Pipeline.create());
+    EnsembleException error = assertThrows(EnsembleException.class, () -> parcels.apply(ensemble));
     assertTrue(error.getMessage(), error.getMessage().contains(why));
   }
 
@@ -76,16 +76,12 @@ public class BundlesIntegrationTest {
     return folder.getRoot().toPath().resolve(name).toString();
   }
 
-  private PCollection<Row> parcels() {
+  private static PCollection<Row> parcels(Pipeline pipeline) {
     return pipeline.apply(Create.of(parcel(1, 2), parcel(9, 8)).withRowSchema(PARCEL));
   }
 
   private void checkGreetings(RunEnsemble ensemble) {
-    checkGreetings(ensemble, parcels());
-  }
-
-  private void checkGreetings(RunEnsemble ensemble, PCollection<Row> parcels) {
-    PAssert.that(parcels.apply(ensemble))
+    PAssert.that(parcels(pipeline).apply(ensemble))
         .containsInAnyOrder(greeted(1, 2, "small"), greeted(9, 8, "large"));
     pipeline.run().waitUntilFinish();
   }
