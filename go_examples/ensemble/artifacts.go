@@ -2,20 +2,26 @@ package ensemble
 
 import (
 	"context"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/artifact"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // Beam 2.77 fetches the files that workers need, such as bundles, when the
-// pipeline is run. It knows the service by an address only, and connects with
-// neither TLS nor a token. So a call that has one of them gives Beam a name of
-// its own for the service, which the dialer below knows.
+// pipeline is run. It knows the service by an address only, connects with
+// neither TLS nor a token, and writes each file wherever the service says. So a
+// call gives Beam a name of its own for the service, which the dialer below
+// knows.
 
-// endpoints are the services that this process calls with TLS or a token.
+// endpoints are the services that this process calls.
 var endpoints = struct {
 	sync.Mutex
 	names  map[endpoint]string
@@ -24,9 +30,6 @@ var endpoints = struct {
 
 // name is what Beam knows the service as.
 func (e endpoint) name() string {
-	if e.security.tls == "" && e.security.token.value == "" {
-		return e.addr
-	}
 	endpoints.Lock()
 	defer endpoints.Unlock()
 	name, known := endpoints.names[e]
@@ -38,13 +41,11 @@ func (e endpoint) name() string {
 }
 
 // endpointOf gives the service that Beam knows by a name.
-func endpointOf(name string) (e endpoint, isSecured bool) {
+func endpointOf(name string) (e endpoint, known bool) {
 	endpoints.Lock()
 	defer endpoints.Unlock()
-	if e, isSecured = endpoints.byName[name]; !isSecured {
-		e.addr = name
-	}
-	return e, isSecured
+	e, known = endpoints.byName[name]
+	return e, known
 }
 
 func init() { grpcx.Dial = dialer(grpcx.Dial) }
@@ -55,9 +56,35 @@ func dialer(
 	plain func(context.Context, string, time.Duration) (*grpc.ClientConn, error),
 ) func(context.Context, string, time.Duration) (*grpc.ClientConn, error) {
 	return func(ctx context.Context, name string, timeout time.Duration) (*grpc.ClientConn, error) {
-		if e, isSecured := endpointOf(name); isSecured {
-			return e.connect(ctx)
+		if e, known := endpointOf(name); known {
+			return e.connect(ctx, grpc.WithChainUnaryInterceptor(e.checkArtifacts))
 		}
 		return plain(ctx, name, timeout)
 	}
+}
+
+// checkArtifacts makes sure that the files of the service are written into
+// Beam's folder for them and nowhere else.
+func (e endpoint) checkArtifacts(
+	ctx context.Context, method string, request, response any, conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	if err := invoke(ctx, method, request, response, conn, opts...); err != nil {
+		return err
+	}
+	resolved, isResolved := response.(*jobpb.ResolveArtifactsResponse)
+	if !isResolved {
+		return nil
+	}
+	for _, file := range resolved.GetReplacements() {
+		var role pipepb.ArtifactStagingToRolePayload
+		if file.GetRoleUrn() != artifact.URNStagingTo {
+			continue
+		}
+		if err := proto.Unmarshal(file.GetRolePayload(), &role); err != nil || !filepath.IsLocal(role.GetStagedName()) {
+			return failure("ensemble: the expansion service at %s names a file outside of the folder for its files (%q); "+
+				"make sure that it is a beam-ensembles service", e.addr, role.GetStagedName())
+		}
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"strings"
 	"time"
@@ -26,6 +25,8 @@ const (
 	// tlsTimeout bounds the wait for a server that says nothing when it is asked
 	// about TLS.
 	tlsTimeout = time.Second
+	// longestMessage bounds an answer in bytes, as the service bounds its own.
+	longestMessage = 64 << 20
 )
 
 // endpoint is a service, and how it is connected to.
@@ -36,7 +37,7 @@ type endpoint struct {
 
 // connect opens a connection to the service, and makes sure that it is one and
 // that it is ready.
-func (e endpoint) connect(ctx context.Context) (*grpc.ClientConn, error) {
+func (e endpoint) connect(ctx context.Context, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	host, _, err := net.SplitHostPort(e.addr)
 	if err != nil {
 		return nil, failure("ensemble: the address of a service is host:port, such as localhost:8097, not %q", e.addr)
@@ -54,7 +55,8 @@ func (e endpoint) connect(ctx context.Context) (*grpc.ClientConn, error) {
 		return nil, err
 	}
 	options := append(e.security.sendToken(), grpc.WithTransportCredentials(transport),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)))
+	options = append(options, more...)
 	// passthrough: gRPC's own resolver asks the domain name system for more than
 	// the address, which may take seconds.
 	conn, err := grpc.NewClient("passthrough:///"+e.addr, options...)

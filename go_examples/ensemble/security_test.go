@@ -9,12 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/artifact"
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,6 +24,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // reached is what a service answers to a call that gets through to it.
@@ -35,9 +37,8 @@ type guarded struct {
 	jobpb.UnimplementedArtifactRetrievalServiceServer
 
 	token string
-
-	mu   sync.Mutex
-	seen []string
+	// staged is the name of the one file that it has for workers.
+	staged string
 }
 
 func (g *guarded) Expand(context.Context, *jobpb.ExpansionRequest) (*jobpb.ExpansionResponse, error) {
@@ -47,16 +48,17 @@ func (g *guarded) Expand(context.Context, *jobpb.ExpansionRequest) (*jobpb.Expan
 func (g *guarded) ResolveArtifacts(
 	context.Context, *jobpb.ResolveArtifactsRequest,
 ) (*jobpb.ResolveArtifactsResponse, error) {
-	return &jobpb.ResolveArtifactsResponse{}, nil
+	role, err := proto.Marshal(&pipepb.ArtifactStagingToRolePayload{StagedName: g.staged})
+	file := &pipepb.ArtifactInformation{
+		TypeUrn: artifact.URNFileArtifact, RoleUrn: artifact.URNStagingTo, RolePayload: role,
+	}
+	return &jobpb.ResolveArtifactsResponse{Replacements: []*pipepb.ArtifactInformation{file}}, err
 }
 
 func (g *guarded) checked(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
 	headers, _ := metadata.FromIncomingContext(ctx)
-	g.mu.Lock()
-	g.seen = append(g.seen, headers.Get("authorization")...)
-	g.mu.Unlock()
 	isHealth := strings.HasPrefix(info.FullMethod, "/grpc.health")
 	if g.token != "" && !isHealth && !slices.Equal(headers.Get("authorization"), []string{"Bearer " + g.token}) {
 		return nil, status.Error(codes.Unauthenticated, "the token is missing or wrong")
@@ -283,7 +285,7 @@ func TestOtherUsersAreToldWhatTheServiceSays(t *testing.T) {
 // a pipeline is run.
 func TestArtifactsAreFetchedAsTheCallSays(t *testing.T) {
 	ours := newAuthority(t, "ours")
-	service := &guarded{token: "t"}
+	service := &guarded{token: "t", staged: "bundle"}
 	addr := service.start(t, ours.issue(t, "good", time.Hour, "127.0.0.1").serverConfig(t))
 	file := write(t, filepath.Join(t.TempDir(), "token"), "t\n")
 	known := endpoint{addr, securityOf(&TLS{CA: ours.file}, file)}
@@ -305,6 +307,30 @@ func TestArtifactsAreFetchedAsTheCallSays(t *testing.T) {
 	}
 	_, err = jobpb.NewArtifactRetrievalServiceClient(conn).ResolveArtifacts(context.Background(), &jobpb.ResolveArtifactsRequest{})
 	checkSays(t, err, file, "no such file")
+}
+
+// TestArtifactsStayInTheirFolder has a service that writes elsewhere.
+func TestArtifactsStayInTheirFolder(t *testing.T) {
+	folder := t.TempDir()
+	for staged, want := range map[string]string{
+		"../../escaped": "names a file outside", "/etc/escaped": "names a file outside", "": "names a file outside",
+		"models/bundle": "",
+	} {
+		addr := (&guarded{staged: staged}).start(t, nil)
+		dependency := []*pipepb.ArtifactInformation{{TypeUrn: artifact.URNFileArtifact}}
+		_, err := artifact.Materialize(context.Background(), endpoint{addr: addr}.name(), dependency, "", filepath.Join(folder, "a", "b"))
+		if want == "" {
+			// It has no file of that name, which is how far a service may get.
+			if status.Code(err) == codes.OK || strings.Contains(err.Error(), "outside") {
+				t.Errorf("%q: gives %v", staged, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: gives %v, not %q", staged, err, want)
+		}
+		if found, _ := filepath.Glob(filepath.Join(folder, "escaped")); len(found) > 0 {
+			t.Errorf("%q: writes %v", staged, found)
+		}
+	}
 }
 
 func TestLoopbackAddresses(t *testing.T) {
