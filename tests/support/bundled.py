@@ -106,7 +106,7 @@ class Bundled:
 
 @contextlib.contextmanager
 def running(folder: Path, *flags: str) -> Iterator[Bundled]:
-    """Makes the bundle in a folder, and starts the service, with more flags, and the workers."""
+    """Start a service with these flags, and its workers, for a bundle in a folder."""
     bundle = pack_and_forget(folder)
     with (
         _cache(folder / "workers"),

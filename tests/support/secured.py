@@ -38,7 +38,7 @@ class Secured:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Secured]:
-    """Makes the files in a folder, and starts the service and the workers."""
+    """Start a service and its workers for a bundle in a folder, which also gets the files of clients."""
     authority = Authority(folder, "ca")
     own, client = authority.issue("service", ["127.0.0.1", "localhost"]), authority.issue("client")
     token = folder / "token"

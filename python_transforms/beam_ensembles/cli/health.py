@@ -11,7 +11,8 @@ from beam_ensembles.cli import connecting
 from beam_ensembles_service.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
-    from beam_ensembles.connections import CannotConnect, Server
+    from beam_ensembles.connections import CannotConnect
+    from beam_ensembles.connections.server import Server
 
 DESCRIPTION: Final = """\
 Ask a service whether it answers: gRPC's health check, for a container's HEALTHCHECK and for scripts.
@@ -38,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks; gives the exit code."""
-    from beam_ensembles.connections import CannotConnect, Server
+    from beam_ensembles.connections import CannotConnect
+    from beam_ensembles.connections.server import Server
 
     server = Server(args.address, connecting.security_of(args))
     try:

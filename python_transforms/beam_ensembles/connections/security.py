@@ -28,6 +28,9 @@ FLAGS: Final = {name: "--" + name.replace("_", "-") for name in VARIABLES}
 SYSTEM_CA: Final = "system"
 """Stands for the certificate authorities of this machine instead of a file."""
 
+ADDRESS: Final = re.compile(r"(?:\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]/]+)):(?P<port>[0-9]{1,5})")
+"""An address of the form ``host:port``."""
+
 _LONGEST_FILE: Final = 1 << 20
 _TOKEN: Final = re.compile(r"[!-~]+", re.ASCII)
 _LOCAL_NAME: Final = "localhost"
@@ -109,7 +112,7 @@ class Security:
         return f"{self.words[name]} or {VARIABLES[name]}"
 
     def check_token_is_safe(self, address: str) -> None:
-        """Makes sure that nobody on the way can read the token.
+        """Refuse to send the token where others could read it.
 
         Raises:
             CannotConnect: It would leave this machine without TLS.
@@ -142,7 +145,8 @@ def is_loopback(address: str) -> bool:
     """Whether an address, ``host:port`` or ``unix:path``, is certain not to leave this machine."""
     if address.startswith("unix:"):
         return True
-    host = address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    parts = ADDRESS.fullmatch(address)
+    host = "" if parts is None else parts["literal"] or parts["name"]
     if host.lower() == _LOCAL_NAME:
         return True
     try:

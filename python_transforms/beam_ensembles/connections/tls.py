@@ -14,10 +14,9 @@ from typing import Final, NoReturn
 
 import grpc
 
-from beam_ensembles.connections.security import SYSTEM_CA, CannotConnect, Security, Setting
+from beam_ensembles.connections.security import ADDRESS, SYSTEM_CA, CannotConnect, Security, Setting
 
 _BEGIN: Final = "-----BEGIN {}-----"
-_ADDRESS: Final = re.compile(r"(?:\[(?P<literal>[^\]]+)\]|(?P<name>[^:\[\]/]+)):(?P<port>\d{1,5})")
 _SECONDS_TO_REFUSE: Final = 1.0
 """In TLS 1.3 a server refuses a client's certificate after the handshake; this long is waited for that."""
 
@@ -38,7 +37,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     Raises:
         CannotConnect: It is something else.
     """
-    found = _ADDRESS.fullmatch(address)
+    found = ADDRESS.fullmatch(address)
     if found is None:
         raise CannotConnect(f"the address of a server is HOST:PORT, such as localhost:8097, not '{address}'")
     return found["literal"] or found["name"], int(found["port"])
@@ -89,11 +88,11 @@ def _certificates(setting: Setting) -> str:
 
 
 def context(security: Security, protocols: Sequence[str] = ("h2",)) -> ssl.SSLContext:
-    """Makes a context that accepts what gRPC accepts with the same files.
+    """Returns a context that accepts what gRPC accepts with the same files.
 
     Args:
         security: The files of TLS.
-        protocols: What is spoken over TLS, in the words of ALPN.
+        protocols: The names that ALPN has for the protocols over TLS.
 
     Raises:
         CannotConnect: One of the files is missing or malformed.
@@ -136,7 +135,7 @@ def _load_own(made: ssl.SSLContext, security: Security) -> None:
 
 
 def try_tls(address: str, what: str, security: Security, seconds: float, *protocols: str) -> None:
-    """Makes a TLS connection and closes it.
+    """Check TLS to a server by a connection that is closed at once.
 
     A server that is not there is no failure here: that is for gRPC to say, which may wait for it.
 
@@ -145,7 +144,7 @@ def try_tls(address: str, what: str, security: Security, seconds: float, *protoc
         what: What the server is called in messages.
         security: The files of TLS.
         seconds: How long it may take.
-        protocols: What is spoken over TLS, in the words of ALPN; HTTP/2 where nothing is said.
+        protocols: The names that ALPN has for the protocols over TLS (default: HTTP/2).
 
     Raises:
         CannotConnect: One of the two does not accept the other, or a file is missing or malformed.

@@ -10,8 +10,8 @@ from typing import Any, Final
 import grpc
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
-from beam_ensembles.connections import FLAGS, Security, Server
-from beam_ensembles.connections.server import one_line
+from beam_ensembles.connections import FLAGS, Security
+from beam_ensembles.connections.server import Server, one_line
 from beam_ensembles.errors import EnsembleError, listed, nearest
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics

@@ -15,8 +15,8 @@ from typing import Any, Final
 import grpc
 from apache_beam.transforms.external import ExpansionAndArtifactRetrievalStub
 
-from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security, Server
-from beam_ensembles.connections.server import one_line
+from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security
+from beam_ensembles.connections.server import Server, one_line
 
 _ASKING: Final = ("DiscoverSchemaTransform", "Expand")
 _SECONDS: Final = 5.0
@@ -26,9 +26,10 @@ Path = str | os.PathLike[str]
 
 
 class ExpansionService:
-    """A service at an address, for ``ExternalTransform`` and ``ExternalTransformProvider`` in place of the address.
+    """A service with TLS or a token, which Beam's ``ExternalTransform`` and ``ExternalTransformProvider`` take.
 
-    Bundles are fetched over the same connection. Each file is read again for each connection, the token for each call::
+    Pass it instead of the address. Bundles are fetched over the same connection. The files of TLS are read again for
+    each connection, the token for each call::
 
         service = ExpansionService("models.example.com:8097", tls_ca="ca.pem", token_file="token")
         provider = ExternalTransformProvider(service, urn_pattern=...)
@@ -40,8 +41,9 @@ class ExpansionService:
         tls_key: The private key of ``tls_cert``, in PEM and not encrypted.
         token_file: The file that holds the token, which is sent only over TLS or to a loopback address.
 
-    A file that is None is the one that its environment variable names: ``BEAM_ENSEMBLES_TLS_CA``,
-    ``BEAM_ENSEMBLES_TLS_CERT``, ``BEAM_ENSEMBLES_TLS_KEY``, ``BEAM_ENSEMBLES_TOKEN_FILE``. An empty one is not used.
+    Where an argument is None, its environment variable names the file: ``BEAM_ENSEMBLES_TLS_CA``,
+    ``BEAM_ENSEMBLES_TLS_CERT``, ``BEAM_ENSEMBLES_TLS_KEY`` or ``BEAM_ENSEMBLES_TOKEN_FILE``. An empty argument turns
+    the setting off.
 
     Raises:
         CannotConnect: The service does not answer, or not to this client; here, in ``Expand`` and in discovery.

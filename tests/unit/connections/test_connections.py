@@ -6,9 +6,11 @@ import dataclasses
 import datetime
 import os
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import grpc
@@ -17,8 +19,9 @@ from apache_beam.portability.api import beam_expansion_api_pb2, beam_job_api_pb2
 
 from beam_ensembles import ExpansionService
 from beam_ensembles.cli.main import main
-from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security, Server
+from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security
 from beam_ensembles.connections.security import VARIABLES, is_loopback
+from beam_ensembles.connections.server import Server
 from tests.support.authority import Authority, Pair
 from tests.support.guarded_server import REACHED, guarded_server
 
@@ -66,7 +69,7 @@ def token(tmp_path: Path) -> Path:
 
 
 def _says(words: list[str], *flags: str, capsys: Read) -> None:
-    """Makes sure that the verb fails with one sentence, soon."""
+    """Assert that the verb fails soon, with one sentence that has these words."""
     start = time.monotonic()
     assert main(["health", *flags]) == 1
     said = capsys.readouterr().err
@@ -195,9 +198,7 @@ def test_loopback_addresses() -> None:
         "[::ffff:127.0.0.1]:1",
         "unix:/tmp/x",
     ]
-    elsewhere = (
-        "0.0.0.0:1 [::]:1 10.0.0.1:1 127.0.0.1.example.com:1 localhost.:1 :1 dns:///localhost:1 127.1:1"
-    )
+    elsewhere = "0.0.0.0:1 [::]:1 10.0.0.1:1 127.0.0.1.example.com:1 localhost.:1 :1 dns:///localhost:1 127.1:1 localhost localhost:1@x"
     assert all(map(is_loopback, loopback))
     assert not any(map(is_loopback, elsewhere.split()))
 
@@ -298,6 +299,48 @@ def test_metrics_of_a_flink_cluster(known: Certificates, token: Path, capsys: Re
     said = capsys.readouterr().err
     assert f"the certificate of the Flink cluster at https://{address} is not signed by" in said
     assert said.count("\n") == 1
+
+
+class _Flink(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_known = self.headers.get("Authorization") == "Bearer s3cret.t0ken=="
+        body = b'{"jobs": []}'
+        self.send_response(200 if is_known else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_metrics_of_a_flink_cluster_with_tls_and_a_token(
+    known: Certificates, token: Path, capsys: Read
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*known.good)
+    context.load_verify_locations(known.ours.file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Flink)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    asked = [
+        "metrics",
+        "--flink",
+        f"https://127.0.0.1:{server.server_port}",
+        "--tls-ca",
+        str(known.ours.file),
+    ]
+    own = ["--tls-cert", str(known.client.cert), "--tls-key", str(known.client.key)]
+    try:
+        assert main([*asked, *own, "--token-file", str(token)]) == 0
+        assert capsys.readouterr().out == "no jobs\n"
+        for flags, words in ((own, "requires a token; "), ([], "requires a client certificate; ")):
+            assert main([*asked, *flags]) == 1
+            assert words in capsys.readouterr().err
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_token_is_not_sent_through_a_proxy(token: Path, monkeypatch: pytest.MonkeyPatch) -> None:
