@@ -120,7 +120,7 @@ func (x *crossing) passThrough(fields []string) []string {
 
 // expand applies the service's transform.
 func (x *crossing) expand(
-	s beam.Scope, rows beam.PCollection, addr string, payload []byte,
+	s beam.Scope, rows beam.PCollection, service endpoint, payload []byte,
 ) (scored, failed beam.PCollection, err error) {
 	if rows, err = x.pack(s, rows); err != nil {
 		return scored, failed, err
@@ -129,7 +129,7 @@ func (x *crossing) expand(
 	if x.errors != nil {
 		outputs[errorsTag] = typex.New(x.elements(x.errors))
 	}
-	addr = xlangx.Require(expansionHandler + xlangx.Separator + addr)
+	addr := xlangx.Require(expansionHandler + xlangx.Separator + service.name())
 	got, err := beam.TryCrossLanguage(s, transformURN, payload, addr, beam.UnnamedInput(rows), outputs)
 	if err != nil {
 		var problems *Error

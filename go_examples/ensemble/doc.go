@@ -113,4 +113,27 @@
 // one that this package starts and that stops with the program. It needs a
 // Python with beam-ensembles: that at the environment variable
 // BEAM_ENSEMBLES_PYTHON, the command beam-ensembles, or python3.
+//
+// # TLS and tokens
+//
+// Use WithTLS and WithTokenFile to call a service on another machine:
+//
+//	ensemble.Run[Scored](s, images, ensemble.FromFile("digits.yaml"),
+//		ensemble.WithExpansionAddr("models.example.com:8097"),
+//		ensemble.WithTLS(ensemble.TLS{CA: "ca.pem"}),
+//		ensemble.WithTokenFile("token"))
+//
+// An environment variable holds each setting that no option sets:
+//
+//	Option                 Environment variable       Value
+//	---------------------  -------------------------  ------------------------------
+//	WithTLS(TLS{CA: ...})  BEAM_ENSEMBLES_TLS_CA      PEM file, or "system"
+//	WithTLS(TLS{Cert: ..}) BEAM_ENSEMBLES_TLS_CERT    PEM file, for mutual TLS
+//	WithTLS(TLS{Key: ...}) BEAM_ENSEMBLES_TLS_KEY     PEM file, not encrypted
+//	WithTokenFile          BEAM_ENSEMBLES_TOKEN_FILE  file that holds the token
+//
+// The files are read for each request, so new ones need no restart. A token is
+// sent only over TLS or to a loopback address. Bundles are fetched over the
+// same TLS and with the same token. A service that this package starts uses
+// neither, and the environment variables do not apply to it.
 package ensemble

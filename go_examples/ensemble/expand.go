@@ -2,10 +2,8 @@ package ensemble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -14,17 +12,11 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/xlangx"
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
 const (
-	// dialTimeout bounds the time until something that is not there, or is no
-	// service, is reported.
-	dialTimeout = 4 * time.Second
 	// expandTimeout bounds the checks of the service, which reads model files.
 	expandTimeout = 5 * time.Minute
 
@@ -42,14 +34,15 @@ func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.Expansion
 	if err := correctSchemas(params.Req.GetComponents()); err != nil {
 		return nil, err
 	}
-	response, err := query(ctx, params.Config, params.Req)
+	service, _ := endpointOf(params.Config)
+	response, err := service.query(ctx, params.Req)
 	if err != nil {
 		return nil, err
 	}
 	if text := response.GetError(); text != "" {
-		return nil, refusal(params.Config, text)
+		return nil, refusal(service.addr, text)
 	}
-	return response, checkOutputs(params, response)
+	return response, checkOutputs(service.addr, params, response)
 }
 
 // correctSchemas has the request say what Go really writes: see wireAtomics.
@@ -77,9 +70,9 @@ func correctSchemas(components *pipepb.Components) error {
 	return nil
 }
 
-// query asks the service at addr to expand a transform.
-func query(ctx context.Context, addr string, request *jobpb.ExpansionRequest) (*jobpb.ExpansionResponse, error) {
-	conn, err := connect(ctx, addr)
+// query asks the service to expand a transform.
+func (e endpoint) query(ctx context.Context, request *jobpb.ExpansionRequest) (*jobpb.ExpansionResponse, error) {
+	conn, err := e.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,51 +81,12 @@ func query(ctx context.Context, addr string, request *jobpb.ExpansionRequest) (*
 	defer cancel()
 	response, err := jobpb.NewExpansionServiceClient(conn).Expand(ctx, request)
 	if err != nil {
-		return nil, failure("ensemble: the expansion service at %s failed: %s", addr, status.Convert(err).Message())
+		if refused := e.refused(err); refused != nil {
+			return nil, refused
+		}
+		return nil, failure("ensemble: the expansion service at %s failed: %s", e.addr, status.Convert(err).Message())
 	}
 	return response, nil
-}
-
-// connect opens a connection to the service at addr, and makes sure that it is
-// one and that it is ready.
-func connect(ctx context.Context, addr string) (*grpc.ClientConn, error) {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return nil, failure("ensemble: the address of a service is host:port, such as localhost:8097, not %q", addr)
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, failure("ensemble: no expansion service answers at %s (%v); start one with "+
-			"`beam-ensembles serve`, or correct the address", addr, innermost(err))
-	}
-	probe.Close()
-	// passthrough: gRPC's own resolver asks the domain name system for more than
-	// the address, which may take seconds.
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return nil, failure("ensemble: %q is not an address of the form host:port: %v", addr, err)
-	}
-	health, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
-	switch {
-	case err != nil:
-		err = failure("ensemble: what listens at %s is not a beam-ensembles expansion service (%s); "+
-			"correct the address", addr, status.Code(err))
-	case health.GetStatus() != healthpb.HealthCheckResponse_SERVING:
-		err = failure("ensemble: the expansion service at %s is not ready (%s)", addr, health.GetStatus())
-	default:
-		return conn, nil
-	}
-	conn.Close()
-	return nil, err
-}
-
-// innermost is the plainest part of a network error: "connection refused".
-func innermost(err error) error {
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
 }
 
 // refusal turns the error text of the service at addr into an error. An
@@ -157,7 +111,7 @@ func refusal(addr, text string) error {
 
 // checkOutputs makes sure that the response has the outputs that Beam expects,
 // which it would panic about.
-func checkOutputs(params *xlangx.HandlerParams, response *jobpb.ExpansionResponse) error {
+func checkOutputs(addr string, params *xlangx.HandlerParams, response *jobpb.ExpansionResponse) error {
 	var want []string
 	for _, output := range params.Outputs() {
 		want = append(want, output.Local)
@@ -168,5 +122,5 @@ func checkOutputs(params *xlangx.HandlerParams, response *jobpb.ExpansionRespons
 		return nil
 	}
 	return failure("ensemble: the service at %s answers with the outputs %s, not %s: "+
-		"it does not fit to this client (%s)", params.Config, strings.Join(got, ", "), strings.Join(want, ", "), Version)
+		"it does not fit to this client (%s)", addr, strings.Join(got, ", "), strings.Join(want, ", "), Version)
 }

@@ -14,7 +14,10 @@ type Option func(*call)
 type call struct {
 	addr     string
 	encoding Encoding
-	config   config
+	// tls is what WithTLS says, nil where it is not used.
+	tls       *TLS
+	tokenFile string
+	config    config
 	// refused is what is wrong with an option.
 	refused error
 }

@@ -83,12 +83,25 @@ func apply(
 	if err != nil {
 		return none, none, err
 	}
-	if c.addr == "" {
-		if c.addr, err = startedService(file.folder()); err != nil {
-			return none, none, err
-		}
+	service, err := c.service(file)
+	if err != nil {
+		return none, none, err
 	}
-	return crossing.expand(s, rows, c.addr, payload)
+	return crossing.expand(s, rows, service, payload)
+}
+
+// service gives the service that a call names, else one that this process
+// starts, which uses neither TLS nor a token.
+func (c *call) service(file Source) (endpoint, error) {
+	if c.addr != "" {
+		return endpoint{c.addr, securityOf(c.tls, c.tokenFile)}, nil
+	}
+	if c.tls != nil || c.tokenFile != "" {
+		return endpoint{}, failure("ensemble: ensemble.WithTLS and ensemble.WithTokenFile need the address of a service; "+
+			"add ensemble.WithExpansionAddr or set %s", addrVariable)
+	}
+	addr, err := startedService(file.folder())
+	return endpoint{addr: addr}, err
 }
 
 // describe fills in the config of a call.

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler as EnsembleModelHandler
     from beam_ensembles.runtime.ensemble_handler import InferenceError as InferenceError
     from beam_ensembles.transforms import RunEnsemble as RunEnsemble
+    from beam_ensembles.transforms.expansion_service import ExpansionService as ExpansionService
 
 __version__: Final = "0.1.0"
 
 __all__ = [
     "EnsembleModelHandler",
+    "ExpansionService",
     "InferenceError",
     "InvalidEnsemble",
     "RunEnsemble",
@@ -29,6 +31,7 @@ __all__ = [
 
 _MODULES: Final = {
     "EnsembleModelHandler": "beam_ensembles.runtime.ensemble_handler",
+    "ExpansionService": "beam_ensembles.transforms.expansion_service",
     "InferenceError": "beam_ensembles.runtime.ensemble_handler",
     "InvalidEnsemble": "beam_ensembles.errors",
     "RunEnsemble": "beam_ensembles.transforms",

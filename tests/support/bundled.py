@@ -105,8 +105,8 @@ class Bundled:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Bundled]:
-    """Makes the bundle in a folder, and starts the service and the workers."""
+def running(folder: Path, *flags: str) -> Iterator[Bundled]:
+    """Start a service with these flags, and its workers, for a bundle in a folder."""
     bundle = pack_and_forget(folder)
     with (
         _cache(folder / "workers"),
@@ -114,7 +114,7 @@ def running(folder: Path) -> Iterator[Bundled]:
         _cache(folder / "service"),
         running_service(
             *("--environment-type", "EXTERNAL", "--environment-config", workers.address),
-            *("--trust", str(folder), "--allow-code", ALLOWED),
+            *("--trust", str(folder), "--allow-code", ALLOWED, *flags),
         ) as service,
     ):
         yield Bundled(service, workers, bundle, folder / "workers")

@@ -9,7 +9,10 @@ import beam_ensembles
 
 
 def test_the_names_are_these() -> None:
-    names = ["EnsembleModelHandler", "InferenceError", "InvalidEnsemble", "RunEnsemble", "ensemble_metrics"]
+    names = [
+        *("EnsembleModelHandler", "ExpansionService", "InferenceError", "InvalidEnsemble", "RunEnsemble"),
+        "ensemble_metrics",
+    ]
     assert sorted(beam_ensembles.__all__) == sorted([*names, "__version__"])
     assert [getattr(beam_ensembles, name).__name__ for name in names] == names
 

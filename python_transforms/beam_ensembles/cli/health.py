@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from beam_ensembles.cli import connecting
 from beam_ensembles.printable import printable
 from beam_ensembles_service.settings import DEFAULT_PORT
+
+if TYPE_CHECKING:
+    from beam_ensembles.connections import CannotConnect
+    from beam_ensembles.connections.server import Server
 
 DESCRIPTION: Final = """\
 Ask a service whether it answers: gRPC's health check, for a container's HEALTHCHECK and for scripts.
@@ -30,34 +35,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=5.0, metavar="SECONDS", help="how long to wait (%(default)s)"
     )
+    connecting.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks; gives the exit code."""
+    from beam_ensembles.connections import CannotConnect
+    from beam_ensembles.connections.server import Server
+
+    server = Server(args.address, connecting.security_of(args))
+    try:
+        status = _ask(server, args.timeout)
+    except CannotConnect as error:
+        sys.stderr.write(f"beam-ensembles health: {printable(str(error))}\n")
+        return 1
+    print(f"{args.address} {status}")
+    return 0 if status == "SERVING" else 1
+
+
+def _ask(server: Server, seconds: float) -> str:
+    """Returns the name of the status.
+
+    Raises:
+        CannotConnect: The service does not answer, or not to this client.
+    """
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-    with grpc.insecure_channel(args.address) as channel:
+    with server.open(connect_seconds=seconds) as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
         try:
-            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=args.timeout, wait_for_ready=True)
+            answer = _check(stub, server, seconds)
         except grpc.RpcError as error:
-            said = _cause(stub, error)
-            sys.stderr.write(f"beam-ensembles health: {args.address} does not answer: {printable(said)}\n")
-            return 1
-    status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
-    print(f"{args.address} {status}")
-    return 0 if answer.status == health_pb2.HealthCheckResponse.SERVING else 1
+            raise server.refusal(error) or _no_answer(stub, server, error) from error
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
 
 
-def _cause(stub: Any, error: Any) -> str:
+def _check(stub: Any, server: Server, seconds: float) -> Any:
+    """Asks once, and then waits for a server that is not there yet; one that requires TLS is not waited for."""
+    import grpc
+    from grpc_health.v1 import health_pb2
+
+    request = health_pb2.HealthCheckRequest()
+    try:
+        return stub.Check(request, timeout=seconds, wait_for_ready=False)
+    except grpc.RpcError as error:
+        if error.code() != grpc.StatusCode.UNAVAILABLE or server.refusal(error) is not None:
+            raise
+    return stub.Check(request, timeout=seconds, wait_for_ready=True)
+
+
+def _no_answer(stub: Any, server: Server, error: Any) -> CannotConnect:
     """Says why; one who waits in vain for a connection is told only on asking again without waiting."""
     import grpc
     from grpc_health.v1 import health_pb2
+
+    from beam_ensembles.connections import CannotConnect
+    from beam_ensembles.connections.server import one_line
 
     if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
         try:
             stub.Check(health_pb2.HealthCheckRequest(), timeout=_AGAIN_SECONDS, wait_for_ready=False)
         except grpc.RpcError as again:
             error = again
-    return f"{error.code().name}: {' '.join(str(error.details()).split())}"
+    return CannotConnect(f"{server.address} does not answer: {error.code().name}: {one_line(error)}")

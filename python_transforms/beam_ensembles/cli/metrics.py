@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from beam_ensembles.cli import connecting
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.printable import printable
 
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--job", metavar="ID", help="the job; without it, the jobs are listed")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+    connecting.add_arguments(parser)
 
 
 def _url(text: str) -> str:
@@ -63,14 +65,15 @@ def run(args: argparse.Namespace) -> int:
     """Prints the metrics of a job, or the jobs."""
     # Beam, which --help need not wait for, logs warnings when it is imported, about what this verb does not use.
     logging.basicConfig(level=logging.ERROR)
+    security = connecting.security_of(args)
     try:
         if args.flink is not None:
             from beam_ensembles.metrics.flink import FlinkCluster
 
-            return _show(FlinkCluster(args.flink), args)
+            return _show(FlinkCluster(args.flink, security), args)
         from beam_ensembles.metrics.job_server import JobServer
 
-        with JobServer(args.job_endpoint) as server:
+        with JobServer(args.job_endpoint, security) as server:
             return _show(server, args)
     except EnsembleError as error:
         print(f"beam-ensembles metrics: {error}", file=sys.stderr)

@@ -6,13 +6,19 @@ Written for the runner of Beam 2.62 on Flink 1.19.
 
 from __future__ import annotations
 
+import dataclasses
+import ssl
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 from apache_beam.portability.api import beam_job_api_pb2
 from google.protobuf import json_format
 
+from beam_ensembles.connections import FLAGS, CannotConnect, Security
+from beam_ensembles.connections.security import SYSTEM_CA
+from beam_ensembles.connections.server import token_refused
+from beam_ensembles.connections.tls import try_tls
 from beam_ensembles.metrics.job_server import Job, NoMetrics, no_job
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics
@@ -26,10 +32,17 @@ class FlinkCluster:
 
     Args:
         url: Of its REST API, ``http://host:8081``.
+        security: Of the connection; None: neither a CA of its own nor a token.
+
+    Raises:
+        CannotConnect: TLS fails, a file that it needs is missing or malformed, or the token would travel in plain text.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, security: Security | None = None) -> None:
         self._url = url.rstrip("/")
+        self._security = security or Security(FLAGS)
+        self._name = f"the Flink cluster at {self._url}"
+        self._tls = _tls_arguments(self._url, self._name, self._security)
 
     def jobs(self) -> tuple[Job, ...]:
         """Gives the jobs that it knows, the newest last.
@@ -61,12 +74,20 @@ class FlinkCluster:
 
     def _get(self, path: str, key: str) -> Any:
         try:
-            answer = requests.get(self._url + path, timeout=_SECONDS, allow_redirects=False)
+            answer = requests.get(
+                self._url + path,
+                timeout=_SECONDS,
+                allow_redirects=False,
+                headers=self._headers(),
+                **self._tls,
+            )
         except requests.Timeout as error:
             text = f"no Flink cluster answers at '{self._url}' within {_SECONDS:.0f} seconds"
             raise NoMetrics(text) from error
         except (requests.RequestException, ValueError) as error:
             raise NoMetrics(f"no Flink cluster answers at '{self._url}': {_cause(error)}") from error
+        if answer.status_code == requests.codes.unauthorized:
+            raise token_refused(self._name, self._security)
         what = f"'{self._url}' answers, but not as a Flink cluster does"
         if not answer.ok:
             raise NoMetrics(f"{what}: {answer.status_code} {answer.reason}")
@@ -74,6 +95,29 @@ class FlinkCluster:
             return answer.json()[key]
         except (ValueError, LookupError, TypeError) as error:
             raise NoMetrics(f"{what}; give the address of its REST API") from error
+
+    def _headers(self) -> dict[str, str]:
+        token = self._security.read_token()
+        return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def _tls_arguments(url: str, name: str, security: Security) -> dict[str, Any]:
+    """Returns the arguments of requests for TLS, which it tries first: the errors of requests are unreadable."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    address = f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+    if parts.scheme == "http":
+        if security.tls.startswith("--"):
+            raise CannotConnect(f"{security.tls} needs a URL that begins with https://, not '{url}'")
+        dataclasses.replace(security, tls_ca=None, tls_cert=None, tls_key=None).check_token_is_safe(address)
+        return {}
+    try_tls(address, name, security, _SECONDS, "http/1.1")
+    ca, own = security.tls_ca, (security.tls_cert, security.tls_key)
+    arguments: dict[str, Any] = {"cert": tuple(one.path for one in own if one) or None}
+    if ca is None or ca.path == SYSTEM_CA:
+        paths = ssl.get_default_verify_paths()
+        return {**arguments, "verify": paths.cafile or paths.capath or True}
+    return {**arguments, "verify": ca.path}
 
 
 def _cause(error: BaseException) -> str:

@@ -10,6 +10,8 @@ from typing import Any, Final
 import grpc
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 
+from beam_ensembles.connections import FLAGS, Security
+from beam_ensembles.connections.server import Server, one_line
 from beam_ensembles.errors import EnsembleError, listed, nearest
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics
@@ -42,11 +44,16 @@ class JobServer:
 
     Args:
         endpoint: ``host:port``, as pipelines are given it (``--job_endpoint``).
+        security: Of the connection; None: neither TLS nor a token.
+
+    Raises:
+        CannotConnect: TLS fails, or a file that it needs is missing or malformed.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, security: Security | None = None) -> None:
         self._endpoint = endpoint
-        self._channel = grpc.insecure_channel(endpoint, [("grpc.max_receive_message_length", -1)])
+        self._server = Server(endpoint, security or Security(FLAGS), "the job server")
+        self._channel = self._server.open([("grpc.max_receive_message_length", -1)])
         self._stub = beam_job_api_pb2_grpc.JobServiceStub(self._channel)
 
     def __enter__(self) -> JobServer:
@@ -90,13 +97,14 @@ class JobServer:
         try:
             return call(request, timeout=_SECONDS, wait_for_ready=False)
         except grpc.RpcError as error:
+            if refusal := self._server.refusal(error):
+                raise refusal from error
             if error.code() == grpc.StatusCode.UNIMPLEMENTED:
                 raise NoMetrics(
                     f"'{self._endpoint}' answers, but it is no job server; give the address of the runner's, "
                     "not that of a service of ensembles"
                 ) from error
-            said = " ".join(str(error.details()).split())
-            text = f"no job server answers at '{self._endpoint}': {error.code().name}: {said}"
+            text = f"no job server answers at '{self._endpoint}': {error.code().name}: {one_line(error)}"
             raise NoMetrics(text) from error
 
 

@@ -25,20 +25,21 @@ final class Models {
   private static final String SCHEMA = "io.github.beamensembles:schema:";
 
   private final byte[] payload;
-  private final String address;
+  private final ServiceEndpoint service;
+  private final SecuredArtifacts artifacts = new SecuredArtifacts();
   private final Map<String, Schema> schemas = new HashMap<>();
 
-  private Models(byte[] payload, String address) {
+  private Models(byte[] payload, ServiceEndpoint service) {
     this.payload = payload;
-    this.address = address;
+    this.service = service;
   }
 
   /** Puts the ensemble that {@code config} asks for into the pipeline; gives its outputs. */
   static PCollectionTuple apply(
-      Row config, String address, Encoding encoding, PCollection<Row> rows) {
-    Models models = new Models(ConfigRow.toPayload(config), address);
+      Row config, ServiceEndpoint service, Encoding encoding, PCollection<Row> rows) {
+    Models models = new Models(ConfigRow.toPayload(config), service);
     return switch (encoding) {
-      case ROWS -> rows.apply("Models", models.external());
+      case ROWS -> models.applyTo(rows);
       case ARROW -> models.applyToBatches(rows);
     };
   }
@@ -46,7 +47,7 @@ final class Models {
   private PCollectionTuple applyToBatches(PCollection<Row> rows) {
     PCollection<byte[]> batches =
         rows.apply("Pack", ParDo.of(new PackRows(rows.getSchema()))).setCoder(ByteArrayCoder.of());
-    PCollectionTuple received = batches.apply("Models", external());
+    PCollectionTuple received = applyTo(batches);
     PCollectionTuple unpacked = PCollectionTuple.empty(rows.getPipeline());
     for (TupleTag<?> tag : received.getAll().keySet()) {
       unpacked = unpacked.and(new TupleTag<>(tag.getId()), unpack(received, tag.getId()));
@@ -60,7 +61,7 @@ final class Models {
     if (schema == null) {
       throw new EnsembleException(
           "the service at "
-              + address
+              + service.address()
               + " does not say which rows it gives in batches: use a newer one, or"
               + " withEncoding(Encoding.ROWS)");
     }
@@ -70,10 +71,17 @@ final class Models {
         .setRowSchema(schema);
   }
 
-  private <T> External.MultiOutputExpandableTransform<PCollection<T>> external() {
-    return External.<PCollection<T>, T>of(
-            URN, payload, address, ServiceClient.factory(this::rememberSchemas))
-        .withMultiOutputs();
+  private <T> PCollectionTuple applyTo(PCollection<T> elements) {
+    External.MultiOutputExpandableTransform<PCollection<T>> external =
+        External.<PCollection<T>, T>of(
+                URN,
+                payload,
+                service.address(),
+                ServiceClient.factory(service, this::rememberSchemas, artifacts))
+            .withMultiOutputs();
+    PCollectionTuple received = elements.apply("Models", external);
+    artifacts.restore(external);
+    return received;
   }
 
   /** Batches are bytes to Beam, so the service says beside them what they hold. */

@@ -61,6 +61,10 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   abstract Optional<String> expansionService();
 
+  abstract Optional<TlsFiles> tls();
+
+  abstract Optional<String> tokenFile();
+
   abstract Map<String, String> parameters();
 
   abstract Map<String, String> columns();
@@ -82,6 +86,10 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     abstract Builder source(EnsembleSource source);
 
     abstract Builder expansionService(String address);
+
+    abstract Builder tls(TlsFiles files);
+
+    abstract Builder tokenFile(String path);
 
     abstract Builder parameters(Map<String, String> parameters);
 
@@ -134,9 +142,59 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
         .build();
   }
 
-  /** Asks the service at {@code address}, which is {@code host:port}. */
+  /**
+   * Asks the service at {@code address}, which is {@code host:port}. A service on another machine
+   * needs {@link #withTls(String)}, and mostly {@link #withTokenFile}.
+   */
   public RunEnsemble withExpansionService(String address) {
     return toBuilder().expansionService(ServiceAddress.checked(address)).build();
+  }
+
+  /**
+   * Uses TLS to the service, which must show a certificate that a CA of this machine signed. Where
+   * the environment variable {@code BEAM_ENSEMBLES_TLS_CA} is set, it names the CA.
+   */
+  public RunEnsemble withTls() {
+    return withTls(new TlsFiles(Optional.empty(), Optional.empty(), Optional.empty()));
+  }
+
+  /**
+   * Uses TLS to the service.
+   *
+   * <p>Without it, TLS is used where one of the environment variables {@code
+   * BEAM_ENSEMBLES_TLS_CA}, {@code BEAM_ENSEMBLES_TLS_CERT} and {@code BEAM_ENSEMBLES_TLS_KEY} is
+   * set. Each holds a file, and counts where no method sets that file.
+   *
+   * @param ca the certificate authorities that may sign the service's certificate, a PEM file;
+   *     {@code "system"} means those that this Java trusts
+   */
+  public RunEnsemble withTls(String ca) {
+    return withTls(new TlsFiles(Optional.of(ca), Optional.empty(), Optional.empty()));
+  }
+
+  /**
+   * Uses TLS to a service that requires a client certificate.
+   *
+   * @param ca the certificate authorities that may sign the service's certificate, a PEM file;
+   *     {@code "system"} means those that this Java trusts
+   * @param certificate this client's certificate, a PEM file
+   * @param key the certificate's private key, a PEM file in PKCS #8 form, not encrypted
+   */
+  public RunEnsemble withTls(String ca, String certificate, String key) {
+    return withTls(new TlsFiles(Optional.of(ca), Optional.of(certificate), Optional.of(key)));
+  }
+
+  private RunEnsemble withTls(TlsFiles files) {
+    return toBuilder().tls(files).build();
+  }
+
+  /**
+   * Sends the token in a file to the service, over TLS or to a loopback address only. The file is
+   * read again for each request, and newlines at its end are ignored. Without this method, the
+   * environment variable {@code BEAM_ENSEMBLES_TOKEN_FILE} names the file.
+   */
+  public RunEnsemble withTokenFile(String path) {
+    return toBuilder().tokenFile(path).build();
   }
 
   /** Fills the places in the file that say <code>${name}</code>. */

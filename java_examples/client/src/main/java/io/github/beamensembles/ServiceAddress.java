@@ -11,13 +11,21 @@ final class ServiceAddress {
 
   private ServiceAddress() {}
 
-  /** The address given, else the environment's, else that of a service started for it. */
-  static String of(RunEnsemble ensemble) {
+  /**
+   * The service at the address given, else at the environment's, else one that is started for the
+   * ensemble and that needs neither TLS nor a token.
+   */
+  static ServiceEndpoint of(RunEnsemble ensemble) {
     Map<String, String> environment = System.getenv();
     return ensemble
         .expansionService()
         .or(() -> fromEnvironment(environment))
-        .orElseGet(() -> started(ensemble, environment));
+        .map(address -> new ServiceEndpoint(address, security(ensemble, environment)))
+        .orElseGet(() -> new ServiceEndpoint(started(ensemble, environment), Security.NONE));
+  }
+
+  private static Security security(RunEnsemble ensemble, Map<String, String> environment) {
+    return Security.of(ensemble.tls(), ensemble.tokenFile(), environment);
   }
 
   static String checked(String address) {
@@ -34,6 +42,11 @@ final class ServiceAddress {
   }
 
   private static String started(RunEnsemble ensemble, Map<String, String> environment) {
+    if (ensemble.tls().isPresent() || ensemble.tokenFile().isPresent()) {
+      throw new EnsembleException(
+          "withTls and withTokenFile need the address of a service; add withExpansionService or set "
+              + RunEnsemble.ADDRESS_VARIABLE);
+    }
     return ServiceProcess.addressOf(ServiceCommand.find(environment, ensemble.source().folder()));
   }
 }

@@ -12,8 +12,8 @@ import org.apache.beam.model.expansion.v1.ExpansionServiceGrpc;
 import org.apache.beam.model.pipeline.v1.Endpoints.ApiServiceDescriptor;
 import org.apache.beam.sdk.util.construction.ExpansionServiceClient;
 import org.apache.beam.sdk.util.construction.ExpansionServiceClientFactory;
+import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.Channel;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.ManagedChannel;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.ManagedChannelBuilder;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.StatusRuntimeException;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.health.v1.HealthCheckRequest;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.health.v1.HealthGrpc;
@@ -29,20 +29,27 @@ final class ServiceClient implements ExpansionServiceClient {
   /** Long, because the service may have to fetch models to check them. */
   private static final int ANSWER_SECONDS = 300;
 
-  private final String address;
+  private final ServiceEndpoint service;
   private final Consumer<ExpansionResponse> listener;
+  private final SecuredArtifacts artifacts;
 
-  ServiceClient(String address, Consumer<ExpansionResponse> listener) {
-    this.address = address;
+  ServiceClient(
+      ServiceEndpoint service, Consumer<ExpansionResponse> listener, SecuredArtifacts artifacts) {
+    this.service = service;
     this.listener = listener;
+    this.artifacts = artifacts;
   }
 
-  /** Gives clients that show each expansion to {@code listener} too. */
-  static ExpansionServiceClientFactory factory(Consumer<ExpansionResponse> listener) {
+  /**
+   * Gives clients that show each expansion to {@code listener} too, and what workers need to {@code
+   * artifacts} where Beam cannot fetch it.
+   */
+  static ExpansionServiceClientFactory factory(
+      ServiceEndpoint service, Consumer<ExpansionResponse> listener, SecuredArtifacts artifacts) {
     return new ExpansionServiceClientFactory() {
       @Override
       public ExpansionServiceClient getExpansionServiceClient(ApiServiceDescriptor endpoint) {
-        return new ServiceClient(endpoint.getUrl(), listener);
+        return new ServiceClient(service, listener, artifacts);
       }
 
       @Override
@@ -54,17 +61,22 @@ final class ServiceClient implements ExpansionServiceClient {
 
   @Override
   public ExpansionResponse expand(ExpansionRequest request) {
-    ExpansionResponse response = ask(service -> service.expand(request));
-    if (!response.getError().isEmpty()) {
-      throw EnsembleException.fromService(response.getError());
-    }
-    listener.accept(response);
-    return response;
+    return ask(
+        channel -> {
+          ExpansionResponse response = stub(channel).expand(request);
+          if (!response.getError().isEmpty()) {
+            throw EnsembleException.fromService(response.getError());
+          }
+          listener.accept(response);
+          return service.security().isUsed()
+              ? artifacts.fetch(channel, request.getComponents(), response)
+              : response;
+        });
   }
 
   @Override
   public DiscoverSchemaTransformResponse discover(DiscoverSchemaTransformRequest request) {
-    return ask(service -> service.discoverSchemaTransform(request));
+    return ask(channel -> stub(channel).discoverSchemaTransform(request));
   }
 
   @Override
@@ -72,24 +84,24 @@ final class ServiceClient implements ExpansionServiceClient {
     // Every call closes its own channel.
   }
 
-  private <T> T ask(Function<ExpansionServiceGrpc.ExpansionServiceBlockingStub, T> question) {
-    ManagedChannel channel =
-        ManagedChannelBuilder.forTarget(address)
-            .usePlaintext()
-            .maxInboundMessageSize(Integer.MAX_VALUE)
-            .build();
+  private <T> T ask(Function<Channel, T> question) {
+    ManagedChannel open = service.open();
     try {
+      Channel channel = service.withToken(open);
       checkHealth(channel);
-      return question.apply(
-          ExpansionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(ANSWER_SECONDS, SECONDS));
+      return question.apply(channel);
     } catch (StatusRuntimeException e) {
-      throw new EnsembleException(explain(e), e);
+      throw new EnsembleException(service.refusal(e).orElseGet(() -> explain(e)), e);
     } finally {
-      channel.shutdownNow();
+      open.shutdownNow();
     }
   }
 
-  private static void checkHealth(ManagedChannel channel) {
+  private static ExpansionServiceGrpc.ExpansionServiceBlockingStub stub(Channel channel) {
+    return ExpansionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(ANSWER_SECONDS, SECONDS);
+  }
+
+  private static void checkHealth(Channel channel) {
     HealthCheckRequest wholeServer = HealthCheckRequest.getDefaultInstance();
     HealthGrpc.newBlockingStub(channel)
         .withDeadlineAfter(HEALTH_SECONDS, SECONDS)
@@ -97,6 +109,7 @@ final class ServiceClient implements ExpansionServiceClient {
   }
 
   private String explain(StatusRuntimeException failure) {
+    String address = service.address();
     return switch (failure.getStatus().getCode()) {
       case UNAVAILABLE ->
           "no beam-ensembles service answers at "

@@ -38,5 +38,11 @@
  *
  * <p>Otherwise they travel one by one, which is slower; the log says so. So do rows in windows that
  * merge. Events keep their times and windows either way.
+ *
+ * <p>A service on another machine is called with {@link
+ * io.github.beamensembles.RunEnsemble#withTls(String) TLS} and a {@link
+ * io.github.beamensembles.RunEnsemble#withTokenFile token}. The environment variables {@code
+ * BEAM_ENSEMBLES_TLS_CA}, {@code BEAM_ENSEMBLES_TLS_CERT}, {@code BEAM_ENSEMBLES_TLS_KEY} and
+ * {@code BEAM_ENSEMBLES_TOKEN_FILE} hold the files that no method sets.
  */
 package io.github.beamensembles;

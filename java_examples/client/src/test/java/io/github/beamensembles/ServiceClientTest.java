@@ -22,8 +22,13 @@ public class ServiceClientTest {
 
   @Rule public final Timeout soon = Timeout.seconds(20);
 
+  private static ServiceClient client(String address) {
+    ServiceEndpoint service = new ServiceEndpoint(address, Security.NONE);
+    return new ServiceClient(service, response -> {}, new SecuredArtifacts());
+  }
+
   private static String failure(int port) {
-    ServiceClient client = new ServiceClient("127.0.0.1:" + port, response -> {});
+    ServiceClient client = client("127.0.0.1:" + port);
     EnsembleException error =
         assertThrows(
             EnsembleException.class, () -> client.expand(ExpansionRequest.getDefaultInstance()));

@@ -27,7 +27,8 @@ public class ServiceProcessIntegrationTest {
     List<String> command = ServiceCommand.find(System.getenv(), folder.getRoot().toString());
 
     ServiceProcess process = ServiceProcess.start(command, Duration.ofSeconds(60));
-    ServiceClient client = new ServiceClient(process.address(), response -> {});
+    ServiceEndpoint service = new ServiceEndpoint(process.address(), Security.NONE);
+    ServiceClient client = new ServiceClient(service, response -> {}, new SecuredArtifacts());
 
     DiscoverSchemaTransformRequest everything = DiscoverSchemaTransformRequest.getDefaultInstance();
     assertEquals(
