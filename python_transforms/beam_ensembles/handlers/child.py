@@ -59,7 +59,9 @@ def start(
     try:
         return _started(module, words, own_session, cores)
     except OSError as error:
-        raise EnsembleError(f"the system does not start another process: {error.strerror or error}") from error
+        raise EnsembleError(
+            f"the system does not start another process: {error.strerror or error}"
+        ) from error
 
 
 def _started(

@@ -127,7 +127,9 @@ class ColumnPipe:
                 # Unlike ftruncate, this fails where there is no memory; writing would end the process by SIGBUS.
                 os.posix_fallocate(handle, 0, capacity)
                 self._out = mmap.mmap(handle, capacity)
-            except OSError:  # limits of files, of their size or of memory, or whoever runs this does not allow it
+            except (
+                OSError
+            ):  # limits of files, of their size or of memory, or whoever runs this does not allow it
                 return False
             _write(self._out, parts)
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, capacity), 5))
