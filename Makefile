@@ -64,8 +64,8 @@ test-security: ## Attacks on real processes, and a few hundred drawn ones on eac
 	$(PYTHON) -m pytest tests/security
 
 .PHONY: fuzz
-fuzz: setup ## Attack with drawn input for SECONDS=600; keeps what fails in build/fuzz
-	$(PYTHON) -m scripts.fuzz --seconds $(or $(SECONDS),600)
+fuzz: setup ## Attack with drawn input for SECONDS=600; keeps what fails in build/fuzz; SEED=N repeats a round
+	@$(PYTHON) -m scripts.fuzz --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 .PHONY: test-integration
 test-integration: ## Tests of all languages with the real service on real Prism
