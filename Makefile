@@ -64,8 +64,8 @@ test-security: ## Attacks on real processes, and a few hundred drawn ones on eac
 	$(PYTHON) -m pytest tests/security
 
 .PHONY: fuzz
-fuzz: setup ## Attack with drawn input for SECONDS=600; keeps what fails in build/fuzz
-	$(PYTHON) -m scripts.fuzz --seconds $(or $(SECONDS),600)
+fuzz: setup ## Attack with drawn input for SECONDS=600; keeps what fails in build/fuzz; SEED=N repeats a round
+	@$(PYTHON) -m scripts.fuzz --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 .PHONY: test-integration
 test-integration: ## Tests of all languages with the real service on real Prism
@@ -127,8 +127,12 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/bench_ray.in --constraints requirements/dev.txt -o requirements/bench_ray.txt
 
 .PHONY: release-check
-release-check: setup ## Make and check the packages of all languages; publishes nothing
+release-check: setup ## Make and check the packages of all languages, their bills of materials, and audit; publishes nothing
 	$(PYTHON) -m scripts.release
+
+.PHONY: audit
+audit: setup ## Look for known weaknesses of all dependencies; says where no source of advisories is reached
+	$(PYTHON) -m scripts.release.audit
 
 .PHONY: clean
 clean: ## Remove what was built; keeps .venv

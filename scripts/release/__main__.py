@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Final
 
 from scripts.layout import BUILD, relative
-from scripts.release import go_module, images, maven_artifacts, publishing, python_package, versions
+from scripts.release import (
+    audit,
+    bills_of_materials,
+    go_module,
+    images,
+    maven_artifacts,
+    publishing,
+    python_package,
+    versions,
+)
 from scripts.shell import CommandFailed
 from scripts.steps import Missing, Step, run_steps, show_failures
 from scripts.terminal import say, styled
@@ -36,21 +45,28 @@ def _arguments() -> argparse.Namespace:
 
 
 def _steps(version: str, only: list[str] | None) -> list[Step]:
+    def python_files() -> str:
+        folder = _empty("python")
+        made = python_package.make(folder, version)
+        return f"{made}; {bills_of_materials.of_python(folder.with_name('python-installed'))}"
+
     def java_artifacts() -> str:
         java.require()
-        return maven_artifacts.make(_empty("java"), version)
+        folder = _empty("java")
+        return f"{maven_artifacts.make(folder, version)}; {bills_of_materials.of_java(folder)}"
 
     def go_proxy() -> str:
         go.require()
-        return go_module.make(_empty("go"), version)
+        return f"{go_module.make(_empty('go'), version)}; {bills_of_materials.of_go()}"
 
     all_: dict[str, tuple[str, Callable[[], str]]] = {
-        "python": ("wheel and source distribution", lambda: python_package.make(_empty("python"), version)),
+        "python": ("wheel and source distribution", python_files),
         "go": ("the module as its tag will hold it", go_proxy),
         "java": ("jars, sources and Javadoc", java_artifacts),
         "images": ("their names", lambda: images.check(version)),
     }
-    return [Step(name, doing, work) for name, (doing, work) in all_.items() if only is None or name in only]
+    steps = [Step(name, doing, work) for name, (doing, work) in all_.items() if only is None or name in only]
+    return steps if only else [*steps, *audit.STEPS]
 
 
 def _empty(name: str) -> Path:

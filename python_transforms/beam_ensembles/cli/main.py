@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from beam_ensembles import __version__
+from beam_ensembles.cli.write_errors import said_of
 
 SUMMARIES: Final = {
     "serve": "start the service that Java, Go and Python pipelines call",
@@ -64,9 +65,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:  # who reads has had enough, as in "beam-ensembles list | head"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:
+        _drop_output()
+        print(f"beam-ensembles {args.verb}: {said_of(error)}", file=sys.stderr)
+        return 1
     return code
+
+
+def _drop_output() -> None:
+    """Has Python write what is left to nowhere when it ends, instead of failing once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser(given: list[str]) -> argparse.ArgumentParser:

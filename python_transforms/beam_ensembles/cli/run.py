@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import logging
 import os
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.metrics import show_metrics
-from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
+from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ rows that fail:
   others are scored. An errors file of an earlier run is removed. Both files appear when all is done, or not at all;
   an OUTPUT that is there already is replaced.
 
-exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not
+exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not,
+130 it was interrupted, by Ctrl-C or SIGTERM
 """
 SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
 _DONE: Final = 0
@@ -86,16 +89,39 @@ def run(args: argparse.Namespace) -> int:
         return _say(message, _USAGE)
     # Beam logs warnings when it is imported, about what this verb does not use.
     logging.basicConfig(level=logging.ERROR)
+    reached = _Reached()
     try:
         with terminable():
-            return _score(args)
+            return _score(args, reached)
     except KeyboardInterrupt:
-        return _say("interrupted; nothing was written", _INTERRUPTED)
+        return _say(f"interrupted{reached}; nothing was written", _INTERRUPTED)
     except OSError as error:
-        place = f"'{error.filename}': " if error.filename else ""
-        return _say(f"{place}{error.strerror or error}", _FAILED)
+        return _say(said_of(error), _FAILED)
     except EnsembleError as error:
         return _say(str(error), _FAILED)
+
+
+@dataclasses.dataclass(slots=True)
+class _Reached:
+    """How far scoring has come.
+
+    Attributes:
+        rows: How many rows are scored, or have failed.
+    """
+
+    rows: int = 0
+
+    def noting(self, show: Show) -> Show:
+        """Returns what shows the progress and notes it here."""
+
+        def note(doing: str, *, done: int = 0, total: int | None = None, rows: int = 0) -> None:
+            self.rows = rows
+            show(doing, done=done, total=total, rows=rows)
+
+        return note
+
+    def __str__(self) -> str:
+        return f" after {self.rows:,} row{'' if self.rows == 1 else 's'}" if self.rows else ""
 
 
 def _say(message: str, code: int) -> int:
@@ -143,9 +169,9 @@ def _same_files(args: argparse.Namespace) -> str | None:
     return None
 
 
-def _score(args: argparse.Namespace) -> int:
+def _score(args: argparse.Namespace, reached: _Reached) -> int:
     with contextlib.ExitStack() as stack:
-        show = stack.enter_context(progress())
+        show = reached.noting(stack.enter_context(progress()))
         try:
             # Imports Beam: two seconds that --help and a wrong call need not wait for.
             from beam_ensembles.cli.run_scoring import Call, InvalidRows, score_file
@@ -166,7 +192,9 @@ def _score(args: argparse.Namespace) -> int:
         except InvalidEnsemble as error:
             stack.close()
             return _invalid(args, args.input if isinstance(error, InvalidRows) else args.file, error)
-    _print(summary, counted() if args.metrics else None, args.json)
+    with naming(STANDARD_OUTPUT):
+        _print(summary, counted() if args.metrics else None, args.json)
+        sys.stdout.flush()
     return _FAILED if summary.failed else _DONE
 
 

@@ -16,6 +16,8 @@ from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
 from beam_ensembles.cli.run_progress import Show
 from beam_ensembles.cli.run_summary import Summary
+from beam_ensembles.cli.terminable import uninterrupted
+from beam_ensembles.cli.write_errors import naming
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
@@ -27,7 +29,7 @@ from beam_ensembles.runtime.stage_processes import Stage, load_stage
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
 from beam_ensembles.tables.formats import Columns, open_reader, open_writer
 from beam_ensembles.tables.json_text import to_json
-from beam_ensembles.tables.whole_file import OptionalFile, whole_file
+from beam_ensembles.tables.whole_file import OptionalFile, settle, whole_file
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.row_forms import InputRows
 from beam_ensembles.types import Type, is_portable
@@ -124,17 +126,26 @@ def _score_rows(
     call: Call, reader: Reader, columns: Columns, scoring: _Scoring, size: int, show: Show
 ) -> None:
     with (
+        contextlib.ExitStack() as at_the_end,
+        naming(call.errors),
         OptionalFile(call.errors) as errors,
+        naming(call.output),
         whole_file(call.output) as output,
-        contextlib.closing(open_writer(call.output, output, reader, columns)) as writer,
     ):
-        show("scoring", total=reader.total)
-        for chunk in _chunks(reader, call.input, size):
-            at, answers, failures = scoring.score(chunk)
-            writer.write(chunk, at, answers)
-            errors.write("".join(f"{to_json(failure)}\n" for failure in failures).encode())
-            rows = scoring.summary.scored + scoring.summary.failed
-            show("scoring", done=reader.done, total=reader.total, rows=rows)
+        with contextlib.closing(open_writer(call.output, output, reader, columns)) as writer:
+            show("scoring", total=reader.total)
+            for chunk in _chunks(reader, call.input, size):
+                at, answers, failures = scoring.score(chunk)
+                writer.write(chunk, at, answers)
+                with naming(call.errors):
+                    errors.write("".join(f"{to_json(failure)}\n" for failure in failures).encode())
+                rows = scoring.summary.scored + scoring.summary.failed
+                show("scoring", done=reader.done, total=reader.total, rows=rows)
+        # The disk may be full: both files are on it before the first one takes its name.
+        settle(output)
+        with naming(call.errors):
+            errors.settle()
+        at_the_end.enter_context(uninterrupted())
 
 
 def _chunks(reader: Reader, path: str, size: int) -> Iterator[Chunk]:

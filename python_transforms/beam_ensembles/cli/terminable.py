@@ -1,4 +1,4 @@
-"""Ends a verb that writes files as gently on SIGTERM as on Ctrl-C."""
+"""Ends a verb that writes files as gently on SIGTERM as on Ctrl-C, and not while its files take their names."""
 
 from __future__ import annotations
 
@@ -20,3 +20,14 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignores SIGTERM and Ctrl-C during the block: for a last step that takes no time and must not be half done."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import select
+import signal
 import subprocess
 import sys
+import threading
+import time
 from multiprocessing.connection import Connection
 from typing import Final, TypeAlias
 
 import threadpoolctl
 
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.forking import HERE, ForkedProcess, own_environment
 
@@ -26,6 +31,8 @@ _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 """Those by which PyTorch, scikit-learn, XGBoost and TensorFlow are told so. onnxruntime has none."""
 _BLAS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
 """Tells it to numpy's linear algebra alone, before the others."""
+_GRACE_SECONDS: Final = 2.0
+"""How long a process may go on when nobody waits for its answers any more."""
 
 
 def start(
@@ -45,9 +52,24 @@ def start(
 
     Returns:
         The process and our end of the pipe.
+
+    Raises:
+        EnsembleError: The system cannot have another process.
     """
+    try:
+        return _started(module, words, own_session, cores)
+    except OSError as error:
+        raise EnsembleError(
+            f"the system does not start another process: {error.strerror or error}"
+        ) from error
+
+
+def _started(
+    module: str, words: tuple[str, ...], own_session: bool, cores: int | None
+) -> tuple[Process, ColumnPipe]:
     pipe, theirs = multiprocessing.Pipe()
-    with theirs:
+    with theirs, contextlib.ExitStack() as stack:
+        stack.callback(pipe.close)
         env = _environment(None if own_session else cores or own_cores())
         fork_server = None if own_session else HERE.get()  # what is forked ends with the fork server
         process: Process | None = fork_server.start(module, words, env, theirs) if fork_server else None
@@ -61,12 +83,32 @@ def start(
                 env=env,
                 start_new_session=own_session,
             )
+        stack.pop_all()
     return process, ColumnPipe(pipe)
 
 
 def pipe_of(descriptor: str) -> ColumnPipe:
-    """Gives such a process's end of the pipe, whose number is its first argument."""
-    return ColumnPipe(Connection(int(descriptor)))
+    """Returns such a process's end of the pipe, whose number is its first argument.
+
+    No process that a model starts holds it open: whoever waits at the other end learns of this process's end.
+    """
+    os.set_inheritable(int(descriptor), False)
+    pipe = ColumnPipe(Connection(int(descriptor)))
+    os.register_at_fork(after_in_child=pipe.close)
+    return pipe
+
+
+def end_with(pipe: ColumnPipe) -> None:
+    """Ends this process soon after the other end of its pipe is gone, also where a model is busy or hangs."""
+    threading.Thread(target=_end_with, args=(pipe.fileno(),), daemon=True, name="end").start()
+
+
+def _end_with(descriptor: int) -> None:
+    hang_up = select.poll()
+    hang_up.register(descriptor, 0)  # which leaves what is always told: errors and a hang-up
+    hang_up.poll()
+    time.sleep(_GRACE_SECONDS)  # a process that is idle ends by itself
+    os._exit(0)
 
 
 def own_cores() -> int | None:
@@ -108,4 +150,6 @@ def how_it_ended(process: Process) -> str:
     code = process.returncode
     if code is None:
         return ""
+    if code == -signal.SIGKILL:
+        return f" of signal {-code} (the system sends it when memory runs out)"
     return f" of signal {-code}" if code < 0 else f" with exit code {code}"

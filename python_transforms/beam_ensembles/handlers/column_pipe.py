@@ -6,10 +6,12 @@ socket copy columns seven times on the way. Here it is two.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import mmap
 import os
 import pickle
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -62,29 +64,42 @@ class ColumnPipe:
         """Sends a value that can be pickled.
 
         Raises:
-            OSError: The other end is gone.
+            EOFError: The other end is gone.
+            OSError: The system refuses what sending takes.
         """
         found: list[pickle.PickleBuffer] = []
         packed = pickle.dumps(value, 5, buffer_callback=found.append)
-        if not self._place([memoryview(packed), *(buffer.raw() for buffer in found)]):
-            self._connection.send_bytes(pickle.dumps((packed, found), 5))
+        with _gone_is_eof():
+            if not self._place([memoryview(packed), *(buffer.raw() for buffer in found)]):
+                self._connection.send_bytes(pickle.dumps((packed, found), 5))
 
     def recv(self) -> Any:
         """Waits for what the other end sends, and gives it.
 
         Raises:
             EOFError: The other end is gone.
-            OSError: It is gone in the middle of a message.
+            OSError: The system refuses what receiving takes, such as one more file descriptor.
         """
-        found = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - of a process that ours has started
-        if isinstance(found, _Placed):
-            return self._taken(found)
+        with _gone_is_eof():
+            found = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - of a process that ours has started
+            if isinstance(found, _Placed):
+                return self._taken(found)
         packed, buffers = found
         return pickle.loads(packed, buffers=buffers)  # noqa: S301 - as above
 
     def poll(self, timeout: float | None) -> bool:
         """Says whether there is something to receive, or the other end is gone, within so many seconds; None: waits."""
-        return self._connection.poll(timeout)
+        with _gone_is_eof():
+            return self._connection.poll(timeout)
+
+    @property
+    def closed(self) -> bool:
+        """Whether this end is closed."""
+        return self._connection.closed
+
+    def fileno(self) -> int:
+        """Returns the number of the socket."""
+        return self._connection.fileno()
 
     def close(self) -> None:
         """Closes this end."""
@@ -105,18 +120,20 @@ class ColumnPipe:
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, 0), 5))
             return True
         capacity = 1 << (size - 1).bit_length()
-        try:
-            handle = os.memfd_create("columns")
-        except OSError:  # there may be too many, or whoever runs this may not allow it
-            return False
-        try:
-            os.ftruncate(handle, capacity)
-            self._out = mmap.mmap(handle, capacity)
+        with contextlib.ExitStack() as stack:
+            try:
+                handle = os.memfd_create("columns")
+                stack.callback(os.close, handle)
+                # Unlike ftruncate, this fails where there is no memory; writing would end the process by SIGBUS.
+                os.posix_fallocate(handle, 0, capacity)
+                self._out = mmap.mmap(handle, capacity)
+            except (
+                OSError
+            ):  # limits of files, of their size or of memory, or whoever runs this does not allow it
+                return False
             _write(self._out, parts)
             self._connection.send_bytes(pickle.dumps(_Placed(sizes, capacity), 5))
             send_descriptor(self._connection, handle)
-        finally:
-            os.close(handle)
         return True
 
     def _taken(self, placed: _Placed) -> Any:
@@ -137,6 +154,19 @@ class ColumnPipe:
                 at += size
             with memory[: placed.sizes[0]] as packed:
                 return pickle.loads(packed, buffers=buffers)  # noqa: S301 - as above
+
+
+@contextlib.contextmanager
+def _gone_is_eof() -> Iterator[None]:
+    """Raises EOFError for all that says that an end is gone; other refusals of the system pass as they are."""
+    try:
+        yield
+    except ConnectionError as error:
+        raise EOFError from error
+    except OSError as error:
+        if error.errno is None:  # multiprocessing's own: a message broke off, or this end is closed
+            raise EOFError from error
+        raise
 
 
 def _write(memory: mmap.mmap, parts: list[memoryview]) -> None:

@@ -6,6 +6,8 @@ end waits for one that does not come.
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 from multiprocessing.connection import Connection
 
@@ -38,5 +40,5 @@ def receive_descriptor(connection: Connection) -> int:
     if not came:
         raise EOFError
     if not descriptors:
-        raise OSError("too many open files")
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     return descriptors[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 from typing import Any
 
@@ -16,13 +17,15 @@ from beam_ensembles.handlers.threads import load_here
 
 def main() -> None:
     """Loads the node that comes first, then answers one batch after another until the other end is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the worker closes the pipe
     with child.pipe_of(sys.argv[1]) as pipe:
+        child.end_with(pipe)
         try:
             kind, node = pipe.recv()
             logs.to_stderr(logging.WARNING)  # the runner hears of no record of this process
             with logs.about(node.ensemble, node.spec.name):
                 _serve(pipe, kind, node)
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+        except EOFError:
             return
 
 

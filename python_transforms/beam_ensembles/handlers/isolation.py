@@ -42,7 +42,7 @@ class IsolatedMember:
         Raises:
             NodeError: What it raised there; ``timeout`` where it took too long, ``process_died`` where it died.
         """
-        running = self._child or self._start()
+        running = self._child or self._started_again()
         try:
             answer = running.ask(dict(columns), self._timeout)
         except _NoAnswer as error:
@@ -50,22 +50,32 @@ class IsolatedMember:
             self._unanswered += 1
             kind = NodeError if self._unanswered < _MOST_IN_A_ROW else BatchFailed
             raise kind(error.code, str(error)) from None
+        except BaseException:
+            self._end()  # or its answer would be taken for that to the next rows
+            raise
         self._unanswered = 0
         if isinstance(answer, Exception):
             raise answer
         found: Columns = answer
         return found
 
+    def _started_again(self) -> _Child:
+        """Starts the child in the middle of a pipeline: where it does not start, that is no row's fault."""
+        try:
+            return self._start()
+        except EnsembleError as error:
+            raise BatchFailed("process_died", str(error)) from error
+
     def _start(self) -> _Child:
-        started = _Child(self._kind, self._node)
+        started = _Child()
         weakref.finalize(self, started.end)
         try:
+            started.send((self._kind, self._node))
             error = started.receive(_LOADING)
         except _NoAnswer as exc:
             started.end()
-            raise EnsembleError(
-                f"the process of node '{self._node.spec.name}' did not start: {exc}"
-            ) from None
+            text = f"the process of node '{self._node.spec.name}' did not load its model: {exc}"
+            raise EnsembleError(text) from None
         if error is not None:
             started.end()
             raise error
@@ -87,14 +97,20 @@ class _NoAnswer(Exception):
 class _Child:
     """The child process and this end of the pipe to it."""
 
-    def __init__(self, kind: Kind, node: CheckedNode) -> None:
+    def __init__(self) -> None:
         self._process, self._pipe = child.start(isolated_process.__name__)
-        self.send((kind, node))
 
     def send(self, value: Any) -> None:
-        """Sends a value; a child that is gone is found out when its answer is read."""
-        with contextlib.suppress(OSError):
-            self._pipe.send(value)
+        """Sends a value; a child that is gone is found out when its answer is read.
+
+        Raises:
+            _NoAnswer: It cannot be sent.
+        """
+        try:
+            with contextlib.suppress(EOFError):
+                self._pipe.send(value)
+        except OSError as error:
+            raise _cut_off(error) from None
 
     def ask(self, columns: dict[str, Any], timeout: float | None) -> Any:
         """Sends columns and gives the answer."""
@@ -111,10 +127,17 @@ class _Child:
             if not self._pipe.poll(timeout):
                 raise _NoAnswer("timeout", f"there was no answer within {timeout:g} s; its process was ended")
             return self._pipe.recv()
-        except (EOFError, OSError):
+        except EOFError:
             how = child.how_it_ended(self._process)
             raise _NoAnswer("process_died", f"its process died{how}") from None
+        except OSError as error:
+            raise _cut_off(error) from None
 
     def end(self) -> None:
         """Kills the child."""
         child.end(self._process, self._pipe)
+
+
+def _cut_off(error: OSError) -> _NoAnswer:
+    """Says that a child cannot be reached although it is there; it is of no use then, and is ended."""
+    return _NoAnswer("process_died", f"its process was ended, for it could not be reached: {error.strerror}")

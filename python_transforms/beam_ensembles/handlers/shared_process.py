@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Listener
 from typing import Final
@@ -22,25 +23,37 @@ from beam_ensembles.handlers.locking import lock_of, locked
 WELCOME: Final = "welcome"
 """What every connection gets first; whoever has read it knows that the process waits for its columns."""
 _GONE: Final = (EOFError, OSError)
+_PAUSE_SECONDS: Final = 0.1
 
 
 def main() -> None:
     """Loads the node that comes first, then answers whoever connects."""
     pipe, path = child.pipe_of(sys.argv[1]), sys.argv[2]
-    kind, node = pipe.recv()
-    member, error = isolated_process.loaded(kind, node)
-    if member is None:
-        pipe.send(error)
-        return
+    with contextlib.suppress(EOFError):  # the worker that started this process is gone
+        kind, node = pipe.recv()
+        member, error = isolated_process.loaded(kind, node)
+        if member is None:
+            pipe.send(error)
+        else:
+            _serve(pipe, path, member)
+
+
+def _serve(pipe: ColumnPipe, path: str, member: Member) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # of a process that was killed
     with Listener(path, "AF_UNIX") as listener:
         users = _Users(path)
+        # A process that a model forks must not hold these open: users could not tell that this process is gone.
+        os.register_at_fork(after_in_child=listener.close)
+        os.register_at_fork(after_in_child=users.close)
         users.serve(pipe, _wait)
-        pipe.send(None)
+        with contextlib.suppress(EOFError):
+            pipe.send(None)
         while True:
-            with contextlib.suppress(*_GONE):
+            try:
                 users.serve(ColumnPipe(listener.accept()), lambda connection: _answer(member, connection))
+            except OSError:  # the user is gone again, or there are too many open files
+                time.sleep(_PAUSE_SECONDS)
 
 
 class _Users:
@@ -53,13 +66,20 @@ class _Users:
     def __init__(self, path: str) -> None:
         self._path = path
         self._count = 0
+        self._open: set[ColumnPipe] = set()
         self._changing = threading.Lock()
 
     def serve(self, connection: ColumnPipe, talk: Callable[[ColumnPipe], None]) -> None:
         """Talks to a user in a thread of its own, until it is gone."""
         with self._changing:
             self._count += 1
+            self._open.add(connection)
         threading.Thread(target=self._serve, args=(connection, talk), daemon=True).start()
+
+    def close(self) -> None:
+        """Closes all connections."""
+        for connection in self._open:
+            connection.close()
 
     def _serve(self, connection: ColumnPipe, talk: Callable[[ColumnPipe], None]) -> None:
         try:
@@ -68,6 +88,7 @@ class _Users:
         finally:
             with self._changing:
                 self._count -= 1
+                self._open.discard(connection)
             if not self._count:
                 self._end()
 

@@ -22,7 +22,7 @@ import threading
 from multiprocessing.connection import Client
 from typing import Any, Final
 
-from beam_ensembles.errors import BatchFailed, EnsembleError
+from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers import child, shared_process
 from beam_ensembles.handlers.column_pipe import ColumnPipe
@@ -32,7 +32,7 @@ from beam_ensembles.handlers.locking import locked
 from beam_ensembles.handlers.threads import load_here
 
 _LOGGER: Final = logging.getLogger(__name__)
-_GONE: Final = (EOFError, OSError)
+_NOBODY_THERE: Final = (EOFError, FileNotFoundError, ConnectionError)
 _LONGEST_ADDRESS: Final = 100
 """Bytes that the path of a socket may have; systems allow 103 to 107."""
 
@@ -106,20 +106,29 @@ class _Copy:
         """Sends columns and gives the answer; where the process has died, the next one gets them once.
 
         Raises:
-            BatchFailed: ``process_died``: that one died too.
+            BatchFailed: ``process_died``: that one died too, or cannot be reached or started.
         """
         try:
+            return self._asked_twice(columns)
+        except EOFError:
+            text = f"the process of the shared model '{self._node.spec.name}' died twice on these rows"
+        except OSError as error:
+            text = f"the process of the shared model '{self._node.spec.name}' cannot be reached: {error.strerror}"
+        except NodeError:
+            raise
+        except EnsembleError as error:
+            text = str(error)
+        raise BatchFailed("process_died", text)
+
+    def _asked_twice(self, columns: dict[str, Any]) -> Any:
+        try:
             return self._ask(self._connection(), columns)
-        except _GONE:
+        except EOFError:
             _LOGGER.warning(
                 "the process of the shared model '%s' is gone; it is started again", self._node.spec.name
             )
         self._forget()
-        try:
-            return self._ask(self._connected(), columns)
-        except _GONE:
-            text = f"the process of the shared model '{self._node.spec.name}' died twice on these rows"
-            raise BatchFailed("process_died", text) from None
+        return self._ask(self._connected(), columns)
 
     def _ask(self, connection: ColumnPipe, columns: dict[str, Any]) -> Any:
         try:
@@ -147,7 +156,7 @@ class _Copy:
         with locked(self._address):
             try:
                 return _welcomed(self._address)
-            except _GONE:
+            except _NOBODY_THERE:
                 starter = _start(self._kind, self._node, self._address)
             with starter:
                 return _welcomed(self._address)
@@ -171,12 +180,12 @@ def _start(kind: Kind, node: CheckedNode, address: str) -> ColumnPipe:
     try:
         pipe.send((kind, node))
         error = pipe.recv()
-    except _GONE:
+    except (EOFError, OSError) as exc:
         pipe.close()
-        process.wait()
+        how = child.how_it_ended(process)
         raise EnsembleError(
-            f"the process of the shared model '{node.spec.name}' did not start{child.how_it_ended(process)}"
-        ) from None
+            f"the process of the shared model '{node.spec.name}' died{how} before it had loaded the model"
+        ) from exc
     if error is not None:
         pipe.close()
         raise error

@@ -55,9 +55,10 @@ def main() -> None:
     """Loads the stage that comes first, then scores one batch after another until the other end is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the worker closes the pipe
     with child.pipe_of(sys.argv[1]) as pipe:
+        child.end_with(pipe)
         try:
             _serve(pipe, _Records(pipe.recv()))
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+        except EOFError:
             return
 
 

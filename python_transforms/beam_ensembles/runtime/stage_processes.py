@@ -36,7 +36,6 @@ _LEAST_ROWS: Final = 32
 """Fewer rows are not worth a second process."""
 _PIECES_A_PROCESS: Final = 2
 """Of stages whose models take some rows a call anyway: whichever process is free first takes the next piece."""
-_GONE: Final = (EOFError, OSError)
 
 
 def load_stage(code: StageCode, *, arrow: bool = False) -> Stage:
@@ -146,9 +145,9 @@ class _Process:
         """
         try:
             answer: Answer = self._pipe.recv()
-        except _GONE:
-            text = f"a process of ensemble '{self._code.ensemble}' did not start{child.how_it_ended(self._process)}"
-            raise EnsembleError(text) from None
+        except EOFError:
+            text = f"a process of ensemble '{self._code.ensemble}' died{child.how_it_ended(self._process)}"
+            raise EnsembleError(f"{text} before it had loaded its models") from None
         _write(answer)
         if isinstance(answer.found, EnsembleError):
             raise answer.found
@@ -157,21 +156,22 @@ class _Process:
         """Has a batch scored; where the process has died, a new one gets it once.
 
         Raises:
-            EnsembleError: That one died too, or cannot load the stage.
+            EnsembleError: That one died too, or cannot load the stage, or the system refuses what it takes.
         """
-        try:
-            return self._ask(batch)
-        except _GONE:
-            how = child.how_it_ended(self._process)
-            _LOGGER.warning(
-                "a process of ensemble '%s' died%s; it is started again", self._code.ensemble, how
-            )
+        if not self._pipe.closed:
+            try:
+                return self._ask(batch)
+            except EOFError:
+                how = child.how_it_ended(self._process)
+                _LOGGER.warning(
+                    "a process of ensemble '%s' died%s; it is started again", self._code.ensemble, how
+                )
         self.end()
         self._start()
         self.wait()
         try:
             return self._ask(batch)
-        except _GONE:
+        except EOFError:
             how = child.how_it_ended(self._process)
             text = f"a process of ensemble '{self._code.ensemble}' died twice on the same rows{how}"
             raise EnsembleError(
@@ -184,13 +184,22 @@ class _Process:
 
     def _start(self) -> None:
         self._process, self._pipe = child.start(stage_process.__name__, cores=self._cores)
-        with contextlib.suppress(OSError):  # one that is gone already is found out by whoever waits for it
+        with contextlib.suppress(EOFError):  # one that is gone already is found out by whoever waits for it
             self._pipe.send(logging.getLogger().getEffectiveLevel())
             self._pipe.send(self._code)
 
     def _ask(self, batch: ColumnBatch) -> Answer:
-        self._pipe.send(batch)
-        answer: Answer = self._pipe.recv()
+        try:
+            self._pipe.send(batch)
+            answer: Answer = self._pipe.recv()
+        except EOFError:
+            raise
+        except BaseException as error:
+            self.end()  # or its answer would be taken for that to the next batch
+            if not isinstance(error, OSError):
+                raise
+            text = f"a process of ensemble '{self._code.ensemble}' cannot be reached: {error.strerror}"
+            raise EnsembleError(text) from error
         return answer
 
 

@@ -29,6 +29,16 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
         os.replace(part, target)
 
 
+def settle(file: IO[bytes]) -> None:
+    """Has what was written to a file on the disk.
+
+    Raises:
+        OSError: The disk is full, or cannot be written to.
+    """
+    file.flush()
+    os.fsync(file.fileno())
+
+
 class OptionalFile:
     """A whole file that is only there when something was written to it; one of its name from before is removed.
 
@@ -47,6 +57,15 @@ class OptionalFile:
             self._file = self._stack.enter_context(whole_file(self._path))
         if self._file is not None:
             self._file.write(text)
+
+    def settle(self) -> None:
+        """Has what was written on the disk; nothing where there is no file.
+
+        Raises:
+            OSError: The disk is full, or cannot be written to.
+        """
+        if self._file is not None:
+            settle(self._file)
 
     def __enter__(self) -> Self:
         return self

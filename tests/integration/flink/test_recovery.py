@@ -171,6 +171,24 @@ def test_a_task_manager_is_killed(flink: Flink, on_flink: Servers, tmp_path: Pat
     assert_it_was_run_again(flink)
 
 
+@pytest.mark.parametrize("victim", ["worker", "fork server"])
+def test_a_worker_is_killed_while_it_scores(
+    victim: str, flink: Flink, on_flink: Servers, tmp_path: Path
+) -> None:
+    """With what it was forked from all other workers of the pool end, too."""
+    job = Job(flink, on_flink, tmp_path, 12, "--parallelism=2", "--rows=250", "--seconds=0.2")
+    with job.until_done():
+        worker = job.worker_that_saw(500)
+        os.kill(worker if victim == "worker" else parent_of(worker), signal.SIGKILL)
+    job.assert_every_row_came_out_once()
+    assert_it_was_run_again(flink)
+
+
+def parent_of(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    return int(status.partition("PPid:")[2].split()[0])
+
+
 def test_a_worker_is_killed_that_flink_waits_for_for_ever(
     flink: Flink, on_flink: Servers, tmp_path: Path
 ) -> None:

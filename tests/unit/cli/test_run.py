@@ -9,7 +9,9 @@ import pty
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -225,16 +227,16 @@ def test_a_run_that_breaks_off_leaves_what_was_there(
 
     def show(*_: Any, **about: Any) -> None:
         if about.get("rows"):
-            raise error
+            raise type(error)(*error.args)
 
     monkeypatch.setattr("beam_ensembles.cli.run_progress._nothing", show)
     assert run("rows.jsonl", f"out{suffix}") == (130 if isinstance(error, KeyboardInterrupt) else 1)
     assert Path(f"out{suffix}").read_text() == "before"
     assert set(os.listdir()) == before
     message = (
-        "interrupted; nothing was written"
+        "interrupted after 2 rows; nothing was written"
         if isinstance(error, KeyboardInterrupt)
-        else "No space left on device"
+        else f"'out{suffix}': No space left on device"
     )
     assert capsys.readouterr().err == f"beam-ensembles run: {message}\n"
 
@@ -252,6 +254,72 @@ def test_sigterm_ends_it_as_ctrl_c_does(vote: Path, monkeypatch: pytest.MonkeyPa
     assert run("rows.jsonl", "out.jsonl") == 130
     assert set(os.listdir()) == before
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.fixture
+def full_disk() -> Iterator[Path]:
+    """A disk of 64 KiB."""
+    folder = Path(tempfile.mkdtemp())
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=False).returncode:
+        pytest.skip("needs leave to mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+    folder.rmdir()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_full_disk_leaves_nothing_and_is_named(
+    vote: Path, full_disk: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("rows.jsonl", *([GOOD] * 20_000))
+    output = full_disk / f"out{suffix}"
+    if suffix == ".parquet":  # it would be small enough
+        (full_disk / "other").write_bytes(bytes(64 << 10))
+    before = os.listdir(full_disk)
+    assert run("rows.jsonl", str(output)) == 1
+    assert capsys.readouterr().err == f"beam-ensembles run: '{output}': No space left on device\n"
+    assert os.listdir(full_disk) == before
+
+
+def test_a_disk_too_full_for_the_errors_leaves_no_output_either(
+    vote: Path, full_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.suppress(OSError):
+        (full_disk / "other").write_bytes(bytes(64 << 10))
+    write("rows.jsonl", GOOD, "no row", GOOD)
+    before, errors = set(os.listdir()), str(full_disk / "failed.jsonl")
+    assert run("rows.jsonl", "out.jsonl", "--errors", errors) == 1
+    assert capsys.readouterr().err == f"beam-ensembles run: '{errors}': No space left on device\n"
+    assert (set(os.listdir()), os.listdir(full_disk)) == (before, ["other"])
+
+
+def test_a_signal_while_files_take_their_names_comes_too_late(
+    vote: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("rows.jsonl", GOOD, "no row")
+    replace = os.replace
+
+    def replace_and_be_ended(*args: Any) -> None:
+        replace(*args)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr("os.replace", replace_and_be_ended)
+    assert run("rows.jsonl", "out.jsonl") == 1
+    assert (len(lines("out.jsonl")), len(lines("out.errors.jsonl"))) == (1, 1)
+
+
+@pytest.mark.parametrize("call", [["run", "vote.yaml", "--parameter=no=no"], ["list"]], ids=["run", "list"])
+def test_a_full_standard_output_is_one_sentence(vote: Path, call: list[str]) -> None:
+    write("rows.jsonl", GOOD)
+    files = ["--input=rows.jsonl", "--output=out.csv"] if call[0] == "run" else []
+    code = f"import sys; sys.path[:0] = {sys.path!r}\nfrom beam_ensembles.cli.main import main\n"
+    command = [sys.executable, "-c", f"{code}sys.exit(main({call + files}))"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("No space left on device\n")
+    assert done.stderr.startswith(f"beam-ensembles {call[0]}: ")
 
 
 def started(stderr: int) -> subprocess.Popen[str]:

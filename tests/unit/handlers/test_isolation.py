@@ -21,6 +21,7 @@ from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
@@ -127,6 +128,30 @@ def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> Non
     while children() and time.monotonic() < end:
         time.sleep(0.1)
     assert not children()
+
+
+def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = member(tmp_path, Hazard())
+
+    def run_out(_: ColumnPipe) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ColumnPipe, "recv", run_out)
+        with pytest.raises(MemoryError):
+            found({"x": rows(4)})
+    assert found({"x": rows(4) + 1})["y"].tolist() == (rows(4) + 1).sum(axis=1).tolist()
+
+
+def test_a_child_that_cannot_be_started_again_fails_all_rows_at_once(tmp_path: Path) -> None:
+    found = member(tmp_path, Hazard())
+    (tmp_path / "model.joblib").write_bytes(b"no model")
+    _, faults = run_split(found, {"x": rows(300, m2=0)}, 300)
+    assert {error.code for error in faults.values()} == {"process_died"}
+    assert len(faults) == 300
+    assert "load_failed" in str(faults[1])
 
 
 def children() -> list[psutil.Process]:

@@ -28,6 +28,7 @@ from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import EnsembleError, NodeFailed
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
+from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.metrics import names
 from beam_ensembles.runtime import stage_processes
 from beam_ensembles.runtime.at_once import CORES
@@ -217,7 +218,7 @@ def test_a_process_that_is_killed_is_started_again(
     processes.run(found)
     here.run(expected)
     assert plain(found) == plain(expected)
-    assert "a process of ensemble 'e' died of signal 9; it is started again" in caplog.text
+    assert "died of signal 9 (the system sends it when memory runs out); it is started again" in caplog.text
 
 
 def test_rows_that_kill_a_process_twice_fail_their_bundle_with_a_reason(loaded: Load) -> None:
@@ -229,6 +230,26 @@ def test_rows_that_kill_a_process_twice_fail_their_bundle_with_a_reason(loaded: 
     found = batch()
     processes.run(found)
     assert len(found) == ROWS
+
+
+def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
+    loaded: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes, here = loaded()
+
+    def run_out(_: ColumnPipe) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ColumnPipe, "recv", run_out)
+        with pytest.raises(MemoryError):
+            processes.run(batch(20))
+    for _ in range(2):
+        found, expected = batch(20), batch(20)
+        found.columns["x"] = expected.columns["x"] = found.columns["x"] + 1
+        processes.run(found)
+        here.run(expected)
+        assert plain(found) == plain(expected)
 
 
 @pytest.mark.usefixtures("written")
