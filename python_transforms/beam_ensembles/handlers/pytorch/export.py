@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.handlers.archives import DAMAGE
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 
 _GRAPHS: Final = ("models/model.json", "serialized_exported_program.json")
@@ -71,7 +72,7 @@ def _graph(path: str) -> Any:
                     if info.file_size > _LARGEST_GRAPH:
                         raise ModelFormatError(f"its graph would be {info.file_size} bytes long")
                     return json.loads(archive.read(info))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as exc:
+    except DAMAGE as exc:
         raise ModelFormatError(f"the file is a damaged archive: {exc}") from exc
     raise ModelFormatError("the archive holds no graph; save the program with torch.export.save")
 

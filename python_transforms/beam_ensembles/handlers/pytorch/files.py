@@ -6,6 +6,7 @@ import json
 import zipfile
 from typing import Final
 
+from beam_ensembles.handlers.archives import DAMAGE
 from beam_ensembles.handlers.signatures import ModelFormatError
 
 STATE_DICT: Final = "state_dict"
@@ -51,7 +52,7 @@ def _format_of_archive(path: str, *, has_class: bool) -> str:
         with zipfile.ZipFile(path) as archive:
             names = {name.partition("/")[2] or name for name in archive.namelist()}
             start = min((info.header_offset for info in archive.infolist()), default=0)
-    except zipfile.BadZipFile as exc:
+    except DAMAGE as exc:
         raise ModelFormatError(f"the file is a damaged archive: {exc}") from exc
     if start:  # a cut file ends in the middle of an archive within it
         raise ModelFormatError("the file is a damaged archive: it does not begin where the file does")

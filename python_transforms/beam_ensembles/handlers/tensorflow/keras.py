@@ -9,10 +9,12 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.handlers.archives import DAMAGE
 from beam_ensembles.handlers.signatures import ModelFormatError, Port
 from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"
+_NO_ARCHIVE: Final[tuple[type[Exception], ...]] = (*DAMAGE, KeyError)
 _LONGEST: Final = 64 << 20
 _LONGEST_NAME: Final = 100
 """Characters of a name that are shown."""
@@ -59,7 +61,7 @@ def read_keras(path: str) -> KerasModel:
         with zipfile.ZipFile(path) as archive, archive.open(_CONFIG) as file:
             config = json.loads(file.read(_LONGEST))
         return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
-    except (zipfile.BadZipFile, KeyError) as exc:
+    except _NO_ARCHIVE as exc:
         raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc
     except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as exc:
         raise ModelFormatError(f"its {_CONFIG} describes no model") from exc
