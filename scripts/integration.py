@@ -16,7 +16,7 @@ from scripts.temporary import own_temporary_folder
 from scripts.terminal import say, styled
 from scripts.toolchains import go, java, maven
 
-TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid" / "models", MODELS)
+TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid", MODELS)
 PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import requests
+from hypothesis import strategies as st
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.graph import check_text
@@ -17,6 +18,7 @@ from beam_ensembles.handlers.remote_files import fetched
 from beam_ensembles.handlers.web import OtherHost, open_web
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles_service.settings import Settings, UsageError
+from tests.support.fuzzing import fuzz
 from tests.support.web_server import content, status, web_server
 
 PREFIX = "https://host.example/models"
@@ -285,3 +287,34 @@ def test_is_below_needs_a_boundary() -> None:
     assert is_below("https://h/models/", "https://h/models")
     assert is_below("https://h/x", "https://h")
     assert not is_below("https://h/x", "https://h/?q")
+
+
+PIECES = (
+    "https://", "http://", "gs://", "file:", "//", "/", "..", ".", "%2e", "%2f", "%5c", "%25", "%", "\\", "@", ":",
+    ":443", "?", "#", ";", "[", "]", "*", "[!a", "host.example", "models", "x.joblib", "127.0.0.1", "\0", "\n",
+    "\ud800", "\u2024", "\uff0e", " ", "xn--a", "0x7f", "~", "-",
+)  # fmt: skip
+
+
+@fuzz(
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.sampled_from([None, "/models", PREFIX, "gs://b/c"]),
+)
+def test_any_uri_is_refused_or_stays_where_it_was_allowed(uri: str, base: str | None) -> None:
+    files = Files(base, trusted=(PREFIX, "/models-that-are-not-there"))
+    try:
+        found = files.check(uri, folders=True)
+    except FileProblem:
+        return
+    assert found.startswith((f"{PREFIX}/", "/models-that-are-not-there"))
+    assert canonical(found) == found
+    assert ".." not in found.partition("?")[0].split("/")
+
+
+@fuzz(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_spelling_is_the_same_when_it_is_spelled_again(uri: str) -> None:
+    try:
+        found = canonical(uri)
+    except AmbiguousUri:
+        return
+    assert canonical(found) == found

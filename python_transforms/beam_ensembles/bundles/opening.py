@@ -192,9 +192,12 @@ def _fetched(place: str, files: Files) -> Iterator[str]:
     is_trusted = files.is_trusted(place)
     most = None if is_trusted else _MOST_BYTES_OF_A_STRANGER
     within = files.trusted if is_trusted else ()
+    try:
+        refuse_own_network(files, place)
+    except EnsembleError as exc:
+        raise FileProblem("untrusted_host", str(exc)) from exc
     with contextlib.ExitStack() as ends:
         try:
-            refuse_own_network(files, place)
             copy = ends.enter_context(fetched(place, most=most, within=within, patience=_PATIENCE))
         except Exception as exc:  # what a file system raises where it cannot be read is its own
             text = " ".join(str(exc).split())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
 import os
 import re
+import time
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -36,6 +38,7 @@ _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 _BUNDLE: Final = "bundle:"
 _FILE: Final = "file:"
 _ANY_HOST: Final = "*"
+_FOLDERS_KEPT: Final = 256
 
 UNPACKED: Final = ".unpacked"
 """How the name of a folder ends that a bundle was unpacked to. No file in one is trusted for where it lies: a bundle
@@ -238,9 +241,9 @@ class Files:
         real = _real(path)
         if real is None:
             return False
-        if self.is_own or (self.bundle is not None and is_in(real, os.path.realpath(self.bundle.root))):
+        if self.is_own or (self.bundle is not None and is_in(real, _folder(self.bundle.root))):
             return True
-        return self.is_trusted(path) or (not _is_unpacked(real) and _is_in_any(real, self.readable))
+        return not _is_unpacked(real) and _is_in_any(real, (*self.trusted, *self.readable))
 
     def check_code(self, name: str) -> None:
         """Makes sure that a file may have a name imported.
@@ -354,7 +357,7 @@ class Files:
         real = _real(path)
         if real is None:
             return False
-        if self.bundle is not None and is_in(real, os.path.realpath(self.bundle.root)):
+        if self.bundle is not None and is_in(real, _folder(self.bundle.root)):
             return self.bundle.is_trusted
         return not _is_unpacked(real) and _is_in_any(real, self.trusted)
 
@@ -385,7 +388,17 @@ def _is_unpacked(real: str) -> bool:
 
 def _is_in_any(real: str, places: tuple[str, ...]) -> bool:
     folders = (local_path(place) for place in places)
-    return any(is_in(real, os.path.realpath(folder)) for folder in folders if folder is not None)
+    return any(is_in(real, _folder(folder)) for folder in folders if folder is not None)
+
+
+def _folder(path: str) -> str:
+    """Returns where an allowed folder leads; looked up at most once a second, since each node asks several times."""
+    return _folder_at(path, int(time.monotonic()))
+
+
+@functools.lru_cache(_FOLDERS_KEPT)
+def _folder_at(path: str, _: int) -> str:
+    return os.path.realpath(path)
 
 
 def _one_spelling(uri: str) -> str:

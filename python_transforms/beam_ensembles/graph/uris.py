@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 WEB: Final = ("http", "https")
 _PORTS: Final = {"http": 80, "https": 443}
@@ -198,5 +198,4 @@ def _stored(uri: str, scheme: str, rest: str) -> str:
 
 
 def _ambiguous(uri: str, what: str) -> AmbiguousUri:
-    shown = quote(uri[:_SHOWN], safe="!#$%&'()*+,/:;=?@[]{}\"\\ ")
-    return AmbiguousUri(f"'{shown}' is not a plain URI: {what}")
+    return AmbiguousUri(f"{uri[:_SHOWN]!a} is not a plain URI: {what}")

@@ -34,7 +34,8 @@ def call_within(seconds: float, call: Callable[[], _T], what: str) -> _T:
         TookTooLong: It has not returned by then, or too many others have not.
     """
     ends = time.monotonic() + seconds
-    if not _FREE.acquire(timeout=seconds):
+    free = _FREE
+    if not free.acquire(timeout=seconds):
         raise TookTooLong(
             f"{what} was not tried: {_MOST_STUCK} other reads are still waiting; try again later"
         )
@@ -46,7 +47,7 @@ def call_within(seconds: float, call: Callable[[], _T], what: str) -> _T:
         except BaseException as error:
             found.append((False, error))
         finally:
-            _FREE.release()
+            free.release()
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True, name="read")
     thread.start()

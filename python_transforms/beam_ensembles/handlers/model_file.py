@@ -74,7 +74,7 @@ def check_file(
         node.problem(problem.code, key, str(problem))
         return None
     is_trusted, local = node.files.is_trusted(found), local_path(found)
-    is_named = local is None or node.files.may_name(local)
+    is_named = is_trusted or local is None or node.files.may_name(local)
     if pin is None and not (is_named and (is_trusted or not runs_code)):
         node.problem("untrusted_file", key, _untrusted(uri) if runs_code else outside(uri))
         return None

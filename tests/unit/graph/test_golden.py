@@ -34,7 +34,7 @@ def check(path: pathlib.Path, parameters: dict[str, str] | None = None) -> Ensem
     return check_text(
         text,
         KINDS,
-        Files(str(path.parent), (str(GOLDEN / "specs_invalid" / "models"), str(path.parent))),
+        Files(str(path.parent), (str(GOLDEN / "specs_invalid"),)),
         parameters=parameters,
     )
 
