@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from beam_ensembles import limits
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph import check_text, plan
 from beam_ensembles.graph.files import Files
+from beam_ensembles.handlers.child import own_cores
 from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.runtime.process_count import count_of_processes
 
 _MOST_BYTES = 4 << 30
 _LONG = "a" * 999
@@ -33,12 +35,13 @@ def problems(text: str, parameters: dict[str, str] | None = None) -> tuple[Probl
     return caught.value.problems
 
 
-def in_child(text: str) -> subprocess.CompletedProcess[str]:
+def in_child(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Validates a file in a process that may not take much memory."""
-    code = "import sys; from beam_ensembles.cli.main import main; sys.exit(main(['validate', '/dev/stdin', '--json']))"
+    path = folder / "e.yaml"
+    path.write_text(text)
+    code = "import sys; from beam_ensembles.cli.main import main; sys.exit(main(['validate', sys.argv[1], '--json']))"
     return subprocess.run(
-        [sys.executable, "-c", code],
-        input=text,
+        [sys.executable, "-c", code, str(path)],
         capture_output=True,
         text=True,
         timeout=60,
@@ -55,9 +58,9 @@ def test_a_parameter_that_a_file_names_often_is_not_filled_in() -> None:
         assert tracemalloc.get_traced_memory()[1] < 20_000_000
     finally:
         tracemalloc.stop()
-    assert found[0].code == "too_large"
+    assert "too_large" in {one.code for one in found}
     many = ensemble("{apply: sql, select: {y: x}, texts: [" + '"${p}", ' * 10_000 + "]}")
-    assert problems(many, {"p": "a" * 100_000})[0].code == "too_large"
+    assert "too_large" in {one.code for one in problems(many, {"p": "a" * 100_000})}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_parameters_have_limits(parameters: dict[str, str]) -> None:
 )
 def test_a_file_has_limits(text: str, code: str) -> None:
     found = problems(text)
-    assert found[0].code == code
+    assert code in {one.code for one in found}
     assert all(one.message.isprintable() and one.path.isprintable() for one in found)
 
 
@@ -139,20 +142,20 @@ def test_a_type_has_limits(type_: str) -> None:
         "ARRAY_TO_STRING(STRING_TO_ARRAY(LPAD(t, 65535, 'a'), ''), LPAD('a', 65535, 'a'))",
     ],
 )
-def test_an_expression_makes_no_large_text_of_its_constants(expression: str) -> None:
-    answer = in_child(ensemble(f'{{apply: sql, select: {{y: "{expression}"}}}}', "{t: string}"))
-    assert answer.returncode in (1, 2), answer.stderr[-2000:]
-    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{expression}"}}}}', "{t: string}"))
-    assert found.code == "bad_expression"
-    assert "of its constants" in found.message
+def test_an_expression_makes_no_large_text_of_its_constants(expression: str, tmp_path: Path) -> None:
+    answer = in_child(ensemble(f'{{apply: sql, select: {{y: "{expression}"}}}}', "{t: string}"), tmp_path)
+    assert answer.returncode == 1, answer.stderr[-2000:]
+    (found,) = json.loads(answer.stdout)
+    assert found["code"] == "bad_expression"
+    assert "of its constants" in found["message"]
 
 
 def test_expressions_of_real_files_are_no_large_texts() -> None:
-    template = "REPLACE(REPLACE(REPLACE(REPLACE(t, '{a}', a), '{b}', b), '{c}', c), '{d}', d)"
-    columns = "{t: string, a: string, b: string, c: string, d: string}"
-    text = ensemble(
-        f'{{apply: sql, select: {{y: "{template}", z: "REPLACE(LPAD(t, 8, \'0\'), a, b)"}}}}', columns
+    template = (
+        "REPLACE(REPLACE(REPLACE(REPLACE(t, '{a}', 'alpha'), '{b}', 'beta'), '{c}', 'gamma'), ' ', '__')"
     )
+    padded = "REPLACE(CONCAT(LPAD(t, 8, '0'), RPAD(t, 65535, ' ')), '0', 'zero')"
+    text = ensemble(f'{{apply: sql, select: {{y: "{template}", z: "{padded}"}}}}', "{t: string}")
     assert check_text(text, KINDS, Files()).outputs
 
 
@@ -221,7 +224,7 @@ def run(arguments: list[str], environment: dict[str, str] | None = None) -> Any:
 
 
 def test_variables_without_a_value_say_nothing(rows: list[str]) -> None:
-    names = ("STAGE_PROCESSES", "LOG_ROWS", "LOG_FORMAT", "ADDR", "BUNDLES", "CORES")
+    names = ("STAGE_PROCESSES", "LOG_ROWS", "LOG_FORMAT", "ADDR", "CACHE", "CORES")
     empty = {f"BEAM_ENSEMBLES_{name}": "" for name in names}
     answer = run([*rows, "--json"], {**empty, "OMP_NUM_THREADS": "", "XDG_CACHE_HOME": ""})
     assert answer.returncode == 0, answer.stderr
@@ -229,9 +232,16 @@ def test_variables_without_a_value_say_nothing(rows: list[str]) -> None:
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "nan", "1e9", "٣", "9" * 5_000])
-def test_variables_with_nonsense_are_refused_in_one_sentence(rows: list[str], said: str) -> None:
-    answer = run(rows, {"BEAM_ENSEMBLES_STAGE_PROCESSES": said})
-    assert answer.returncode == 1
-    assert "whole number from 1 to 256" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert len(answer.stderr) < 500
+def test_variables_with_nonsense_are_refused_in_one_sentence(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BEAM_ENSEMBLES_STAGE_PROCESSES", said)
+    with pytest.raises(EnsembleError, match="whole number from 1 to 256") as caught:
+        count_of_processes()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("said", ["", "0", "-1", "nan", "٣", "9" * 5_000])
+def test_a_count_of_cores_that_is_none_says_nothing(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BEAM_ENSEMBLES_CORES", said)
+    assert own_cores() is None
