@@ -59,6 +59,8 @@ LONGEST_WAIT: Final = 86_400
 """Seconds of a ``timeout`` or of ``batch.max_wait`` (``bad_value``)."""
 
 # Answers
+MOST_DRAWN: Final = 1_500
+"""Figures, and lines, of an SVG."""
 MOST_PROBLEMS: Final = 1_000
 """Problems that are kept of a file; the first ones in its order count."""
 MOST_SHOWN: Final = 100

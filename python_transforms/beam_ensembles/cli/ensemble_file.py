@@ -11,6 +11,7 @@ from typing import IO, Final
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.files import local_path
+from beam_ensembles.limits import MOST_PROBLEMS
 
 RED: Final = "31"
 GREEN: Final = "32"
@@ -65,7 +66,8 @@ def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
 
 def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
     """Gives problems as lines for people, coloured where the stream is a terminal."""
-    count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+    more = "at least " if len(problems) >= MOST_PROBLEMS else ""
+    count = f"{more}{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"
     return "\n".join([head, *(f"  {problem}" for problem in map(_here, problems))])
 

@@ -16,6 +16,7 @@ from beam_ensembles.graph.doubts import doubts
 from beam_ensembles.graph.drawing import Picture, mermaid, picture, picture_of_names, svg
 from beam_ensembles.graph.names import check_names, names_of
 from beam_ensembles.graph.order import topological
+from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.spec.load import examine_text, read_text
 from beam_ensembles.spec.model import EnsembleSpec
 
@@ -62,6 +63,14 @@ def run(args: argparse.Namespace) -> int:
         found = _picture(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
         print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
+        return _WRONG
+    lines = sum(len(flow.readers) for flow in found.flows)
+    if _format(args) == "svg" and max(len(found.figures), lines) > MOST_DRAWN:
+        text = f"the picture would have {len(found.figures):,} figures and {lines:,} lines; an SVG has {MOST_DRAWN:,}"
+        print(
+            f"{_VERB}: {args.file}: {text} of each at most; write Mermaid instead: --format mermaid",
+            file=sys.stderr,
+        )
         return _WRONG
     text = _FORMATS[_format(args)](found)
     if args.output is None:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT
 from beam_ensembles.spec.language import COMMON_KEYS
 from beam_ensembles.spec.mistakes import described
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import is_secret
+from beam_ensembles.wording import shortened
 
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
+
+
 _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "string": ("text", lambda value: isinstance(value, str)),
     "string or secret": ("text or a secret", lambda value: isinstance(value, str) or is_secret(value)),
     "integer": ("a whole number", _is_integer),
-    "number": ("a number", lambda value: _is_integer(value) or isinstance(value, float)),
+    "number": ("a finite number", lambda value: _is_integer(value) or _is_finite(value)),
     "boolean": ("true or false", lambda value: isinstance(value, bool)),
     "list": ("a list", lambda value: isinstance(value, list)),
     "mapping": ("a mapping", lambda value: isinstance(value, dict)),
@@ -34,6 +41,9 @@ CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
 """Keys that mean the same on a node of any kind that has none of that name itself."""
 
 MOST_RETRIES: Final = 100
+
+COUNTS: Final = ("samples", "k")
+"""Keys that multiply what a row holds."""
 
 
 def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
@@ -64,8 +74,9 @@ def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[P
     if name == "timeout" and not node.isolated:
         text = "what runs on the worker itself cannot be stopped; give it a process of its own: 'isolate: process'"
         yield Problem(place, "timeout_needs_process", text)
-    elif name == "timeout" and (not _ACCEPTS["number"][1](value) or value <= 0):
-        yield Problem(place, "bad_value", f"'timeout' is {value!r}; it is a number of seconds above 0")
+    elif name == "timeout" and not (_ACCEPTS["number"][1](value) and 0 < value <= LONGEST_WAIT):
+        text = f"'timeout' is {shortened(repr(value), 60)}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
+        yield Problem(place, "bad_value", text)
     elif name == "retries" and not (_is_integer(value) and 0 <= value <= MOST_RETRIES):
         text = f"'retries' is {value!r}; it is a whole number from 0 to {MOST_RETRIES}"
         yield Problem(place, "bad_value", text)
@@ -88,6 +99,9 @@ def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:
     wanted, accepts = _ACCEPTS[option.accepts]
     if not accepts(value):
         yield Problem(place, "wrong_type", f"'{option.name}' must be {wanted}, found {described(value)}")
+    elif option.accepts == "integer" and value > LARGEST_COUNT and option.name in COUNTS:
+        text = f"'{option.name}' is {value}; at most {LARGEST_COUNT:,} is allowed"
+        yield Problem(place, "bad_value", text)
     elif option.choices and value not in option.choices:
         text = f"'{option.name}' cannot be {value!r}{nearest(str(value), option.choices)}"
         yield Problem(place, "bad_value", f"{text} (allowed: {listed(option.choices)})")

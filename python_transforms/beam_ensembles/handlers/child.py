@@ -113,8 +113,9 @@ def _end_with(descriptor: int) -> None:
 
 def own_cores() -> int | None:
     """Gives how many cores this process is to use; None: all that its operating system gives it."""
-    said = os.environ.get(_CORES_VARIABLE)
-    return None if said is None else int(said)
+    said = os.environ.get(_CORES_VARIABLE, "")
+    is_count = said.isascii() and said.isdecimal() and 0 < len(said) < 10 and int(said) > 0
+    return int(said) if is_count else None
 
 
 def _environment(cores: int | None) -> dict[str, str]:

@@ -10,6 +10,7 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.graph.options import MOST_RETRIES
 from beam_ensembles.handlers.environment import check_variables
+from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES
 from beam_ensembles.spec.places import below
 
 _DEFAULT_LIMIT: Final = 4_096
@@ -80,12 +81,13 @@ HONOURED: Final[Mapping[str, Accepted]] = {
     "max_batch_size": Accepted("a whole number of at least 1", _is_count),
     "env_vars": Accepted("a mapping of texts to texts", _is_text_mapping),
     "large_model": Accepted("true or false", lambda value: isinstance(value, bool)),
-    "model_copies": Accepted("a whole number of at least 1", _is_count),
+    "model_copies": Accepted(
+        f"a whole number of 1 to {MOST_COPIES}", lambda value: _is_count(value) and value <= MOST_COPIES
+    ),
 }
 """Arguments that every handler of Beam takes and that are honoured for each node by itself."""
 
 BATCH_KEYS: Final = ("min", "max", "max_bytes", "max_wait")
-_LONGEST_WAIT: Final = 86_400
 
 _ROWS_COME_TOGETHER: Final = "all nodes of a stage are given the same rows together"
 REFUSED: Final[Mapping[str, str]] = {
@@ -138,26 +140,23 @@ def check_calls(node: NodeView) -> None:
     if retries is not None and not 0 <= retries <= MOST_RETRIES:
         text = f"'retries' is {retries}; allowed: 0 to {MOST_RETRIES}"
         node.problem("bad_value", "retries", text)
-    if timeout is not None and not timeout > 0:
-        node.problem("bad_value", "timeout", f"'timeout' is {timeout}; it is a number of seconds above 0")
+    if timeout is not None and not 0 < timeout <= LONGEST_WAIT:
+        text = f"'timeout' is {timeout}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
+        node.problem("bad_value", "timeout", text)
 
 
 def _check_batch(node: NodeView) -> None:
     batch = node.option("batch")
     for key, value in (batch or {}).items():
         if key == "max_wait":
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or not 0 < value <= _LONGEST_WAIT
-            ):
-                text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {_LONGEST_WAIT}"
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_WAIT:
+                text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {LONGEST_WAIT}"
                 node.problem("bad_value", below("batch", "max_wait"), text)
         elif key not in BATCH_KEYS:
             text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
             node.problem("unknown_option", below("batch", str(key)), text)
-        elif not _is_count(value):
-            text = f"'{key}' is {value!r}; it is a whole number of at least 1"
+        elif not _is_count(value) or value > (LARGEST_COUNT if key == "min" else value):
+            text = f"'{key}' is {value!r}; it is a whole number of at least 1, and 'min' of {LARGEST_COUNT:,} at most"
             node.problem("bad_value", below("batch", key), text)
     least, most = (batch or {}).get("min"), (batch or {}).get("max")
     if _is_count(least) and _is_count(most) and least > most:

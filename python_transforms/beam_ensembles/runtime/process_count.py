@@ -6,6 +6,7 @@ import os
 from typing import Final
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.wording import shortened
 
 PROCESSES_VARIABLE: Final = "BEAM_ENSEMBLES_STAGE_PROCESSES"
 """Names the environment variable that says it to a worker; 1, the default, is the worker itself."""
@@ -18,12 +19,12 @@ HELP: Final = (
 
 
 def count_of_processes() -> int:
-    """Gives what the environment says.
+    """Gives what the environment says; a variable without a value says nothing.
 
     Raises:
         EnsembleError: It is no such number.
     """
-    said = os.environ.get(PROCESSES_VARIABLE, "1")
+    said = os.environ.get(PROCESSES_VARIABLE, "").strip() or "1"
     if wrong := wrong_count(said):
         raise EnsembleError(f"${PROCESSES_VARIABLE} {wrong}")
     return int(said)
@@ -31,5 +32,5 @@ def count_of_processes() -> int:
 
 def wrong_count(said: str) -> str:
     """Says what is wrong with a number of processes, as the end of a sentence; nothing where it is right."""
-    is_right = said.isdecimal() and 1 <= int(said) <= MOST_PROCESSES
-    return "" if is_right else f"is a whole number from 1 to {MOST_PROCESSES}, not '{said}'"
+    is_right = said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= MOST_PROCESSES
+    return "" if is_right else f"is a whole number from 1 to {MOST_PROCESSES}, not '{shortened(said, 60)}'"

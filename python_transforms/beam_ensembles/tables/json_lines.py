@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import collections
 import itertools
 import json
 import os
@@ -144,8 +145,10 @@ def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
         raise NodeError("bad_line", "the line is not UTF-8") from None
     except UnicodeEncodeError:
         raise NodeError("bad_line", "the line holds half a surrogate pair, which is no character") from None
-    except (ValueError, RecursionError) as error:
-        raise NodeError("bad_line", f"the line is no JSON: {error}") from None
+    except RecursionError:
+        raise NodeError("bad_line", "the line is nested too deep") from None
+    except ValueError as error:
+        raise NodeError("bad_line", f"the line is no JSON: {_reason(error)}") from None
     if not isinstance(found, dict):
         raise NodeError("bad_line", f"expected a JSON object, found {described(found)}")
     if not added.isdisjoint(found):
@@ -159,12 +162,17 @@ def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
 def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = listed([name for name in found if names.count(name) > 1])
+        counts = collections.Counter(name for name, _ in pairs)
+        twice = listed([name for name, count in counts.items() if count > 1])
         raise NodeError(
             "bad_line", f"an object of the line has {twice} more than once, and only one can count"
         )
     return found
+
+
+def _reason(error: ValueError) -> str:
+    is_of_json = isinstance(error, json.JSONDecodeError)
+    return str(error) if is_of_json else "a whole number has more digits than any type of the language holds"
 
 
 _parsed: Final = json.JSONDecoder(object_pairs_hook=_with_each_key_once).decode

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.tables.arrow import array_of_values, arrow_type, plain_values, type_of_arrow, values_of
 from beam_ensembles.tables.cells import cells_of_values
-from beam_ensembles.tables.chunk import Chunk
+from beam_ensembles.tables.chunk import Chunk, Fault
+from beam_ensembles.tables.parquet_faults import faults_of
 from beam_ensembles.tables.refusals import FILE, refuse_duplicates
 from beam_ensembles.types import Type
 
@@ -24,11 +25,12 @@ class ParquetChunk(Chunk):
 
     Args:
         batch: The rows.
-        first: Which row of the data the first one is.
+        numbers: Which row of the data each is.
+        faults: The rows in between that could not be read.
     """
 
-    def __init__(self, batch: pa.RecordBatch, first: int) -> None:
-        super().__init__(range(first, first + len(batch)))
+    def __init__(self, batch: pa.RecordBatch, numbers: Sequence[int], faults: Sequence[Fault]) -> None:
+        super().__init__(numbers, faults)
         self._batch = batch
 
     def column(self, field: str) -> list[Any]:
@@ -71,7 +73,7 @@ class ParquetReader:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow
                 self.total: int = file.metadata.num_rows
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             text = f"the file is no Parquet file: {' '.join(str(error).split())}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
@@ -85,8 +87,14 @@ class ParquetReader:
         with pq.ParquetFile(self._path) as file:
             self.done = 0
             for batch in file.iter_batches(batch_size=size):
-                self.done += len(batch)
-                yield ParquetChunk(batch, self.done - len(batch) + 1)
+                faults = faults_of(batch, self.done + 1)
+                numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
+                if faults:
+                    bad = {fault.number for fault in faults}
+                    numbers = [number for number in numbers if number not in bad]
+                    batch = batch.take(pa.array([number - self.done - 1 for number in numbers], pa.int64()))
+                self.done += len(numbers) + len(faults)
+                yield ParquetChunk(batch, numbers, faults)
 
 
 class ParquetWriter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import collections
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,14 +23,15 @@ def refuse_duplicates(fields: Sequence[str], what: str = "the file") -> None:
     Raises:
         InvalidEnsemble: There are such fields.
     """
-    twice = [name for name in dict.fromkeys(fields) if fields.count(name) > 1]
+    counts = collections.Counter(fields)
+    twice = [name for name, count in counts.items() if count > 1]
     if twice:
         text = "{count} columns of {what} are named '{name}'; give each a name of its own"
         raise InvalidEnsemble(
             Problem(
                 f"{FILE}.{name}",
                 "duplicate_field",
-                text.format(count=fields.count(name), what=what, name=name),
+                text.format(count=counts[name], what=what, name=name),
             )
             for name in twice
         )

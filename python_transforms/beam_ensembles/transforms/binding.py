@@ -13,7 +13,7 @@ from apache_beam.typehints.schemas import PYTHON_ANY_URN
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import TupleRows
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
@@ -67,7 +67,8 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     Raises:
         InvalidEnsemble: With everything that does not fit.
     """
-    problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
+    with few_suggestions():
+        problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
     if problems:
         raise InvalidEnsemble(problems, ensemble=graph.spec.name)
     inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.columns_read)
@@ -175,6 +176,7 @@ def _kept(rows: InputRows, call: CallOptions) -> list[str]:
 def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
     fields = _field_names(rows, call)
     kept = fields if call.pass_through is None else call.pass_through
+    there, passed = frozenset(fields), frozenset(kept)
     problems = [
         Problem(
             "pass_through",
@@ -182,14 +184,14 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
             f"the incoming rows have no field '{name}'{nearest(name, fields)}",
         )
         for name in kept
-        if name not in fields and name != OPAQUE
+        if name not in there and name != OPAQUE
     ]
     for name, _ in graph.outputs:
         if not is_name(call.prefix + name):
             text = f"'{call.prefix + name}' is no name of a column: {NAME_RULE}"
             problems.append(Problem("prefix", "bad_name", text))
             break
-        if call.prefix + name in kept:
+        if call.prefix + name in passed:
             text = f"the incoming rows have a field '{call.prefix + name}' already, which the ensemble would hide"
             problems.append(
                 Problem(f"outputs.{name}", "column_exists", f"{text}; rename it, or give a prefix")
