@@ -16,9 +16,11 @@ from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
+from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.listening import CannotListenError, address
 from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
+from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
@@ -49,6 +51,7 @@ def serve(args: argparse.Namespace) -> None:
     pool = _pool(args, healthy)
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
+        interceptors=[Admission(Limits())],
         options=[("grpc.so_reuseport", 0)],
     )
     beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)

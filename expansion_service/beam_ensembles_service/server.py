@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
 import sys
 import threading
@@ -34,6 +35,8 @@ from beam_ensembles_service.worker_pool import WorkerPool, start_fork_server
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
+_WATCH_THREADS: Final = 4
+"""Threads in which calls to watch the health begin; none is held while they go on."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
@@ -64,7 +67,9 @@ class Service:
                 ("grpc.max_send_message_length", settings.limits.max_message_bytes),
             ],
         )
-        self._health = health.HealthServicer()
+        self._health = health.HealthServicer(
+            experimental_thread_pool=concurrent.futures.ThreadPoolExecutor(_WATCH_THREADS)
+        )
         self.port = _listen(self._server, settings.host, settings.port)
         fork_server = start_fork_server() if settings.serve_loopback_worker else None
         self._pool = WorkerPool(max(settings.logging_level, logging.WARNING), fork_server=fork_server)
