@@ -23,13 +23,12 @@ from apache_beam.portability.api import beam_expansion_api_pb2
 from google.protobuf.message import DecodeError
 
 from beam_ensembles.interruption import Interrupted, while_wanted
+from beam_ensembles_service.reading import Reader
 from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.slots import MOST_WAITING, Busy, CallerGone, Slots
 
 MOST_CALLS: Final = 256
 """How many calls of a service without slots are answered at one time: health, artifacts, the worker pool."""
-READ_SECONDS: Final = 60.0
-"""How long a client may take to send its message."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
@@ -46,6 +45,7 @@ class Admission(grpc.ServerInterceptor):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._slots = Slots(limits)
+        self._reader = Reader()
         self._calls: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -63,7 +63,7 @@ class Admission(grpc.ServerInterceptor):
 
     def _unary(self, service: str, handler: Any, messages: Any, context: grpc.ServicerContext) -> Any:
         with self._counted(service, context):
-            data = _first(messages, context)
+            data = self._reader.first(messages, context)
             if service != _EXPANSION:
                 return handler.unary_unary(_parsed(data, handler, context), context)
             self._take_slot(context, len(data))
@@ -77,7 +77,7 @@ class Admission(grpc.ServerInterceptor):
                 parsed = (_parsed(data, handler, context) for data in messages)
                 yield from handler.stream_stream(parsed, context)
             else:
-                data = _first(messages, context)
+                data = self._reader.first(messages, context)
                 yield from handler.unary_stream(_parsed(data, handler, context), context)
 
     @contextlib.contextmanager
@@ -129,20 +129,6 @@ class Admission(grpc.ServerInterceptor):
             return answer.result()
         except Interrupted:
             context.abort(_Code.CANCELLED, "the caller has gone")
-
-
-def _first(messages: Any, context: Any) -> bytes:
-    """Reads the one message of a call; a client that does not send it is left."""
-    timer = threading.Timer(READ_SECONDS, context.cancel)
-    timer.daemon = True
-    timer.start()
-    try:
-        for data in messages:
-            return bytes(data)
-    finally:
-        timer.cancel()
-    context.abort(_Code.INVALID_ARGUMENT, "the call has no message")
-    raise AssertionError  # abort raises; grpc has no types that say so
 
 
 def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:

@@ -10,6 +10,7 @@ import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 from apache_beam.utils.thread_pool_executor import UnboundedThreadPoolExecutor
 
+from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
 from beam_ensembles_service.settings import DEFAULT_HOST, Settings
@@ -60,7 +61,7 @@ class LoopbackPool:
         callers = Callers(plain, pools=(WORKER_POOL,))
         self._server = grpc.server(
             UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
-            interceptors=[callers],
+            interceptors=[callers, Admission(settings.limits)],
             options=options(plain),
         )
         beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(self._pool, self._server)

@@ -17,12 +17,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from beam_ensembles import __version__
 from beam_ensembles_service.access import Access
+from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
 from beam_ensembles_service.listeners import Runner, runner_of
 from beam_ensembles_service.listening import address
 from beam_ensembles_service.pool import STOP_RUNNER
 from beam_ensembles_service.pool_state import PoolState
+from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
 from beam_ensembles_service.supervisor import Supervisor
@@ -55,7 +57,7 @@ def serve(args: argparse.Namespace, access: Access) -> None:
     callers = Callers(access, pools=(_POOL,))
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
-        interceptors=[callers],
+        interceptors=[callers, Admission(Limits())],
         options=options(access),
     )
     port = listen(server, args.host, args.port, access)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import logging
 import sys
 import threading
@@ -34,6 +35,8 @@ from beam_ensembles_service.stdin_end import when_stdin_ends
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
+_WATCH_THREADS: Final = 4
+"""Threads in which calls to watch the health begin; none is held while they go on."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
@@ -65,7 +68,9 @@ class Service:
                 ("grpc.max_send_message_length", settings.limits.max_message_bytes),
             ],
         )
-        self._health = health.HealthServicer()
+        self._health = health.HealthServicer(
+            experimental_thread_pool=concurrent.futures.ThreadPoolExecutor(_WATCH_THREADS)
+        )
         self.port = listen(self._server, settings.host, settings.port, access)
         callers.listen_on(self.port)
         self._pool = LoopbackPool(settings) if settings.serve_loopback_worker else None

@@ -15,7 +15,7 @@ from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_a
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from beam_ensembles.interruption import Interrupted, checkpoint, while_wanted
-from beam_ensembles_service import admission, slots
+from beam_ensembles_service import admission, reading, slots
 from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.settings import Limits
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
@@ -167,7 +167,7 @@ def test_calls_that_send_no_message_are_counted_and_left(
     serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "MOST_CALLS", 3)
-    monkeypatch.setattr(admission, "READ_SECONDS", 1.0)
+    monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
     _, channel = serve(Limits())
     held = threading.Event()
 
