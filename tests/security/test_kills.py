@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -210,6 +211,32 @@ def forked_by_models(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [child for process in processes for child in process.children()]
 
 
+INTERRUPTED: Final = """
+import os, signal, sys, threading
+from pathlib import Path
+import numpy as np
+from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, stage_code
+stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2)
+batch = ColumnBatch(np.arange(100), {})
+batch.add({"x": np.full((100, 2), -1.0)})
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+stage.run(batch)
+"""
+
+
+def test_an_interruption_waits_for_no_model_that_hangs(folder: Path) -> None:
+    done = run_script(INTERRUPTED, folder)
+    _, said = done.communicate(timeout=60)
+    assert done.returncode == -signal.SIGINT
+    assert said.endswith("KeyboardInterrupt\n")
+
+
+def run_script(script: str, folder: Path) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", script, str(folder)], env=env, **pipes)
+
+
 WORKER: Final = """
 import sys, tempfile
 from pathlib import Path
@@ -226,9 +253,7 @@ stage.run(batch)
 
 def test_processes_whose_models_hang_end_with_their_worker(folder: Path) -> None:
     """The worker waits for the process of its stage, which waits for that of a node."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", WORKER, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as worker:
+    with run_script(WORKER, folder) as worker:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "hangs\n"
         time.sleep(0.5)

@@ -75,15 +75,15 @@ class StageProcesses:
         self._parts = Parts.of(code.nodes, code.kept)
         self._threads = ThreadPoolExecutor(count, "stage")
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
-        started = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]
-        for process in started:
+        self._processes = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]
+        for process in self._processes:
             weakref.finalize(self, process.end)
         try:
-            for process in started:
+            for process in self._processes:
                 process.wait()
                 self._idle.put(process)
         except EnsembleError:
-            for process in started:
+            for process in self._processes:
                 process.end()
             raise
 
@@ -96,7 +96,14 @@ class StageProcesses:
         if not len(batch):
             return
         pieces = self._pieces(batch)
-        answers = list((self._threads.map if len(pieces) > 1 else map)(self._ask, pieces))
+        try:
+            answers = list((self._threads.map if len(pieces) > 1 else map)(self._ask, pieces))
+        except Exception:
+            raise
+        except BaseException:  # this process ends, and would wait for threads that wait for answers
+            for process in self._processes:
+                process.stop()
+            raise
         for answer in answers:
             _write(answer)
         _join(batch, [answer.found for answer in answers])
@@ -135,6 +142,7 @@ class _Process:
 
     def __init__(self, code: StageCode, cores: int) -> None:
         self._code, self._cores = code, cores
+        self._is_stopped = False
         self._start()
 
     def wait(self) -> None:
@@ -163,6 +171,8 @@ class _Process:
                 return self._ask(batch)
             except EOFError:
                 how = child.how_it_ended(self._process)
+                if self._is_stopped:
+                    raise EnsembleError("the stage was interrupted") from None
                 _LOGGER.warning(
                     "a process of ensemble '%s' died%s; it is started again", self._code.ensemble, how
                 )
@@ -181,6 +191,11 @@ class _Process:
     def end(self) -> None:
         """Ends the process."""
         child.end(self._process, self._pipe)
+
+    def stop(self) -> None:
+        """Kills the process, whoever waits for its answer, and starts none in its place."""
+        self._is_stopped = True
+        self._process.kill()
 
     def _start(self) -> None:
         self._process, self._pipe = child.start(stage_process.__name__, cores=self._cores)

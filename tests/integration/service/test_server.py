@@ -242,11 +242,17 @@ def test_a_request_in_work_is_answered_before_the_end() -> None:
         assert running.process.wait(10) == 0
 
 
-def test_requests_that_take_too_long_do_not_keep_it_from_ending() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_that_take_too_long_end_with_a_status_and_do_not_keep_it_from_ending(number: int) -> None:
     with _slow_requests(40) as (running, answers):
         time.sleep(0.3)
-        assert running.end() == 0
-        assert any(isinstance(answer.exception(10), grpc.RpcError) for answer in answers)
+        assert running.end(number) == 0
+        errors = [answer.exception(10) for answer in answers]
+        refused = [error for error in errors if isinstance(error, grpc.RpcError)]
+        assert refused
+        assert len(refused) + errors.count(None) == len(answers)
+        codes = {error.code() for error in refused}  # type: ignore[attr-defined]
+        assert codes <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
 
 
 def test_it_ends_with_its_standard_input_where_that_was_asked_for() -> None:
