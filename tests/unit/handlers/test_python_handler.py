@@ -39,7 +39,7 @@ def node(handler: str = "Echo", **more: Any) -> Node:
 
 def checked(inputs: dict[str, str], described: Node, files: Files | None = None) -> CheckedNode:
     text = json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": described}})
-    return check_text(text, KINDS, files or Files(code=(f"{HERE}.*",))).nodes[0]
+    return check_text(text, KINDS, files or Files(code=(f"{HERE}.*", "env:ECHO"))).nodes[0]
 
 
 def problems(inputs: dict[str, str], described: Node, files: Files | None = None) -> list[tuple[str, str]]:
