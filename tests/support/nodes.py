@@ -25,11 +25,11 @@ def check_node(
         folder: Where its files are.
         inputs: The ensemble's input columns and types.
         node: What stands below ``nodes.node``.
-        trust: Whether the folder's pickles may be loaded, the tests' code imported, servers on this machine called, and
-            secrets used whose name starts with ``TEST_``.
+        trust: Whether the folder's pickles may be loaded, the tests' code imported, variables set, servers on this
+            machine called, and secrets used whose name starts with ``TEST_``.
     """
     text = json.dumps({"ensemble": "test", "inputs": dict(inputs), "nodes": {"node": dict(node)}})
-    code = (*LIBRARY_CODE, "tests.*", "os.environ.*") if trust else LIBRARY_CODE
+    code = (*LIBRARY_CODE, "tests.*", "env:*") if trust else LIBRARY_CODE
     places, hosts = ((str(folder),), ("localhost", "gs://bucket")) if trust else ((), ())
     secrets = ("env:TEST_*",) if trust else ()
     files = Files(str(folder), places, code=code, hosts=hosts, secrets=secrets, readable=("/",))

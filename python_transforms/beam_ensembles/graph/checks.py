@@ -96,7 +96,7 @@ class _Checker:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
         nodes = [self._check_node(node) for node in self._in_running_order()]
         self.problems.extend(check_shadows(self._spec, self._types))
-        self.problems.extend(check_environment(self._spec))
+        self.problems.extend(check_environment(self._spec, self._files))
         self.problems.extend(_check_portable(self._spec, self._names, self._types))
         outputs = {column: self._types.get(column) for column in self._names.outputs(self._spec)}
         checked = tuple(node for node in nodes if node is not None)

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeGuard
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.graph.options import MOST_RETRIES
-from beam_ensembles.handlers.environment import check_variables
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES
 from beam_ensembles.spec.places import below
 
@@ -124,8 +123,6 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
             )
         elif not honoured[name].is_valid(value):
             node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
-        elif name == "env_vars":
-            check_variables(node, place, value)
 
 
 def check_calls(node: NodeView) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import types
 from typing import Any
 
 import pytest
 
+from beam_ensembles.graph.environment import check_environment
+from beam_ensembles.graph.files import Files
+from beam_ensembles.spec.model import NodeSpec
 from tests.unit.graph.conftest import Check, Problems
 
 TWO = "conflicting_env_vars"
@@ -27,8 +31,11 @@ def test_a_node_in_a_process_of_its_own_may_differ(check: Check) -> None:
     assert len(check(json.dumps(two)).nodes) == 2
 
 
+SHORT = {"X": "OMP_NUM_THREADS", "Y": "MKL_NUM_THREADS"}
+
+
 def env(**variables: str) -> dict[str, Any]:
-    return {"env_vars": variables}
+    return {"env_vars": {SHORT.get(name, name): value for name, value in variables.items()}}
 
 
 @pytest.mark.parametrize(
@@ -47,4 +54,37 @@ def env(**variables: str) -> dict[str, Any]:
 def test_nodes_of_a_process_agree_on_its_environment(
     problems: Problems, configs: dict[str, Any], places: list[str]
 ) -> None:
-    assert problems(ensemble(**configs)) == [(TWO, f"nodes.{place}") for place in places]
+    assert problems(ensemble(**configs)) == [
+        (TWO, f"nodes.{place[:-1]}{SHORT[place[-1]]}") for place in places
+    ]
+
+
+@pytest.mark.parametrize("more", [{}, {"large_model": True}, {"model_copies": 1}])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "HF_ENDPOINT",
+        "HTTPS_PROXY",
+        "OMP_TOOL_LIBRARIES",
+        "TF_XLA_FLAGS",
+        "BASH_ENV",
+        "A",
+    ],
+)
+def test_a_file_sets_no_variable_that_may_load_code_or_name_a_server(
+    problems: Problems, name: str, more: dict[str, Any]
+) -> None:
+    assert problems(ensemble(a=env(**{name: "1"}) | more)) == [
+        ("untrusted_code", f"nodes.a.config.env_vars.{name}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"), [("env:HF_*", True), ("*", True), ("HF_*", False), ("env:LD_*", False)]
+)
+def test_a_service_may_allow_variables(code: str, allowed: bool) -> None:
+    options = {"config": env(HF_ENDPOINT="https://hub")}
+    spec: Any = types.SimpleNamespace(nodes=[NodeSpec("a", "model", "huggingface", None, (), options)])
+    assert (not list(check_environment(spec, Files(code=(code,))))) == allowed

@@ -39,7 +39,7 @@ def node(handler: str = "Echo", **more: Any) -> Node:
 
 def checked(inputs: dict[str, str], described: Node, files: Files | None = None) -> CheckedNode:
     text = json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": described}})
-    return check_text(text, KINDS, files or Files(code=(f"{HERE}.*",))).nodes[0]
+    return check_text(text, KINDS, files or Files(code=(f"{HERE}.*", "env:ECHO"))).nodes[0]
 
 
 def problems(inputs: dict[str, str], described: Node, files: Files | None = None) -> list[tuple[str, str]]:
@@ -238,7 +238,7 @@ def test_the_rows_list_is_the_batch_where_it_is_called_once_a_row(calls: list[li
 
 def test_environment_variables_are_set_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO", "old")
-    files = Files("/", code=(f"{HERE}.*", "os.environ.ECHO"))
+    files = Files("/", code=(f"{HERE}.*", "env:ECHO"))
     member = load(TEXT, node(config={"env_vars": {"ECHO": "seen"}}, outputs={"model": "string"}), files)
     assert member(texts("a"))["model"].tolist() == ["|seen"]
 

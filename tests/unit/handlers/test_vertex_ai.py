@@ -39,7 +39,7 @@ def node(**more: Any) -> dict[str, Any]:
 
 def check(inputs: dict[str, str], node: dict[str, Any], *hosts: str) -> CheckedNode:
     text = json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": node}})
-    (checked,) = check_text(text, KINDS, Files("/", code=("os.environ.*",), hosts=hosts)).nodes
+    (checked,) = check_text(text, KINDS, Files("/", hosts=hosts, code=("env:GOOGLE_*",))).nodes
     return checked
 
 
