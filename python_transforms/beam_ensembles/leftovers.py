@@ -24,7 +24,7 @@ _ENDING: Final = ".part"
 
 @contextlib.contextmanager
 def part_file(folder: str, name: str) -> Iterator[tuple[str, int]]:
-    """Makes a new file ``.NAME.RANDOM.part`` that is to be moved to its place, and removes those of dead processes.
+    """Make a new file ``.NAME.RANDOM.part`` that is to be moved to its place, and remove those of dead processes.
 
     Args:
         folder: Where to; that of the file that it becomes, so that the move is one step.
@@ -51,7 +51,7 @@ def part_file(folder: str, name: str) -> Iterator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str, parent: str | None = None) -> Iterator[str]:
-    """Makes a folder for this user alone, for as long as the block lasts, and removes those of dead processes.
+    """Make a folder for this user alone, for as long as the block lasts, and remove those of dead processes.
 
     Args:
         prefix: How its name starts; no other kind of folder in ``parent`` may start so.

@@ -198,7 +198,7 @@ def test_the_store_is_no_folder_that_another_user_made(
     if os.getuid() != 0:
         pytest.skip("only root can give folders away")
     monkeypatch.delenv(VARIABLE, raising=False)
-    (tmp_path / "home").write_bytes(b"")  # a user whose home is no folder
+    (tmp_path / "home").write_bytes(b"")  # a user whose home is a file
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     public = tmp_path / "tmp"
     public.mkdir()

@@ -35,6 +35,7 @@ from apache_beam.portability import common_urns
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import typehints
 
+from beam_ensembles.columns.bounded_rows import BoundedStream, InputStream, check
 from beam_ensembles.columns.schemas import MICROS_INSTANT, MILLIS_INSTANT
 
 _OWN_ENCODING: Final = (MICROS_INSTANT, MILLIS_INSTANT, "beam:logical_type:decimal:v1")
@@ -97,6 +98,21 @@ class PositionalRowCoder(FastCoder):
     def _create_impl(self) -> Any:
         return self._rows.get_impl()
 
+    def stream(self, data: bytes) -> Any:
+        """Returns a stream for rows that refuses lengths beyond its end, where that costs little."""
+        return InputStream(data) if _has_lists(self.schema) else BoundedStream(data)
+
+    def decode(self, encoded: bytes) -> Any:
+        """Reads one row.
+
+        Raises:
+            EnsembleError: A length in it goes beyond its end.
+        """
+        stream = self.stream(encoded)
+        found = self.get_impl().decode_from_stream(stream, False)  # type: ignore[no-untyped-call]
+        check(stream)
+        return found
+
     def is_deterministic(self) -> bool:
         return bool(self._rows.is_deterministic())
 
@@ -149,6 +165,19 @@ def _with_any_text(coder: Any) -> Any:
     for name in _WITHIN.get(type(coder), ()):
         setattr(coder, name, _with_any_text(getattr(coder, name)))
     return coder
+
+
+def _has_lists(schema: schema_pb2.Schema) -> bool:
+    return any(_has_list(field.type) for field in schema.fields)
+
+
+def _has_list(found: schema_pb2.FieldType) -> bool:
+    info = found.WhichOneof("type_info")
+    if info == "row_type":
+        return _has_lists(found.row_type.schema)
+    if info == "logical_type":
+        return _has_list(found.logical_type.representation)
+    return info in ("array_type", "iterable_type", "map_type")
 
 
 def _restore_coder(schema: bytes) -> PositionalRowCoder:

@@ -264,7 +264,7 @@ class Files:
             )
 
     def check_place(self, uri: str) -> None:
-        """Makes sure that a file of the web or of storage may be read.
+        """Check that a file of the web or of storage may be read.
 
         Args:
             uri: An absolute URI.
@@ -367,7 +367,7 @@ class Files:
 
 
 def outside(uri: str) -> str:
-    """Says of a local file that it may not be named, and of nothing else, so that nobody learns whether it is there."""
+    """Returns the message for a local file that may not be named; it is the same whether the file is there or not."""
     return (
         f"'{uri}' lies in no folder that this service may read for its callers; put it into one (serve --trust "
         "FOLDER, or --allow-folder FOLDER where files hold no code), or pin a model with 'sha256: <its digest>'"
@@ -444,7 +444,7 @@ def _not_packed(uri: str, bundle: Bundle) -> str:
 
 
 def local_path(uri: str) -> str | None:
-    """Gives the path of a local URI (a plain path or ``file:``), or None where it is not local."""
+    """Returns the path of a local URI (a plain path or ``file:``), or None where it is not local."""
     if not _SCHEME.match(uri):
         return uri
     if uri[: len(_FILE)].lower() != _FILE:

@@ -26,7 +26,7 @@ def is_foreign(path: str) -> bool:
 
 
 def foreign_above(folder: str) -> str | None:
-    """Gives what lies above a folder, or is a link on the way to it, and is others' to write to; None where nothing is.
+    """Returns a folder above this one, or a link on the way to it, that others can write to; None where there is none.
 
     The root is left out: whoever has it has everything.
     """
@@ -43,7 +43,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _is_foreign(path: str) -> bool:
-    """Says whether others can rename what is in a folder, or lead a link elsewhere."""
+    """Whether others can rename what is in a folder, or lead a link elsewhere."""
     found = os.lstat(path)
     if found.st_uid not in (_ROOT, os.getuid()):
         return True

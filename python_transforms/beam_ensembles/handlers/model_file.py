@@ -148,8 +148,8 @@ def _not_that(uri: str, pin: str) -> str:
 def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
-    A file of another place is fetched before, once a worker process, so that what was compared is what is loaded. So is
-    a copy made of a pinned file that lies in no trusted folder and that other users of this machine can change.
+    A file of another place is fetched first, once per worker process, so that what was compared is what is loaded. A
+    pinned file that lies in no trusted folder, and that other users of this machine can change, is copied first.
 
     Args:
         node: The node.

@@ -22,7 +22,7 @@ def out_of_reach(path: str, beside: Beside) -> Iterator[str]:
 
     Args:
         path: A local file or folder.
-        beside: Which files belong to it; they are copied to stand beside it.
+        beside: Which files belong to it; they are copied too.
     """
     names = tuple(beside(path)) if os.path.isfile(path) else ()
     if not _is_reachable(path, names):

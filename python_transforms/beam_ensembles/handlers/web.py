@@ -39,7 +39,7 @@ def is_within(prefixes: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def anywhere(_: str) -> bool:
-    """Lets redirects lead to every place of the same host."""
+    """Returns True: redirects may lead to every place of the same host."""
     return True
 
 

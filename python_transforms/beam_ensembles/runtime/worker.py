@@ -9,11 +9,12 @@ import secrets
 from typing import Any, Final
 
 from apache_beam.portability.api import beam_fn_api_pb2
-from apache_beam.runners.worker import sdk_worker, statesampler
+from apache_beam.runners.worker import bundle_processor, sdk_worker, statesampler
 from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
 
 from beam_ensembles import logs
 from beam_ensembles.columns import row_coder
+from beam_ensembles.columns.bounded_rows import BoundedStream, check
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers import beam_compat
 
@@ -39,18 +40,40 @@ _NOT_RECEIVED_MEANS: Final = (
 def prepare() -> None:
     """Prepares this process for ensembles; to be called once, before the harness is made.
 
-    Rows are decoded by position, whatever their types and names. Metric ids start at a random place. A bundle
-    that fails because of one of this project's errors, or because its rows did not come, says so in one line,
-    without a traceback. A bundle that has given all its rows ends. What nodes log names them to the runner.
-    Beam's RunInference is imported without torch, before a pickled stage can import it with it.
+    Rows are decoded by position, whatever their types and names, and no further than their bytes go. Metric ids start
+    at a random place. A bundle that fails because of one of this project's errors, or because its rows did not come,
+    says so in one line, without a traceback. A bundle that has given all its rows ends. What nodes log names them to
+    the runner. Beam's RunInference is imported without torch, before a pickled stage can import it with it.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
     beam_compat.import_base()
     row_coder.install()
+    reads: Any = bundle_processor.DataInputOperation
+    reads.process_encoded = _process_encoded
     _start_metric_ids_elsewhere()
     _end_bundles_soon()
     _answer_in_one_line()
     _name_nodes_in_logs()
+
+
+def _process_encoded(self: Any, encoded_windowed_values: bytes) -> None:
+    """Does what Beam's own does, and gives on no element that was read beyond the bytes that came."""
+    rows = getattr(self.windowed_coder, "wrapped_value_coder", None)
+    make = rows.stream if isinstance(rows, row_coder.PositionalRowCoder) else BoundedStream
+    stream, decode = make(encoded_windowed_values), self.windowed_coder_impl.decode_from_stream
+    left = check(stream)
+    while left > 0:
+        with self.splitting_lock:
+            if self.index == self.stop - 1:
+                return
+            self.index += 1
+        try:
+            value = decode(stream, True)
+        except Exception as error:
+            where = f"coder {self.windowed_coder} in step {self.name_context.step_name}"
+            raise ValueError(f"Error decoding input stream with {where}") from error
+        left = check(stream)
+        self.output(value)
 
 
 def _start_metric_ids_elsewhere() -> None:
