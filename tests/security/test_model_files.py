@@ -188,10 +188,10 @@ def ensemble(node: Node) -> str:
 
 
 @pytest.fixture(scope="module")
-def expand() -> Iterator[Callable[[Node, Path], str]]:
-    """Expands an ensemble of one node by a real service that trusts nothing; returns its error."""
+def expand(files: Path) -> Iterator[Callable[[Node, Path], str]]:
+    """Expands an ensemble of one node by a real service that reads the files but trusts none; returns its error."""
     with (
-        running_service("--serve-loopback-worker") as service,
+        running_service("--serve-loopback-worker", "--allow-folder", str(files)) as service,
         grpc.insecure_channel(service.address) as channel,
     ):
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
