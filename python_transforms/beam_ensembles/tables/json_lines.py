@@ -146,7 +146,7 @@ def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
     except UnicodeEncodeError:
         raise NodeError("bad_line", "the line holds half a surrogate pair, which is no character") from None
     except RecursionError:
-        raise NodeError("bad_line", "the line is nested too deep") from None
+        raise NodeError("bad_line", "the line is no JSON that can be read: it is nested too deep") from None
     except ValueError as error:
         raise NodeError("bad_line", f"the line is no JSON: {_reason(error)}") from None
     if not isinstance(found, dict):

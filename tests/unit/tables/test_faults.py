@@ -83,4 +83,5 @@ def test_bad_lines_of_json(tmp_path: Path, line: bytes, reason: str) -> None:
 def test_lines_that_python_will_not_read(tmp_path: Path, line: bytes) -> None:
     good, faults = read(tmp_path / "rows.jsonl", line + b'\n{"x": 1}\n')
     assert good == [2]
-    assert faults[0][2].startswith("the line is no JSON: ")
+    assert faults[0][2].startswith("the line is no JSON")
+    assert "set_int_max_str_digits" not in faults[0][2]
