@@ -32,6 +32,8 @@ _COUNT: Final = re.compile(r"^ *- (\d+) passing, (\d+) failing, and \d+ invalid"
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _NO_TESTS: Final = 5
 """Exit code of pytest."""
+_CANNOT_START: Final = 2
+"""Exit code of pytest where a module of tests cannot be imported: none of the others is run."""
 _WRONG_CALL: Final = 2
 _INTERRUPTED: Final = 130
 _END_SECONDS: Final = 60.0
@@ -83,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
                 return _WRONG_CALL
             rounds.append(found)
             _say(found, len(rounds), args)
+            if found.code == _CANNOT_START:
+                break
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         return 1 if _sum_up(rounds) else _INTERRUPTED

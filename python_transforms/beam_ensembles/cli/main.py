@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from beam_ensembles import __version__
-from beam_ensembles.cli.write_errors import said_of
 
 SUMMARIES: Final = {
     "serve": "start the service that Java, Go and Python pipelines call",
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _drop_output()
-        print(f"beam-ensembles {args.verb}: {said_of(error)}", file=sys.stderr)
+        print(f"beam-ensembles {args.verb}: {_said_of(error)}", file=sys.stderr)
         return 1
     return code
 
@@ -114,6 +113,12 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     from beam_ensembles.errors import nearest
 
     return nearest(word, known)
+
+
+def _said_of(error: OSError) -> str:
+    from beam_ensembles.cli.write_errors import said_of
+
+    return said_of(error)
 
 
 def _fill(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 import beam_ensembles
 from scripts.layout import ROOT
+from scripts.release.bills_of_materials import FOLDER
 
 
 @pytest.mark.timeout(1200)
@@ -27,3 +29,9 @@ def test_the_dry_run() -> None:
         assert f"  ok  {made}" in done.stdout or f"  --  {made}" in done.stdout, done.stdout
     assert f"nothing was published. --publish {version} would run:" in done.stdout
     assert f"git push origin v{version} go_examples/v{version}" in done.stdout
+    audited = "no known weaknesses" in done.stdout
+    assert audited or "NOT AUDITED" in done.stdout, done.stdout
+    bills = {path.name: json.loads(path.read_text()) for path in FOLDER.glob("*.cdx.json")}
+    for name in ("python", "python-all-extras"):
+        components = {part["name"] for part in bills[f"{name}.cdx.json"]["components"]}
+        assert "apache-beam" in {part.replace("_", "-") for part in components}
