@@ -18,6 +18,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
+from beam_ensembles.handlers.model_file import verified
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.expansion_requests import like_go, schema
 from tests.support.service import running_service
@@ -238,6 +239,22 @@ def test_a_file_that_was_trusted_is_looked_at_again_when_it_is_loaded(tmp_path: 
     (tmp_path / "models" / "names.txt").symlink_to(tmp_path / "stranger" / "names.txt")
     with pytest.raises(InvalidEnsemble, match="leads out of the trusted folder"):
         KINDS["apply", "labels"].load(node)
+
+
+def test_a_pinned_file_that_others_can_change_is_compared_and_loaded_from_a_copy(tmp_path: Path) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("a\nb\n")
+    node = {**NODES[4], "sha256": sha256_of(str(names))}
+    (checked,) = check_text(ensemble(node, str(names)), KINDS, Files()).nodes
+    with verified(checked) as own:
+        assert own == str(names)
+    names.chmod(0o666)
+    with verified(checked) as copy:
+        names.write_text("exchanged")
+        assert copy != str(names)
+        assert sha256_of(copy) == node["sha256"]
+    with pytest.raises(InvalidEnsemble, match="sha256_mismatch"), verified(checked):
+        pass
 
 
 @pytest.mark.parametrize(
