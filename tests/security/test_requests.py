@@ -242,6 +242,23 @@ def test_a_large_configuration_costs_no_more_than_its_bytes(
     assert tracemalloc.get_traced_memory()[1] < 40 << 20
 
 
+@pytest.mark.parametrize("more", [{}, {"error_handling": {"output": "errors"}, "provenance": True}])
+def test_rows_of_many_fields_take_time_in_proportion(
+    more: dict[str, object], servicer: EnsembleExpansionServicer
+) -> None:
+    def seconds(count: int) -> float:
+        rows = schema("t", a="double", b="double", **{f"f{index}": "double" for index in range(count)})
+        wanted = schema("w", **{f"f{index}": "double" for index in reversed(range(count))})
+        config = {"spec": MEAN_OF_TWO, "output_schema": wanted.SerializeToString(), **more}
+        request = like_go(config, rows)
+        began = time.process_time()
+        assert not servicer.Expand(request).error
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(9_000) < 15 * min(seconds(900) for _ in range(3)) + 0.5
+
+
 def test_a_configuration_over_its_limit_is_refused(servicer: EnsembleExpansionServicer) -> None:
     request = like_go({"spec": "x" * (17 << 20)}, ROWS)
     assert "at most 16777216 are allowed" in servicer.Expand(request).error

@@ -48,18 +48,20 @@ def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) 
     Raises:
         InvalidEnsemble: A field is not made, or is of another type.
     """
-    names = [field.name for field in made.fields]
+    places = {field.name: place for place, field in enumerate(made.fields)}
     problems = []
     positions = []
     for field in wanted.fields:
         where = f"{path}.{field.name}"
-        if field.name not in names:
+        if field.name not in places:
             text = f"the caller's type has a field '{field.name}', which the ensemble's output lacks"
-            own = [name for name in names if not name.startswith("__")]  # the others are the clients' concern
+            own = [
+                name for name in places if not name.startswith("__")
+            ]  # the others are the clients' concern
             text += f"{nearest(field.name, own)} (fields: {listed(own, 30)})"
             problems.append(Problem(where, "output_schema_mismatch", text))
             continue
-        position = names.index(field.name)
+        position = places[field.name]
         if not fits(made.fields[position].type, field.type):
             text = f"the caller's type has '{field.name}' as {describe(field.type)}, "
             text += f"but the ensemble gives {describe(made.fields[position].type)}"

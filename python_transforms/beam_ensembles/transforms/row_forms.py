@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -39,7 +40,7 @@ class InputRows:
     key: Any = None
     types: Mapping[str, Type | None] | None = None
 
-    @property
+    @functools.cached_property
     def fields(self) -> dict[str, schema_pb2.FieldType]:
         """Type of each field by name, in order."""
         return {field.name: field.type for field in self.schema.fields}
@@ -148,7 +149,8 @@ def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str,
     for name in kept:
         schema.fields.add(name=name, type=rows.fields[name])
     schema.fields.extend(schema_of(added).fields)
-    positions = (*(fields.index(name) for name in kept), *range(len(fields), len(fields) + len(added)))
+    places = {name: at for at, name in enumerate(fields)}
+    positions = (*(places[name] for name in kept), *range(len(fields), len(fields) + len(added)))
     names = tuple(field.name for field in schema.fields)
     return OutputRows(
         TupleRows(fields, positions, names), RowType(schema), RowType(_errors_schema(rows.schema))
