@@ -92,7 +92,7 @@ def documents(draw: st.DrawFn) -> Any:
             other, at = places[draw(st.integers(0, len(places) - 1))]
             holder[key] = copy.deepcopy(other[at])
         else:
-            holder[key] = draw(st.sampled_from(_ODD))
+            holder[key] = copy.deepcopy(draw(st.sampled_from(_ODD)))
     return data
 
 
