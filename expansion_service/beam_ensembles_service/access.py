@@ -1,4 +1,4 @@
-"""Who may call a server of this package: its flags. Cheap to import."""
+"""The flags that say who may call a server of this package. Cheap to import."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Access:
         tls_key: PEM file of its key.
         tls_client_ca: PEM file of the roots of clients' certificates; empty: clients need none.
         token_file: File of the token that callers must send; empty: none.
-        insecure: Whether callers that prove nothing may call.
+        insecure: Whether the server lets in callers that it cannot identify.
         users: Local users that may call, beside root and the server's own.
-        keepalive_seconds: After how long a silent connection is asked whether it is still there.
-        idle_seconds: After how long a connection without calls is closed.
-        age_seconds: After how long any connection is closed, once its calls have ended.
+        keepalive_seconds: After how much silence the server asks whether a client is still there.
+        idle_seconds: After how long the server closes a connection without calls.
+        age_seconds: At which age the server closes any connection, once its calls have ended.
     """
 
     tls_cert: str = ""
@@ -54,7 +54,7 @@ class Access:
 
     @property
     def knows_callers(self) -> bool:
-        """Whether callers prove who they are, wherever they are."""
+        """Whether callers prove who they are, on any machine."""
         return bool(self.tls_client_ca or self.token_file)
 
 
@@ -62,17 +62,22 @@ def add_access_arguments(parser: argparse.ArgumentParser, *, token: bool) -> Non
     """Adds the flags to a parser.
 
     Args:
-        parser: A program's.
+        parser: The parser of a program.
         token: Whether its callers can send a token, which Beam's runners cannot.
     """
-    group = parser.add_argument_group("access", "who may call; docs/security.md says more")
-    group.add_argument("--tls-cert", default="", metavar="FILE", help="serve TLS with this certificate (PEM)")
-    group.add_argument("--tls-key", default="", metavar="FILE", help="key of --tls-cert (PEM)")
+    text = "who may call, by default root and the own user, from this machine; see docs/security.md"
+    group = parser.add_argument_group("access", text)
+    group.add_argument(
+        "--tls-cert", default="", metavar="FILE", help="use TLS with the certificate in this PEM file"
+    )
+    group.add_argument(
+        "--tls-key", default="", metavar="FILE", help="read the private key of --tls-cert from this PEM file"
+    )
     group.add_argument(
         "--tls-client-ca",
         default="",
         metavar="FILE",
-        help="let in only clients with a certificate that these roots have signed (PEM)",
+        help="let in only clients with a certificate that the roots in this PEM file signed",
     )
     if token:
         group.add_argument(
@@ -84,26 +89,30 @@ def add_access_arguments(parser: argparse.ArgumentParser, *, token: bool) -> Non
     group.add_argument(
         "--insecure",
         action="store_true",
-        help="let in whoever reaches the port, also from the network and without TLS; where the system tells users, "
-        "only allowed users of this machine still get workers",
+        help="let in whoever reaches the port, also from the network and without TLS; on Linux, still start workers "
+        "only for allowed users of this machine",
     )
     group.add_argument(
         "--allow-user",
         action="append",
         default=[],
         metavar="NAME",
-        help="let in this user of this machine, by name or number, beside root and the own one (may be repeated)",
+        help="let in this user of this machine, by name or number, besides root and the own user (may be repeated)",
     )
+    group = parser.add_argument_group("connections", "when the server closes them")
     for name, default, text in _TIMES:
-        group.add_argument(
-            f"--{name}", type=float, default=default, metavar="S", help=f"{text} (%(default)g s; 0: never)"
-        )
+        help_text = f"{text} (default: %(default)g s; 0: never)"
+        group.add_argument(f"--{name}", type=float, default=default, metavar="S", help=help_text)
 
 
 _TIMES: Final = (
-    ("keepalive-seconds", KEEPALIVE_SECONDS, "ask a silent connection after this time if it is still there"),
+    ("keepalive-seconds", KEEPALIVE_SECONDS, "ask a client after this silence whether it is still there"),
     ("max-connection-idle-seconds", IDLE_SECONDS, "close a connection after this time without a call"),
-    ("max-connection-age-seconds", AGE_SECONDS, "close any connection after this time, when its calls end"),
+    (
+        "max-connection-age-seconds",
+        AGE_SECONDS,
+        "close any connection at this age, once its calls have ended",
+    ),
 )
 
 
@@ -111,7 +120,7 @@ def access_of(args: argparse.Namespace) -> Access:
     """Returns what parsed flags ask of callers.
 
     Raises:
-        UsageError: The flags contradict each other, or name files that do not fit.
+        UsageError: The flags contradict each other, or name unusable files.
     """
     access = Access(
         tls_cert=args.tls_cert,
@@ -133,15 +142,15 @@ def access_of(args: argparse.Namespace) -> Access:
 
 
 def check_host(host: str, access: Access, *, has_pool: bool) -> None:
-    """Checks that a server that listens on a host knows its callers, or was told that it need not.
+    """Check that a server that listens on a host can identify its callers, or has ``--insecure``.
 
     Args:
-        host: Where it listens.
+        host: Where the server listens.
         access: What it asks of callers.
         has_pool: Whether it starts workers for runners of this machine, which send no token.
 
     Raises:
-        UsageError: It would serve unknown callers.
+        UsageError: The server would serve unknown callers.
     """
     if access.insecure:
         return
@@ -164,9 +173,9 @@ def check_host(host: str, access: Access, *, has_pool: bool) -> None:
 
 
 def warn_of_unknown_callers(host: str, access: Access) -> None:
-    """Logs where a server lets in callers that it does not know, or lets others read what they say."""
+    """Log a warning if a server lets in callers that it cannot identify, or does not encrypt their calls."""
     if not is_loopback(host) and not access.has_tls:
-        _LOGGER.warning("listening on %s without TLS: whoever is on the way can read and change calls", host)
+        _LOGGER.warning("listening on %s without TLS: the network can read and change calls", host)
     if access.insecure and not access.knows_callers:
         _LOGGER.warning("listening on %s: whoever reaches the port may call (--insecure)", host)
     if access.insecure and not can_tell():
@@ -176,7 +185,7 @@ def warn_of_unknown_callers(host: str, access: Access) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to a host of its own."""
+    """Whether only this machine can connect to one of its addresses."""
     try:
         found = {str(place[0]) for *_, place in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except OSError:
@@ -185,10 +194,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_certificates(access: Access) -> None:
-    """Checks that the files of TLS can be used.
+    """Check that the TLS files are usable.
 
     Raises:
-        UsageError: One cannot be read, or does not fit the others.
+        UsageError: A file cannot be read, or does not match the others.
     """
     for flag, path in (
         ("cert", access.tls_cert),
@@ -196,7 +205,7 @@ def check_certificates(access: Access) -> None:
         ("client-ca", access.tls_client_ca),
     ):
         if path and not os.access(path, os.R_OK):
-            raise UsageError(f"--tls-{flag}: '{path}' is not there or cannot be read")
+            raise UsageError(f"--tls-{flag}: '{path}' is missing or cannot be read")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(access.tls_cert, access.tls_key, password="")
@@ -227,4 +236,6 @@ def _user(name: str) -> int:
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError as exc:
-        raise UsageError(f"--allow-user: there is no user '{name}' here; a number is taken, too") from exc
+        raise UsageError(
+            f"--allow-user: this machine has no user '{name}'; a number is also accepted"
+        ) from exc

@@ -28,72 +28,93 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 DESCRIPTION: Final = """\
 Start Python workers for a runner on this machine: Beam's external worker pool.
 
-One runs beside each of the runner's machines (of a Flink cluster: beside each task manager, in its pod), and pipelines
-name it with --environment_type=EXTERNAL --environment_config=localhost:50000. When it is ready it prints one line,
+Run one pool beside each of the runner's machines (on Flink: beside each task manager, in its pod). Pipelines name it
+with --environment_type=EXTERNAL --environment_config=localhost:50000. When the pool is ready it prints one line,
 'beam-ensembles VERSION workers on HOST:PORT', and nothing more on standard output.
 
-Flink waits for ever for a worker that is killed while it is sent rows. With --when-a-worker-dies stop-runner, the task
-manager that hangs so is ended, for its own supervisor to start again; the job goes on by its restart strategy. A pool
-that dies itself is to be started again with the same --state: it then looks after the workers that died with it.
+Flink hangs when a worker is killed while it receives rows. With --when-a-worker-dies stop-runner, the pool ends such a
+task manager, so that its supervisor starts it again and the job's restart strategy continues the job. Restart a pool
+that dies itself with the same --state: it then handles the workers that died with it.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags to a parser."""
-    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
+    parser.add_argument("--host", default=DEFAULT_HOST, help="listen on this address (default: %(default)s)")
     parser.add_argument(
         "-p",
         "--port",
         type=int,
         default=DEFAULT_PORT,
-        help="port to listen on; 0 takes a free one (%(default)s)",
-    )
-    parser.add_argument(
-        "--when-a-worker-dies",
-        choices=(REPORT, STOP_RUNNER),
-        default=REPORT,
-        help="stop-runner ends the process of a runner that does not notice; report only logs (%(default)s)",
-    )
-    parser.add_argument(
-        "--notice-seconds",
-        type=float,
-        default=10.0,
-        metavar="S",
-        help="how long a runner has to notice by itself (%(default)s)",
-    )
-    parser.add_argument(
-        "--stage-processes", default=os.environ.get(PROCESSES_VARIABLE, ""), metavar="N", help=HELP
-    )
-    parser.add_argument(
-        "--state",
-        metavar="FOLDER",
-        help="a folder for this pool alone, where the next one finds which workers died with it, and a file "
-        "'runner-hangs' while a runner does not notice; for stop-runner",
-    )
-    parser.add_argument(
-        "--boot",
-        metavar="PROGRAM",
-        help="start workers of pipelines that bring files by Beam's boot, which its images have: it installs them",
-    )
-    parser.add_argument("--log-level", choices=LOG_LEVELS, default="info", help="default: %(default)s")
-    parser.add_argument(
-        "--log-format",
-        choices=logs.LOG_FORMATS,
-        help="a line for people, or a JSON object a line, also of the workers "
-        f"(default: ${logs.LOG_FORMAT_VARIABLE}, otherwise text)",
-    )
-    parser.add_argument(
-        "--log-rows",
-        action="store_true",
-        help="let values of rows into the workers' logs, which they keep out otherwise",
+        help="listen on this port; 0 takes a free one (default: %(default)s)",
     )
     parser.add_argument(
         "--stop-with-stdin",
         action="store_true",
-        help="end when standard input does: with the program that starts it",
+        help="end when standard input ends, for a program that starts the pool and holds the pipe",
     )
-    add_worker_flags(parser)
+    _add_worker_arguments(parser.add_argument_group("workers", "how they are started"))
+    _add_death_arguments(
+        parser.add_argument_group("dead workers", "what happens when a worker ends that nobody stopped")
+    )
     add_access_arguments(parser, token=False)
+    _add_log_arguments(parser.add_argument_group("logs"))
+
+
+def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--stage-processes", default=os.environ.get(PROCESSES_VARIABLE, ""), metavar="N", help=HELP
+    )
+    group.add_argument(
+        "--boot",
+        metavar="PROGRAM",
+        help="start workers with Beam's boot program, which its images have, for pipelines that bring files: it "
+        "installs them (default: none)",
+    )
+    add_worker_flags(group)
+
+
+def _add_death_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--when-a-worker-dies",
+        choices=(REPORT, STOP_RUNNER),
+        default=REPORT,
+        help="only log it (report), or end the process of a runner that does not notice (stop-runner) "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--notice-seconds",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="wait this long for a runner to notice by itself (default: %(default)g s)",
+    )
+    group.add_argument(
+        "--state",
+        metavar="FOLDER",
+        help="note in this folder, for the next pool, which workers this one has, and create a file 'runner-hangs' "
+        "while a runner does not notice; needs stop-runner (default: none)",
+    )
+
+
+def _add_log_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--log-level",
+        choices=LOG_LEVELS,
+        default="info",
+        help="log messages of this level and above (default: %(default)s)",
+    )
+    group.add_argument(
+        "--log-format",
+        choices=logs.LOG_FORMATS,
+        help="write each message as text, or as one JSON object per line, also in workers "
+        f"(default: ${logs.LOG_FORMAT_VARIABLE}, otherwise text)",
+    )
+    group.add_argument(
+        "--log-rows",
+        action="store_true",
+        help="let values of rows into the workers' logs, where error messages contain some",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -103,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         args: Parsed with ``add_arguments``.
 
     Returns:
-        0 after a graceful end, 1 when it cannot run, 2 when it was called wrongly.
+        0 after a graceful end, 1 when the pool cannot run, 2 after wrong usage.
     """
     wrong = _wrong(args)
     if wrong:
@@ -138,11 +159,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _wrong(args: argparse.Namespace) -> str:
     if not 0 <= args.port <= 65535:
-        return f"--port is a number from 0 to 65535, not {args.port}"
+        return f"--port must be from 0 to 65535, not {args.port}"
     if args.stage_processes and (wrong := wrong_count(args.stage_processes)):
         return f"--stage-processes {wrong}"
     if not args.notice_seconds > 0:
-        return f"--notice-seconds is more than 0, not {args.notice_seconds}"
+        return f"--notice-seconds must be more than 0, not {args.notice_seconds}"
     if args.boot is not None and shutil.which(args.boot) is None:
         return f"--boot: there is no program '{args.boot}'"
     if args.when_a_worker_dies == STOP_RUNNER and not os.path.exists("/proc/net/tcp"):
@@ -161,7 +182,7 @@ def _wrong_state(args: argparse.Namespace) -> str:
         return f"--state: '{args.state}' cannot be written to"
     found = os.stat(args.state)
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
-        return f"--state: '{args.state}' must be this user's own folder, to which not everybody may write"
+        return f"--state: '{args.state}' must belong to this user or root, and not everybody may write to it"
     return ""
 
 

@@ -31,9 +31,9 @@ LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 DESCRIPTION: Final = """\
 Serve ensembles to Beam pipelines of any language: a gRPC expansion service.
 
-When it is ready it prints one line, 'beam-ensembles VERSION listening on HOST:PORT', and nothing more on
-standard output; its log goes to standard error. It ends on SIGTERM or SIGINT with exit code 0, with 1 when it
-cannot run (its port is in use), with 2 when it was called wrongly.
+When the service is ready it prints one line, 'beam-ensembles VERSION listening on HOST:PORT', and nothing more on
+standard output. Its log goes to standard error. The exit code is 0 after SIGTERM or SIGINT, 1 if the service cannot
+run (its port is in use), 2 after wrong usage.
 
 A runner on this machine:   beam-ensembles serve --serve-loopback-worker
 A cluster with containers:  beam-ensembles serve --environment-type DOCKER --environment-config IMAGE
@@ -56,12 +56,12 @@ _BUNDLE: Final = re.compile(r"bundle:[0-9a-f]{64}")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """What requests may take of a service.
+    """What requests may use of a service.
 
     Attributes:
-        max_requests: How many are worked on at one time.
-        request_seconds: How long one may take, and how long it may wait before.
-        max_message_bytes: How large its message may be, and that of its answer.
+        max_requests: How many requests are handled at one time.
+        request_seconds: How long a request may take, and how long it may wait before.
+        max_message_bytes: How large the message of a request or an answer may be.
     """
 
     max_requests: int = 8
@@ -70,11 +70,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.max_requests < 1:
-            raise UsageError(f"--max-requests is a number of at least 1, not {self.max_requests}")
+            raise UsageError(f"--max-requests must be at least 1, not {self.max_requests}")
         if not 0 < self.request_seconds < math.inf:
-            raise UsageError(f"--request-seconds is a number over 0, not {self.request_seconds:g}")
+            raise UsageError(f"--request-seconds must be more than 0, not {self.request_seconds:g}")
         if not _LEAST_MESSAGE <= self.max_message_bytes <= _LARGEST_MESSAGE:
-            text = f"--max-message-bytes is a number from {_LEAST_MESSAGE} to {_LARGEST_MESSAGE}"
+            text = f"--max-message-bytes must be from {_LEAST_MESSAGE} to {_LARGEST_MESSAGE}"
             raise UsageError(f"{text}, not {self.max_message_bytes}")
 
 
@@ -90,7 +90,7 @@ class Settings:
         environment_config: The container image, address or command of those workers.
         shared_files: Whether those workers see this machine's files.
         trust: Folders and URI prefixes whose joblib and pickle files may be loaded.
-        allow_folder: Folders whose files may be named where their format holds no code.
+        allow_folder: Folders whose files ensembles may name if their format holds no code.
         allow_code: Patterns of the importable names that an ensemble may use, beside those of known libraries.
         allow_host: Hosts that workers may read models from and call.
         allow_secret: Patterns of the secrets that an ensemble may name.
@@ -102,7 +102,7 @@ class Settings:
         access: Who may call.
         worker_env: Patterns of the environment variables that the workers that the service starts get from it.
         max_workers: How many workers it starts at most.
-        limits: What requests may take.
+        limits: What requests may use.
         ignored: Flags of Beam's starters that were given.
     """
 
@@ -130,7 +130,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise UsageError(f"--port is a number from 0 to 65535, not {self.port}")
+            raise UsageError(f"--port must be from 0 to 65535, not {self.port}")
         for place in self.allow_secret:
             if not place.startswith(("env:", "file:/")):
                 raise UsageError(f"--allow-secret takes env:NAME or file:/PATH, not '{place}'")
@@ -193,84 +193,100 @@ def _check_folder_or_uri(flag: str, place: str) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the service's flags to a parser."""
-    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (default: %(default)s)")
+    parser.add_argument("--host", default=DEFAULT_HOST, help="listen on this address (default: %(default)s)")
     parser.add_argument(
         "-p",
         "--port",
         type=int,
         default=DEFAULT_PORT,
-        help="port to listen on; 0 takes a free one (%(default)s)",
+        help="listen on this port; 0 takes a free one (default: %(default)s)",
     )
     parser.add_argument(
+        "--stop-with-stdin",
+        action="store_true",
+        help="end when standard input ends, for a program that starts the service and holds the pipe",
+    )
+    _add_ensemble_arguments(
+        parser.add_argument_group(
+            "ensembles", "what they may read, run and call; each flag may be repeated (default of each: none)"
+        )
+    )
+    add_access_arguments(parser, token=True)
+    _add_limit_arguments(parser.add_argument_group("limits", "what requests may use"))
+    _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
+    _add_log_arguments(parser.add_argument_group("logs"))
+    _add_flags_of_beam(parser)
+
+
+def _add_ensemble_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--trust",
         action="append",
         default=[],
         metavar="DIR_OR_URI_PREFIX",
-        help="load joblib and pickle files, and the code of bundles, under this folder or URI although they are code; "
-        "elsewhere a node needs the file's sha256; bundle:SHA256 trusts one bundle (may be repeated)",
+        help="load any file under this folder or URI, including joblib and pickle files and the code of bundles; "
+        "elsewhere a node must pin such a file by sha256; bundle:SHA256 trusts one bundle",
     )
-    parser.add_argument(
+    group.add_argument(
         "--allow-folder",
         action="append",
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_FOLDER"),
         metavar="DIR",
-        help="let ensembles name models under this folder whose format holds no code (ONNX, safetensors); those "
-        "under --trust they may name anyway (may be repeated; $BEAM_ENSEMBLES_ALLOW_FOLDER likewise)",
+        help="let ensembles name models under this folder whose format holds no code (ONNX, safetensors); folders of "
+        "--trust need no such flag ($BEAM_ENSEMBLES_ALLOW_FOLDER adds more, separated by commas)",
     )
-    parser.add_argument(
-        "--allow-code",
-        action="append",
-        default=_of_environment("BEAM_ENSEMBLES_ALLOW_CODE"),
-        metavar="PATTERN",
-        help="let ensembles import these names (my_team.models.*), beside model classes of torch.nn, "
-        "torchvision.models, keras.applications and transformers and Beam's own handlers (may be repeated; "
-        "$BEAM_ENSEMBLES_ALLOW_CODE has more, separated by commas)",
-    )
-    parser.add_argument(
+    group.add_argument(
         "--allow-host",
         action="append",
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_HOST"),
         metavar="HOST",
-        help="let ensembles read models from this host and call it: models.example.com, *.example.com; with the scheme "
-        "where it is plain http (http://localhost:8080) or storage (gs://bucket, s3://team-*); * is every public host, "
-        "but no storage (may be repeated; $BEAM_ENSEMBLES_ALLOW_HOST likewise)",
+        help="let ensembles read models from this host and call it: models.example.com, *.example.com; add the scheme "
+        "for plain http (http://localhost:8080) and storage (gs://bucket, s3://team-*); * is every public host, "
+        "but no storage ($BEAM_ENSEMBLES_ALLOW_HOST adds more, separated by commas)",
     )
-    parser.add_argument(
+    group.add_argument(
+        "--allow-code",
+        action="append",
+        default=_of_environment("BEAM_ENSEMBLES_ALLOW_CODE"),
+        metavar="PATTERN",
+        help="let ensembles import these names (my_team.models.*), besides model classes of torch.nn, "
+        "torchvision.models, keras.applications and transformers and Beam's own handlers; env:NAME lets them set an "
+        "environment variable of workers ($BEAM_ENSEMBLES_ALLOW_CODE adds more, separated by commas)",
+    )
+    group.add_argument(
         "--allow-secret",
         action="append",
         default=_of_environment("BEAM_ENSEMBLES_ALLOW_SECRET"),
         metavar="PLACE",
         help="let ensembles send this secret of the workers to the servers that they call: env:NAME, file:/PATH; * "
-        "stands for any text (may be repeated; $BEAM_ENSEMBLES_ALLOW_SECRET likewise)",
+        "matches any text ($BEAM_ENSEMBLES_ALLOW_SECRET adds more, separated by commas)",
     )
-    parser.add_argument(
-        "--stop-with-stdin",
-        action="store_true",
-        help="end when standard input does: a program that starts the service holds the pipe",
+
+
+def _add_log_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--log-level",
+        choices=LOG_LEVELS,
+        default="info",
+        help="log messages of this level and above (default: %(default)s)",
     )
-    parser.add_argument(
-        "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (%(default)s)"
-    )
-    parser.add_argument(
+    group.add_argument(
         "--log-format",
         choices=LOG_FORMATS,
         default="text",
-        help="a line for people, or a JSON object a line, also of the workers started here (%(default)s)",
+        help="write each message as text, or as one JSON object per line, also in workers started here "
+        "(default: %(default)s)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--log-rows",
         action="store_true",
-        help="let values of rows into the logs of the workers started here, where the messages of errors hold some "
-        f"(workers elsewhere: ${LOG_ROWS_VARIABLE}=1)",
+        help="let values of rows into the logs of the workers started here, where error messages contain some "
+        f"(workers elsewhere: set ${LOG_ROWS_VARIABLE}=1)",
     )
-    add_access_arguments(parser, token=True)
-    _add_limit_arguments(parser.add_argument_group("limits", "what requests may take of the service"))
-    _add_worker_arguments(parser.add_argument_group("workers", "where the ensembles run"))
-    _add_flags_of_beam(parser)
 
 
 def _of_environment(variable: str) -> list[str]:
-    """Gives what a service that a client starts is told by the environment."""
+    """Returns what the environment of a service that a client starts allows."""
     return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
 
 
@@ -281,21 +297,21 @@ def _add_limit_arguments(group: argparse._ArgumentGroup) -> None:
         type=int,
         default=default.max_requests,
         metavar="N",
-        help="work on at most this many requests at one time; others wait (default: %(default)s)",
+        help="handle at most this many requests at one time; others wait (default: %(default)s)",
     )
     group.add_argument(
         "--request-seconds",
         type=float,
         default=default.request_seconds,
         metavar="S",
-        help="end a request that takes longer, or that waits longer for its turn (default: %(default)s)",
+        help="end a request that takes longer, or waits longer for its turn (default: %(default)g s)",
     )
     group.add_argument(
         "--max-message-bytes",
         type=int,
         default=default.max_message_bytes,
         metavar="N",
-        help="refuse larger requests, and do not send larger answers (default: %(default)s)",
+        help="refuse larger requests, and send no larger answers (default: %(default)s, 32 MiB)",
     )
 
 
@@ -311,18 +327,18 @@ def _add_worker_arguments(group: argparse._ArgumentGroup) -> None:
         "--environment-type",
         type=str.upper,
         choices=ENVIRONMENT_TYPES,
-        help="the kind of the workers otherwise (default: DOCKER)",
+        help="have the runner start this kind of workers otherwise (default: DOCKER)",
     )
     group.add_argument(
         "--environment-config",
         default="",
         metavar="C",
-        help="DOCKER: the image; EXTERNAL: HOST:PORT of a worker pool; PROCESS: the command",
+        help="use this image (DOCKER), worker pool at HOST:PORT (EXTERNAL) or command (PROCESS)",
     )
     group.add_argument(
         "--shared-files",
         action="store_true",
-        help="those workers see this machine's files, so ensembles may name local paths",
+        help="let ensembles name local paths, because those workers see this machine's files",
     )
 
 
@@ -339,7 +355,7 @@ def _add_flags_of_beam(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """Gives the settings of parsed flags.
+    """Returns the settings of parsed flags.
 
     Raises:
         UsageError: The flags contradict each other.

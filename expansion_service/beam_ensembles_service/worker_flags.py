@@ -17,15 +17,15 @@ def add_worker_flags(group: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="pass this environment variable to the workers started here, beside those that Beam and the frameworks "
-        "need; * stands for any text (may be repeated)",
+        help="pass this environment variable to the workers started here, besides those that Beam and the frameworks "
+        "need; * matches any text (may be repeated)",
     )
     group.add_argument(
         "--max-workers",
         type=int,
         default=MAX_WORKERS,
         metavar="N",
-        help="start at most this many workers at a time (%(default)s)",
+        help="run at most this many workers at one time (default: %(default)s)",
     )
 
 
@@ -33,7 +33,7 @@ def check_workers(count: int) -> None:
     """Checks ``--max-workers``.
 
     Raises:
-        UsageError: It is too small or too large.
+        UsageError: The number is too small or too large.
     """
     if not 1 <= count <= 10_000:
         raise UsageError(f"--max-workers must be from 1 to 10000, not {count}")

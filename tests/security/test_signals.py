@@ -106,7 +106,7 @@ def test_a_folder_of_another_user_is_no_state(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 2
         assert done.stderr == (
-            f"beam-ensembles workers: --state: '{tmp_path}' must be this user's own folder, to which not everybody "
-            "may write\n"
+            f"beam-ensembles workers: --state: '{tmp_path}' must belong to this user or root, and not everybody may "
+            "write to it\n"
         )
         os.chown(tmp_path, 0, -1)

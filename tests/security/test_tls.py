@@ -148,7 +148,7 @@ def test_files_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
         (("--tls-client-ca", certificate), "--tls-client-ca needs --tls-cert and --tls-key"),
         (
             (*cert, "--tls-key", tmp_path / "none"),
-            f"--tls-key: '{tmp_path / 'none'}' is not there or cannot be read",
+            f"--tls-key: '{tmp_path / 'none'}' is missing or cannot be read",
         ),
         ((*cert, "--tls-key", other_key), f"--tls-cert '{certificate}' and --tls-key '{other_key}' {pair}"),
         (
@@ -161,7 +161,7 @@ def test_files_that_do_not_fit_are_one_sentence(tmp_path: Path) -> None:
         ),
         (
             ("--allow-user", "no-such-user"),
-            "--allow-user: there is no user 'no-such-user' here; a number is taken, too",
+            "--allow-user: this machine has no user 'no-such-user'; a number is also accepted",
         ),
         (("--keepalive-seconds", "nan"), "--keepalive-seconds must be from 0 to 10000000, not nan"),
     ):

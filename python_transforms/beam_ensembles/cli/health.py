@@ -1,4 +1,4 @@
-"""``beam-ensembles health``: asks a service whether it answers, as an orchestrator does."""
+"""``beam-ensembles health``: ask a service whether it answers, as an orchestrator does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DESCRIPTION: Final = """\
 Ask a service whether it answers: gRPC's health check, for a container's HEALTHCHECK and for scripts.
 
-Prints the answer; the exit code is 0 where it is SERVING, otherwise 1.
+Prints the answer. The exit code is 0 if it is SERVING, otherwise 1.
 """
 _AGAIN_SECONDS: Final = 0.5
 
@@ -30,16 +30,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=os.environ.get("BEAM_ENSEMBLES_ADDR") or f"127.0.0.1:{DEFAULT_PORT}",
         metavar="HOST:PORT",
-        help="where the service listens (default: $BEAM_ENSEMBLES_ADDR, here %(default)s)",
+        help="ask the service at this address (default: $BEAM_ENSEMBLES_ADDR, here %(default)s)",
     )
     parser.add_argument(
-        "--timeout", type=float, default=5.0, metavar="SECONDS", help="how long to wait (%(default)s)"
+        "--timeout",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="wait at most this long (default: %(default)g s)",
     )
     connecting.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Asks; gives the exit code."""
+    """Ask, and return the exit code."""
     from beam_ensembles.connections import CannotConnect
     from beam_ensembles.connections.server import Server
 
@@ -57,7 +61,7 @@ def _ask(server: Server, seconds: float) -> str:
     """Returns the name of the status.
 
     Raises:
-        CannotConnect: The service does not answer, or not to this client.
+        CannotConnect: The service does not answer, or refuses this client.
     """
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -72,7 +76,7 @@ def _ask(server: Server, seconds: float) -> str:
 
 
 def _check(stub: Any, server: Server, seconds: float) -> Any:
-    """Asks once, and then waits for a server that is not there yet; one that requires TLS is not waited for."""
+    """Ask once, and then wait for a server that does not listen yet; never wait for one that requires TLS."""
     import grpc
     from grpc_health.v1 import health_pb2
 
@@ -86,7 +90,7 @@ def _check(stub: Any, server: Server, seconds: float) -> Any:
 
 
 def _no_answer(stub: Any, server: Server, error: Any) -> CannotConnect:
-    """Says why; one who waits in vain for a connection is told only on asking again without waiting."""
+    """Return the reason; gRPC reports why it cannot connect only to a call that does not wait."""
     import grpc
     from grpc_health.v1 import health_pb2
 

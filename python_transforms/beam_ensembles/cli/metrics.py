@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = """\
 Show what the nodes of a job's ensembles have counted: rows answered, failed and skipped, batches and their times,
-arms of routes, and on how many rows shadows agree. Without --job it lists the jobs that the runner knows.
+arms of routes, and on how many rows shadows agree. Without --job, lists the jobs of the runner.
 
 examples:
   beam-ensembles metrics --job-endpoint localhost:8073
   beam-ensembles metrics --job-endpoint localhost:8073 --job job-001
   beam-ensembles metrics --flink http://localhost:8081 --job 4e6c5d3b... --json
 
---job-endpoint is the runner's job server, as pipelines are given it: Prism, or the one that Beam puts before Flink.
---flink is the REST API of a Flink cluster, which also knows the jobs that run, and those of other job servers.
+--job-endpoint is the job server that pipelines are submitted to: Prism, or Beam's job server for Flink.
+--flink is the REST API of a Flink cluster, which also knows running jobs, and those of other job servers.
 
-exit code: 0 they are printed, 1 they cannot be had, 2 the call is not right
+exit code: 0 metrics printed, 1 metrics not available, 2 wrong usage
 """
 _DONE: Final = 0
 _FAILED: Final = 1
@@ -41,12 +41,14 @@ _FAILED: Final = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     runner = parser.add_mutually_exclusive_group(required=True)
-    runner.add_argument("--job-endpoint", metavar="HOST:PORT", help="the job server: Prism's, or Flink's")
     runner.add_argument(
-        "--flink", metavar="URL", type=_url, help="the REST API of a Flink cluster: http://HOST:8081"
+        "--job-endpoint", metavar="HOST:PORT", help="ask this job server: Prism's, or Flink's"
     )
-    parser.add_argument("--job", metavar="ID", help="the job; without it, the jobs are listed")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    runner.add_argument(
+        "--flink", metavar="URL", type=_url, help="ask the REST API of this Flink cluster: http://HOST:8081"
+    )
+    parser.add_argument("--job", metavar="ID", help="show this job (default: list all jobs)")
+    parser.add_argument("--json", action="store_true", help="print a JSON object instead of a table")
     connecting.add_arguments(parser)
 
 
@@ -57,7 +59,7 @@ def _url(text: str) -> str:
     except ValueError:
         is_url = False
     if not is_url:
-        raise argparse.ArgumentTypeError(f"{text!r} is no URL such as http://localhost:8081")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL such as http://localhost:8081")
     return text
 
 

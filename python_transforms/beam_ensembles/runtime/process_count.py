@@ -12,17 +12,17 @@ PROCESSES_VARIABLE: Final = "BEAM_ENSEMBLES_STAGE_PROCESSES"
 """Names the environment variable that says it to a worker; 1, the default, is the worker itself."""
 MOST_PROCESSES: Final = 256
 HELP: Final = (
-    "in how many processes each of the workers started here runs an ensemble; each loads the models "
+    "run an ensemble in this many processes of each worker started here; each process loads the models "
     f"(default: ${PROCESSES_VARIABLE}, otherwise 1, the worker itself)"
 )
 """What a flag that sets it says."""
 
 
 def count_of_processes() -> int:
-    """Gives what the environment says; a variable without a value says nothing.
+    """Returns what the environment sets; an empty variable counts as not set.
 
     Raises:
-        EnsembleError: It is no such number.
+        EnsembleError: The variable is not a valid number.
     """
     said = os.environ.get(PROCESSES_VARIABLE, "").strip() or "1"
     if wrong := wrong_count(said):
@@ -33,4 +33,6 @@ def count_of_processes() -> int:
 def wrong_count(said: str) -> str:
     """Says what is wrong with a number of processes, as the end of a sentence; nothing where it is right."""
     is_right = said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= MOST_PROCESSES
-    return "" if is_right else f"is a whole number from 1 to {MOST_PROCESSES}, not '{shortened(said, 60)}'"
+    return (
+        "" if is_right else f"must be a whole number from 1 to {MOST_PROCESSES}, not '{shortened(said, 60)}'"
+    )

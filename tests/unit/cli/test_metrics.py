@@ -59,7 +59,7 @@ def test_what_is_no_url_of_a_cluster_is_a_usage_error(url: str, capsys: Read) ->
     with pytest.raises(SystemExit) as exit_:
         main(["metrics", "--flink", url])
     assert exit_.value.code == 2
-    assert f"'{url}' is no URL such as http://localhost:8081" in capsys.readouterr().err
+    assert f"'{url}' is not a URL such as http://localhost:8081" in capsys.readouterr().err
 
 
 def test_jobs_are_listed_without_blanks_at_the_end(capsys: Read) -> None:

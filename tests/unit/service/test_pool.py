@@ -37,10 +37,10 @@ def run(*flags: str) -> int:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--port=70000"], "--port is a number from 0 to 65535, not 70000"),
-        (["--notice-seconds=0"], "--notice-seconds is more than 0, not 0.0"),
-        (["--stage-processes=0"], "--stage-processes is a whole number from 1 to 256, not '0'"),
-        (["--notice-seconds=nan"], "--notice-seconds is more than 0, not nan"),
+        (["--port=70000"], "--port must be from 0 to 65535, not 70000"),
+        (["--notice-seconds=0"], "--notice-seconds must be more than 0, not 0.0"),
+        (["--stage-processes=0"], "--stage-processes must be a whole number from 1 to 256, not '0'"),
+        (["--notice-seconds=nan"], "--notice-seconds must be more than 0, not nan"),
         (["--max-workers=0"], "--max-workers must be from 1 to 10000, not 0"),
         (
             ["--host=0.0.0.0"],
