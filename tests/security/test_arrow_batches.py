@@ -144,21 +144,36 @@ def test_null_counts_that_lie_are_refused(reader: Target) -> None:
     assert "null_count" in outcome.value[1]
 
 
-def test_compressed_messages_are_refused_before_they_are_unpacked(reader: Target) -> None:
+def compressed(codec: str, rows: int) -> bytes:
+    """Returns a stream whose buffers, of zeros, are compressed."""
     zeros = pa.RecordBatch.from_pydict(
-        {"x": pa.array(np.zeros(1 << 20)), "__event_time": pa.array(range(1 << 20))}
+        {"x": pa.array(np.zeros(rows)), "__event_time": pa.array(np.zeros(rows, np.int64))}
     )
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    options = pa.ipc.IpcWriteOptions(compression=codec)
     with pa.ipc.new_stream(sink, zeros.schema, options=options) as writer:
         writer.write_batch(zeros)
-    data = sink.getvalue().to_pybytes()
-    for sent in (data, data.replace(struct.pack("<q", 8 << 20), struct.pack("<q", 1 << 62))):
-        outcome = reader.attack(("double", sent))
-        assert outcome.value == (
-            "EnsembleError",
-            "an incoming element is no Arrow IPC stream: its buffers are compressed, and must not be",
-        )
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_compressed_messages_are_taken_within_limits(reader: Target, codec: str) -> None:
+    data = compressed(codec, 1 << 15)
+    assert reader.attack(("double", data)).kind == "answered"
+    for lie in (1 << 62, 1 << 31, -2, (8 << 15) + 8, (8 << 15) - 8):
+        lying = data.replace(struct.pack("<q", 8 << 15), struct.pack("<q", lie))
+        assert lying != data
+        outcome = reader.attack(("double", lying))
+        assert outcome.kind == "raised", (lie, outcome)
+        assert outcome.value[0] == "EnsembleError"
+        assert outcome.seconds < 5
+
+
+def test_a_small_message_does_not_unpack_to_much(reader: Target) -> None:
+    outcome = reader.attack(("double", compressed("zstd", 1 << 23)))
+    assert outcome.kind == "raised"
+    assert "unpack to over" in outcome.value[1]
 
 
 @pytest.mark.parametrize("of", ["array<array<double>>", None])

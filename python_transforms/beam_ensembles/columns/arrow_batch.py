@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
-from beam_ensembles.columns.arrow_checks import check_batch, check_message
+from beam_ensembles.columns.arrow_checks import check_batch, check_stream
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
 from beam_ensembles.columns.arrow_types import EVENT_TIME, beyond_micros, in_wire_layout
 from beam_ensembles.columns.to_arrow import array_of
@@ -198,8 +198,7 @@ def _shown(error: Exception) -> str:
 
 def _read(data: bytes) -> pa.RecordBatch:
     try:
-        for message in pyarrow.ipc.MessageReader.open_stream(data):
-            check_message(message, len(data))
+        check_stream(data)
         batches = list(pyarrow.ipc.open_stream(data))
     except _MALFORMED as error:
         raise EnsembleError(f"an incoming element is no Arrow IPC stream: {_shown(error)}") from error
