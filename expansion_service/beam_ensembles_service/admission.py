@@ -1,11 +1,11 @@
-"""What every call passes before it reaches a servicer: limits of calls, bytes and time, and a message that can be read.
+"""Limit the number, size and time of calls before they reach a servicer, and refuse malformed messages.
 
-gRPC itself answers bytes that are no message with a traceback in the log, reads and parses the messages of calls
-that wait, and has no time limit but the client's. So a call reaches its servicer in these steps: it is counted, its
-message is read within a time, it waits for a slot, and only then the message is parsed and answered, in a thread of its
-own: its caller is told when its time is over, even where that thread does not notice and keeps its slot.
+gRPC itself logs a traceback for bytes that are not a message, parses the messages of waiting calls, and has no deadline
+but the client's. So an interceptor counts each call, reads its message within a deadline, and has it wait for a slot.
+Only then a thread of its own parses and answers the message. The caller gets an answer at its deadline even if that
+thread does not notice and keeps its slot.
 
-Health is apart from the slots, so it is answered however busy the service is.
+Health needs no slot, so the service answers it however busy it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.slots import MOST_WAITING, Busy, CallerGone, Slots
 
 MOST_CALLS: Final = 256
-"""How many calls of a service without slots are answered at one time: health, artifacts, the worker pool."""
+"""How many calls of a service without slots (health, artifacts, the worker pool) are open at one time."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
@@ -36,7 +36,7 @@ _Code = grpc.StatusCode
 
 
 class Admission(grpc.ServerInterceptor):
-    """Lets calls through to their servicers, within the limits.
+    """An interceptor that admits calls within the limits.
 
     Args:
         limits: The service's flags.
@@ -50,7 +50,7 @@ class Admission(grpc.ServerInterceptor):
         self._lock = threading.Lock()
 
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
-        """Gives the handler of a call, whose servicer is called only when the call is admitted."""
+        """Returns a handler that calls the servicer only for an admitted call."""
         handler = continuation(details)
         if handler is None or hasattr(handler.unary_stream, "experimental_non_blocking"):
             return handler and _reading_quietly(handler)
@@ -107,7 +107,7 @@ class Admission(grpc.ServerInterceptor):
             context.abort(_Code.CANCELLED, "the caller has gone")
 
     def _in_time(self, work: Callable[[], Any], context: grpc.ServicerContext) -> Any:
-        """Answers in a thread that gives its slot back when it ends, maybe long after the caller was told."""
+        """Answers in a thread that frees its slot when it ends, maybe long after the caller's deadline."""
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
         def run() -> None:
@@ -136,13 +136,11 @@ def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
         return handler.request_deserializer(data)
     except DecodeError:
         _LOGGER.info("refused a message of %s that cannot be read", context.peer())
-        context.abort(
-            _Code.INVALID_ARGUMENT, "the message cannot be read: it is no such message of protobuf's"
-        )
+        context.abort(_Code.INVALID_ARGUMENT, "the message is not the protobuf message of this method")
 
 
 def _reading_quietly(handler: Any) -> Any:
-    """Has gRPC answer a message that cannot be read without a traceback in the log."""
+    """Returns a handler for which a malformed message leaves no traceback in the log."""
 
     def parsed(data: bytes) -> Any:
         try:

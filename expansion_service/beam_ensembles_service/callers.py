@@ -1,7 +1,7 @@
-"""Refuse callers of a server that may not call, before anything that they send is looked at.
+"""Refuse unauthorized callers of a server before it reads anything that they send.
 
-A caller on this machine is known by the user that opened its socket. It is looked up for every call: a cached answer
-could outlive its connection, whose address another user's process may have next.
+The user that opened a socket identifies a caller on this machine. The server looks it up for every call: a cached
+answer could outlive its connection, and another user's process may have the same address next.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _RefusedError(Exception):
 
 
 class Callers(grpc.ServerInterceptor):
-    """Refuses calls of whoever may not call; anybody may ask for the health.
+    """An interceptor that refuses unauthorized calls; anybody may ask for the health.
 
     Args:
         access: What the server asks of callers.
@@ -61,7 +61,7 @@ class Callers(grpc.ServerInterceptor):
         self._port = 0
 
     def listen_on(self, port: int) -> None:
-        """Notes the port of the server."""
+        """Set the port of the server."""
         self._port = port
 
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
@@ -94,7 +94,7 @@ class Callers(grpc.ServerInterceptor):
             raise _RefusedError(grpc.StatusCode.UNAUTHENTICATED, text)
 
     def _check_pool(self, context: grpc.ServicerContext) -> None:
-        """A worker runs whatever its runner sends, so only this machine may ask, wherever the server listens."""
+        """Check a call of the pool: a worker runs whatever its runner sends, so the runner must be on this machine."""
         caller = endpoint_of(context.peer())
         if caller is None or not caller.address.is_loopback:
             text = "the worker pool serves only runners on its own machine"
@@ -106,7 +106,7 @@ class Callers(grpc.ServerInterceptor):
         users = self._users_of(caller)
         if not users or None in users or not context.is_active():
             text = (
-                f"which user calls from {caller} cannot be told: its connection is closed, or is of another network "
+                f"the user that calls from {caller} is unknown: its connection is closed, or in another network "
                 "or user namespace"
             )
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
@@ -114,11 +114,11 @@ class Callers(grpc.ServerInterceptor):
         if refused:
             name = _name(refused[0])
             own = _name(os.geteuid())
-            text = f"user {name} may not call: this is for root and user {own} (--allow-user adds others)"
+            text = f"user {name} may not call: only root and user {own} may (--allow-user adds others)"
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
 
     def _users_of(self, caller: Endpoint) -> set[int | None]:
-        """Returns the users that have the caller's socket open; a table that changes may be read without a row."""
+        """Returns the users that have the caller's socket open; a read of a changing table may miss a row."""
         for look in range(_LOOKS):
             if look:
                 time.sleep(_LOOK_SECONDS)
@@ -143,7 +143,7 @@ def _checked(
 
 
 class _Refusals:
-    """Logs refused calls: one line within some seconds, so that refused callers cannot fill the log."""
+    """Logs refused calls, at most one line in ten seconds, so that refused callers cannot fill the log."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -151,7 +151,7 @@ class _Refusals:
         self._unsaid = 0
 
     def log(self, peer: str, refused: _RefusedError) -> None:
-        """Logs a call, or counts it for the next line."""
+        """Log a call, or count it for the next line."""
         with self._lock:
             if time.monotonic() < self._next:
                 self._unsaid += 1

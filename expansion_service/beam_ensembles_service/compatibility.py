@@ -46,7 +46,7 @@ class AdaptedRequest:
 
 
 def adapt(original: beam_expansion_api_pb2.ExpansionRequest) -> AdaptedRequest:
-    """Makes a request such as Beam's Python expects it; the original stays as it is.
+    """Returns the request in the form that Beam's Python expects, without changing the original.
 
     Args:
         original: A request that ``policy.check_request`` lets through.

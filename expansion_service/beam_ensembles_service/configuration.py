@@ -39,7 +39,7 @@ def decode_configuration(payload: external_transforms_pb2.SchemaTransformPayload
 
     Raises:
         RequestRefused: The bytes are no row of that schema, or a list or map has too many entries.
-        InvalidEnsemble: A field is no option of the transform, or has another type.
+        InvalidEnsemble: A field is not an option of the transform, or has another type.
     """
     return decode_row(payload.configuration_schema, payload.configuration_row, check_fields)
 

@@ -18,9 +18,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 _ANSWER_MILLISECONDS: Final = 20_000
 _GRACE_MILLISECONDS: Final = 600_000
 _MAX_STREAMS: Final = 100
-"""Calls at a time on one connection; a client holds back others itself."""
+"""Calls at one time on one connection; the client delays further ones."""
 _NEVER: Final = 2**31 - 1
-"""gRPC's word for it, in milliseconds."""
+"""gRPC's value for "never", in milliseconds."""
 
 
 def options(access: Access) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Reads the one message of a call, and leaves clients that do not send theirs: each would hold a thread for good."""
+"""Read the one message of a call, and cancel calls whose message never comes: each would hold a thread forever."""
 
 from __future__ import annotations
 

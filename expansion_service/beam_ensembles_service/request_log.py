@@ -47,7 +47,7 @@ class RequestLog:
         _LOGGER.debug("%s", error)
 
     def dropped(self) -> None:
-        """Says that nobody waits for the answer any more: the caller has gone, or the request took too long."""
+        """Log that the caller has gone, or that the request took too long."""
         _LOGGER.info("dropped '%s'", self._name(), extra=self._fields("dropped"))
 
     def failed(self) -> None:

@@ -1,4 +1,4 @@
-"""How many requests are worked on at one time, and how many wait for their turn."""
+"""Limit how many requests are handled at one time, and how many wait."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import grpc
 from beam_ensembles_service.settings import Limits
 
 MOST_WAITING: Final = 512
-"""How many requests wait while others are worked on."""
+"""How many requests may wait."""
 MOST_WAITING_BYTES: Final = 256 << 20
-"""How many bytes the waiting requests hold."""
+"""How many bytes the waiting requests may hold."""
 
 
 class Busy(Exception):
@@ -22,7 +22,7 @@ class Busy(Exception):
 
 
 class CallerGone(Exception):
-    """The caller does not wait for its answer any more."""
+    """The caller no longer waits for its answer."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -33,7 +33,7 @@ class _Waiting:
 
 
 class Slots:
-    """Lets so many requests go on at one time, the others in the order in which they came.
+    """Slots for requests; a freed slot goes to the request that has waited longest.
 
     Args:
         limits: ``max_requests`` go on at one time; the others wait for at most ``request_seconds``.

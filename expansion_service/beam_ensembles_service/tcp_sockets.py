@@ -113,7 +113,7 @@ def _sockets(state: str, port: int) -> Iterator[Socket]:
 
 
 def _nobody() -> int | None:
-    """Returns the number that stands for every user that this user namespace has no number for, if there are such."""
+    """Returns the number of all users outside of this user namespace; None if the namespace holds every user."""
     try:
         counts = [int(line.split()[2]) for line in _USERS.read_text(encoding="ascii").splitlines()]
         return None if sum(counts) >= _ALL_USERS - 1 else int(_NOBODY.read_text(encoding="ascii"))

@@ -39,7 +39,7 @@ class TokenFile:
     def accepts(self, authorization: str | bytes) -> bool:
         """Whether a header ``authorization`` holds the token that is in the file now.
 
-        Nothing is accepted while the file is not there, or holds no token.
+        It accepts nothing while the file is missing or invalid.
         """
         text = authorization.encode() if isinstance(authorization, str) else authorization
         scheme, _, given = text.partition(b" ")

@@ -1,7 +1,7 @@
-"""The error of a program that was called wrongly."""
+"""The error for wrong usage of a program."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A program of the service was called wrongly; the message is one sentence."""
+    """The arguments of a program are wrong; the message is one sentence."""

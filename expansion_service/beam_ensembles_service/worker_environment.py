@@ -1,4 +1,4 @@
-"""The environment of workers: what Beam and the frameworks need of the service's own, and what it was told to pass."""
+"""The environment of workers: the variables that Beam and the frameworks need, and those that flags name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSED: Final = (
     "ALL_PROXY", "CURL_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR",
     "SSL_CERT_FILE", "all_proxy", "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
-"""What workers get without being told, as patterns."""
+"""Patterns of the variables that workers always get."""
 
 _SECRET: Final = (
     "TOKEN",
@@ -35,9 +35,9 @@ _SECRET: Final = (
     "ACCESS_KEY",
     "PRIVATE_KEY",
 )
-"""A name that has one of these in it is passed only where it is named itself."""
+"""A variable with one of these in its name is passed only if a flag names it."""
 _OURS_ALONE: Final = "BEAM_ENSEMBLES_TLS_*"
-"""How this machine's clients reach services."""
+"""The settings of this machine's clients."""
 _TOKENIZERS: Final = "TOKENIZERS_"
 
 STORES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -45,7 +45,7 @@ STORES: Final[Mapping[str, tuple[str, ...]]] = {
     "s3://": ("AWS_*",),
     "hdfs://": ("HADOOP_*", "HDFS_*", "KRB5*"),
 }
-"""Patterns of what workers need to read a bucket, which they get where a flag names a place in such a one."""
+"""Patterns of the variables that workers need to read a bucket, passed if a flag names such a bucket."""
 
 
 def worker_environment(named: Sequence[str] = (), places: Sequence[str] = ()) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a runner may say when it asks for a worker."""
+"""Check a runner's request for a worker."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class NotStartedError(Exception):
 
 
 def check_start(request: beam_fn_api_pb2.StartWorkerRequest) -> None:
-    """Checks what a worker's command line, environment and log lines are made of.
+    """Check the parts of a request that reach a worker's command line, environment and log lines.
 
     Raises:
-        NotStartedError: The id or an endpoint is not one.
+        NotStartedError: The id or an endpoint is invalid.
     """
     name = request.worker_id
     if len(name) > _MAX_ID or printable(name) != name:

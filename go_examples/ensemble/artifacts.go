@@ -16,10 +16,9 @@ import (
 )
 
 // Beam 2.77 fetches the files that workers need, such as bundles, when the
-// pipeline is run. It knows the service by an address only, connects with
-// neither TLS nor a token, and writes each file wherever the service says. So a
-// call gives Beam a name of its own for the service, which the dialer below
-// knows.
+// pipeline runs. It knows the service only by an address, connects with neither
+// TLS nor a token, and writes each file wherever the service says. So a call
+// passes Beam a special name for the service, which the dialer below resolves.
 
 // endpoints are the services that this process calls.
 var endpoints = struct {
@@ -40,7 +39,7 @@ func (e endpoint) name() string {
 	return name
 }
 
-// endpointOf gives the service that Beam knows by a name.
+// endpointOf returns the service that Beam knows by a name.
 func endpointOf(name string) (e endpoint, known bool) {
 	endpoints.Lock()
 	defer endpoints.Unlock()
@@ -51,7 +50,7 @@ func endpointOf(name string) (e endpoint, known bool) {
 func init() { grpcx.Dial = dialer(grpcx.Dial) }
 
 // dialer connects to the services of this package as their calls do, and to
-// everything else by plain.
+// everything else with plain.
 func dialer(
 	plain func(context.Context, string, time.Duration) (*grpc.ClientConn, error),
 ) func(context.Context, string, time.Duration) (*grpc.ClientConn, error) {
@@ -63,8 +62,8 @@ func dialer(
 	}
 }
 
-// checkArtifacts makes sure that the files of the service are written into
-// Beam's folder for them and nowhere else.
+// checkArtifacts refuses files of the service that Beam would write outside of
+// its folder for them.
 func (e endpoint) checkArtifacts(
 	ctx context.Context, method string, request, response any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,

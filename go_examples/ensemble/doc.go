@@ -132,8 +132,8 @@
 //	WithTLS(TLS{Key: ...}) BEAM_ENSEMBLES_TLS_KEY     PEM file, not encrypted
 //	WithTokenFile          BEAM_ENSEMBLES_TOKEN_FILE  file that holds the token
 //
-// The files are read for each request, so new ones need no restart. A token is
-// sent only over TLS or to a loopback address. Bundles are fetched over the
-// same TLS and with the same token. A service that this package starts uses
-// neither, and the environment variables do not apply to it.
+// The package reads the files for each request, so new ones need no restart. It
+// sends a token only over TLS or to a loopback address, and fetches bundles with
+// the same TLS and token. A service that the package starts itself uses neither,
+// and ignores the environment variables.
 package ensemble

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// dialTimeout bounds the time until something that is not there, or is no
-	// service, is reported.
+	// dialTimeout bounds the time until a missing service, or a server that is
+	// not a service, is reported.
 	dialTimeout = 4 * time.Second
 	// tlsTimeout bounds the wait for a server that says nothing when it is asked
 	// about TLS.
@@ -35,8 +35,8 @@ type endpoint struct {
 	security security
 }
 
-// connect opens a connection to the service, and makes sure that it is one and
-// that it is ready.
+// connect opens a connection to the service, and checks that it is a service
+// that is ready.
 func (e endpoint) connect(ctx context.Context, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	host, _, err := net.SplitHostPort(e.addr)
 	if err != nil {
@@ -70,8 +70,8 @@ func (e endpoint) connect(ctx context.Context, more ...grpc.DialOption) (*grpc.C
 	return conn, nil
 }
 
-// transport gives the way to the service, which it tries first: gRPC's own
-// errors do not tell why TLS fails.
+// transport returns the credentials for the service after it has tried them:
+// gRPC's own errors do not tell why TLS fails.
 func (e endpoint) transport(ctx context.Context, host string) (credentials.TransportCredentials, error) {
 	var config *tls.Config
 	if e.security.tls != "" {
@@ -95,7 +95,7 @@ func (e endpoint) transport(ctx context.Context, host string) (credentials.Trans
 	return credentials.NewTLS(config), nil
 }
 
-// tryTLS makes a TLS connection of probe, and says why there is none.
+// tryTLS starts TLS on probe, and returns an error that explains a failure.
 func (e endpoint) tryTLS(ctx context.Context, probe net.Conn, config *tls.Config) error {
 	wantsCertificate := false
 	config = config.Clone()
@@ -130,8 +130,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &network) && network.Timeout()
 }
 
-// isRefusal says whether the server ended the connection, with a TLS alert or
-// without.
+// isRefusal reports whether the server ended the connection, with or without a
+// TLS alert.
 func isRefusal(err error) bool {
 	return isAlert(err) || errors.Is(err, io.EOF) || strings.Contains(err.Error(), "reset by peer")
 }
@@ -151,7 +151,7 @@ func (e endpoint) certificateRefused(err error) error {
 		e.addr, e.security.cert.value, e.security.cert.from, innermost(err))
 }
 
-// explainTLS says why a TLS connection to host fails.
+// explainTLS returns an error that says why a TLS connection to host fails.
 func (e endpoint) explainTLS(err error, host string) error {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -185,7 +185,7 @@ func (s security) authorities() string {
 	return "a CA in the file " + s.ca.value + " that " + s.ca.from + " names"
 }
 
-// checkHealth makes sure that conn leads to a service that is ready.
+// checkHealth checks that conn leads to a service that is ready.
 func (e endpoint) checkHealth(ctx context.Context, conn *grpc.ClientConn) error {
 	health, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil {
@@ -205,7 +205,7 @@ func (e endpoint) checkHealth(ctx context.Context, conn *grpc.ClientConn) error 
 	return nil
 }
 
-// speaksTLS says whether the server at addr answers in TLS, whoever it is.
+// speaksTLS reports whether the server at addr uses TLS, whoever it is.
 func speaksTLS(addr string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), tlsTimeout)
 	defer cancel()
@@ -214,13 +214,13 @@ func speaksTLS(addr string) bool {
 		return false
 	}
 	defer conn.Close()
-	// Nothing is sent over this connection, so whose it is does not matter.
+	// Nothing is sent over this connection, so the server's identity does not matter.
 	err = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}).HandshakeContext(ctx)
 	return err == nil || isAlert(err)
 }
 
-// refused is the error of a request that the service does not take from this
-// client; nil for any other.
+// refused returns the error of a request that the service refuses from this
+// client, and nil for any other error.
 func (e endpoint) refused(err error) error {
 	var own *Error
 	if errors.As(err, &own) {

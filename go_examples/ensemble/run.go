@@ -90,7 +90,7 @@ func apply(
 	return crossing.expand(s, rows, service, payload)
 }
 
-// service gives the service that a call names, else one that this process
+// service returns the service that a call names, else one that this process
 // starts, which uses neither TLS nor a token.
 func (c *call) service(file Source) (endpoint, error) {
 	if c.addr != "" {

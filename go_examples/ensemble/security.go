@@ -67,7 +67,7 @@ func settingOf(value, option, variable string) setting {
 	return setting{os.Getenv(variable), variable}
 }
 
-// security is how a call proves who it is, and how it makes sure of the
+// security is how a call identifies itself, and how it verifies the
 // service. The zero value uses neither TLS nor a token.
 type security struct {
 	ca, cert, key, token setting
@@ -75,7 +75,7 @@ type security struct {
 	tls string
 }
 
-// securityOf gives the security of a call with these options.
+// securityOf returns the security of a call with these options.
 func securityOf(files *TLS, tokenFile string) security {
 	given := TLS{}
 	if files != nil {
@@ -98,7 +98,7 @@ func securityOf(files *TLS, tokenFile string) security {
 	return s
 }
 
-// check makes sure that a token goes to nobody but the service at host.
+// check refuses to send a token where others could read it.
 func (s security) check(addr, host string) error {
 	if s.token.value == "" || s.tls != "" || isLoopback(host) {
 		return nil
@@ -227,7 +227,7 @@ func (s security) readToken() (string, error) {
 	return token, nil
 }
 
-// authorized gives the context of a request that carries the token.
+// authorized returns the context of a request that carries the token.
 func (s security) authorized(ctx context.Context) (context.Context, error) {
 	token, err := s.readToken()
 	if err != nil || token == "" {

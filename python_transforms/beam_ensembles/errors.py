@@ -84,7 +84,7 @@ class InvalidEnsemble(EnsembleError):
     """The ensemble, its configuration or its input cannot be right; carries the problems found.
 
     Args:
-        problems: What is wrong, at least one; the first ``limits.MOST_PROBLEMS`` are kept.
+        problems: The problems found, at least one; the first ``limits.MOST_PROBLEMS`` are kept.
         ensemble: Name of the ensemble where it is known.
         count: How many problems there are, where they are more.
 

@@ -1,7 +1,8 @@
-"""Ends work that nobody waits for any more: long checks ask ``checkpoint`` between their steps.
+"""End abandoned requests: long checks call ``checkpoint`` between their steps.
 
-A thread of Python cannot be stopped from outside. So the service says, for the time of a request, how to tell whether
-its caller still waits; loops whose length a caller decides look at it. Imports nothing, so that all may.
+A Python thread cannot be stopped from outside. So the service sets, for each request, how to tell whether its caller
+still waits. Loops whose length a caller decides check it. Imports nothing of this project, so that every module may
+import it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ _LOOK_SECONDS: Final = 0.02
 
 
 class Interrupted(BaseException):
-    """Nobody waits for what is computed. Like ``KeyboardInterrupt``, it passes handlers of ``Exception``."""
+    """Nobody waits for the result. Like ``KeyboardInterrupt``, it passes handlers of ``Exception``."""
 
 
 class _Request:
-    """Whether a request is still waited for, looked at no more often than worth it."""
+    """Whether somebody still waits for a request, checked at most every 20 ms."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self._is_wanted = is_wanted
@@ -39,10 +40,10 @@ _REQUEST: Final[contextvars.ContextVar[_Request | None]] = contextvars.ContextVa
 
 @contextlib.contextmanager
 def while_wanted(is_wanted: Callable[[], bool]) -> Iterator[None]:
-    """Has ``checkpoint`` raise in this thread once the block's result is not wanted.
+    """Make ``checkpoint`` raise in this thread once nobody wants the block's result.
 
     Args:
-        is_wanted: Whether somebody still waits; called every now and then.
+        is_wanted: Whether somebody still waits; called at most every 20 ms.
     """
     token = _REQUEST.set(_Request(is_wanted))
     try:
@@ -52,10 +53,10 @@ def while_wanted(is_wanted: Callable[[], bool]) -> Iterator[None]:
 
 
 def checkpoint() -> None:
-    """Goes on, or ends the request that this thread works on.
+    """End this thread's request if nobody waits for it.
 
     Raises:
-        Interrupted: Its caller has gone, or its time is over.
+        Interrupted: The caller has gone, or the request has reached its deadline.
     """
     request = _REQUEST.get()
     if request is not None:

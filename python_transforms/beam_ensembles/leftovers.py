@@ -1,8 +1,8 @@
-"""Temporary files and folders that say themselves whether their process still lives.
+"""Temporary files and folders, and the removal of those that killed processes left.
 
-Each is locked by the process that makes it. The kernel drops the lock with the process, also when that is killed; so a
-file that can be locked is a leftover. Process ids would not do: they are reused, and containers that share a disk count
-their own.
+The process that creates one locks it. The kernel drops the lock when the process ends or is killed, so a file that can
+be locked is a leftover. Process ids would not do: the system reuses them, and containers that share a disk have their
+own.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _ENDING: Final = ".part"
 
 @contextlib.contextmanager
 def part_file(folder: str, name: str) -> Iterator[tuple[str, int]]:
-    """Make a new file ``.NAME.RANDOM.part`` that is to be moved to its place, and remove those of dead processes.
+    """Create a file ``.NAME.RANDOM.part`` to be moved to its final name, and remove those of dead processes.
 
     Args:
-        folder: Where to; that of the file that it becomes, so that the move is one step.
-        name: The name of the file that it becomes.
+        folder: The folder of the final file, so that the move is atomic.
+        name: The final name.
 
     Yields:
         The path, and the open file's descriptor, which the block closes. A file that is still there at the end is
         removed.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The file cannot be created.
     """
     stem = f".{os.fsdecode(os.fsencode(name)[:_LONGEST_STEM])}."
     _remove_leftovers(folder, stem, _ENDING)
@@ -51,11 +51,11 @@ def part_file(folder: str, name: str) -> Iterator[tuple[str, int]]:
 
 @contextlib.contextmanager
 def temporary_folder(prefix: str, parent: str | None = None) -> Iterator[str]:
-    """Make a folder for this user alone, for as long as the block lasts, and remove those of dead processes.
+    """Create a folder for this user alone, for as long as the block lasts, and remove those of dead processes.
 
     Args:
         prefix: How its name starts; no other kind of folder in ``parent`` may start so.
-        parent: Where to; the system's temporary folder by default.
+        parent: The folder to create it in; the system's temporary folder by default.
     """
     parent = parent or tempfile.gettempdir()
     _remove_leftovers(parent, prefix, "")
@@ -87,7 +87,7 @@ def _new_folder(parent: str, prefix: str) -> tuple[str, int]:
 
 
 def _remove_leftovers(folder: str, prefix: str, ending: str) -> None:
-    """Removes what nobody holds and is this user's own; never follows a link."""
+    """Removes unlocked files and folders of this user; never follows a link."""
     try:
         with os.scandir(folder) as entries:
             found = [one.path for one in entries if one.name.startswith(prefix) and one.name.endswith(ending)]

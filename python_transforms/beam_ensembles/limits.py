@@ -1,7 +1,7 @@
-"""How much an ensemble file may say, hold and make others make: every limit on quantities, in one place.
+"""Every limit on the quantities of an ensemble file, in one place.
 
-They are generous, about a hundred times what a large file needs. None can be set: who needs more has a file that is
-made by a program, and is better off with several ensembles. A file beyond a limit is refused with the code behind it.
+Each limit is about a hundred times what a large file needs, and cannot be changed: split a larger file into several
+ensembles. A file beyond a limit is refused with the code in parentheses.
 """
 
 from __future__ import annotations

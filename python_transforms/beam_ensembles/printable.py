@@ -1,4 +1,6 @@
-"""Text from outside as it may be shown: in logs, in messages and on terminals. Imports nothing, so that all may.
+"""Make outside text safe for logs, messages and terminals.
+
+Imports nothing of this project, so that every module may import it.
 
 A newline in a name forges a line of a log, an escape code moves a terminal's cursor, and a bidirectional mark reorders
 what a reader sees.
@@ -19,7 +21,7 @@ _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str) -> str:
-    """Replaces control, bidirectional, invisible and unencodable characters by escapes such as ``\\u001b``.
+    """Replace control, bidirectional, invisible and unencodable characters with escapes such as ``\\u001b``.
 
     The escapes are those of JSON strings, so an encoded JSON document stays the same document.
     """

@@ -132,7 +132,7 @@ def parse_type(text: str) -> Type:
         The type.
 
     Raises:
-        TypeSyntaxError: The text is no type, or goes beyond a limit of ``limits``; the message says what is wrong at
+        TypeSyntaxError: The text is not a type, or exceeds a limit of ``limits``; the message says what is wrong at
             which character.
     """
     if len(text) > LONGEST_TYPE:

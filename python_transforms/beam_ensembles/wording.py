@@ -1,4 +1,4 @@
-"""How messages name things: lists that are cut short, and the word that was probably meant."""
+"""Shorten lists in messages, and suggest the word that was probably meant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _comparisons_left: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_
 
 @contextlib.contextmanager
 def few_suggestions() -> Iterator[None]:
-    """Lets ``nearest`` compare ``limits.MOST_COMPARED`` pairs of characters within a block, and then answer nothing.
+    """Limit ``nearest`` within a block to ``limits.MOST_COMPARED`` pairs of characters; after that it returns nothing.
 
     Whoever wrote a file with thousands of unknown names does not read thousands of hints. A block within another one
     shares what is left of it.
@@ -30,13 +30,13 @@ def few_suggestions() -> Iterator[None]:
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
-    """Gives ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
+    """Returns ``"; did you mean 'x'?"`` for the allowed word nearest to ``word``, or an empty string."""
     found = nearest_of(word, allowed)
     return "" if found is None else f"; did you mean '{found}'?"
 
 
 def nearest_of(word: str, allowed: Iterable[str]) -> str | None:
-    """Gives the allowed word nearest to ``word``, where one is near.
+    """Returns the allowed word nearest to ``word``; None if none is near.
 
     Long words have no suggestion, nor has any word once a file has had many (``few_suggestions``); then ``allowed`` is
     not even iterated over.
@@ -58,7 +58,7 @@ def nearest_of(word: str, allowed: Iterable[str]) -> str | None:
 
 
 def listed(words: Sequence[str], limit: int = 12, total: int | None = None) -> str:
-    """Joins words for a message, cutting a long list and long words short.
+    """Join words for a message, shortening a long list and long words.
 
     Args:
         words: The words.
@@ -72,5 +72,5 @@ def listed(words: Sequence[str], limit: int = 12, total: int | None = None) -> s
 
 
 def shortened(text: str, most: int) -> str:
-    """Gives a text with at most so many characters."""
+    """Returns a text of at most ``most`` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."

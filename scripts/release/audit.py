@@ -111,7 +111,7 @@ def weaknesses(answers: Iterable[dict[str, Any]]) -> list[Weakness]:
 
 
 def _asked(pins: Sequence[Pin]) -> list[dict[str, Any]]:
-    """Gives what pip-audit says of each package."""
+    """Returns what pip-audit says about each package."""
     tool = locked_environment("release") / "bin" / "pip-audit"
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
         file.writelines(f"{name}=={version}\n" for name, version in pins)

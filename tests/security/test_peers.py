@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="nee
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can call as another user")
 DAEMON = 1
 POOL = ("start", "stop")
-MAY_NOT = r"PERMISSION_DENIED: user .*\(65534\) may not call: this is for root and user .*\(--allow-user adds others\)"
+MAY_NOT = r"PERMISSION_DENIED: user .*\(65534\) may not call: only root and user .* may \(--allow-user adds others\)"
 
 
 @contextlib.contextmanager
@@ -134,10 +134,10 @@ def test_a_caller_is_known_while_its_socket_is_open(family: int, host: str, writ
         opened.enter_context(accepted)
         peer = written.format(caller.getsockname()[1])
         check(peer, port, pool=True)
-        with pytest.raises(PermissionError, match="cannot be told"):
+        with pytest.raises(PermissionError, match="is unknown"):
             check(peer, port + 1 if port < 65_535 else 1)
         caller.close()  # the kernel lists what is left of it as root's
-        with pytest.raises(PermissionError, match="cannot be told"):
+        with pytest.raises(PermissionError, match="is unknown"):
             check(peer, port)
 
 
@@ -158,7 +158,7 @@ def test_each_socket_that_may_be_the_callers_must_be_an_allowed_users(
     own = tcp_sockets.Socket(caller, caller, os.geteuid(), 1)
     other = tcp_sockets.Socket(caller, caller, NOBODY, 2)
     unknown = tcp_sockets.Socket(caller, caller, None, 3)
-    for found, text in (([own, other], "may not call"), ([own, unknown], "cannot be told")):
+    for found, text in (([own, other], "may not call"), ([own, unknown], "is unknown")):
         monkeypatch.setattr(callers, "client_sockets", lambda caller, port, found=found: found)
         with pytest.raises(PermissionError, match=text):
             check("ipv4:127.0.0.1:5", 7)

@@ -1,4 +1,4 @@
-"""Errors of writing that name what could not be written: the system itself says only that a disk is full."""
+"""Name the file in errors of writing: the system says only that a disk is full."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STANDARD_OUTPUT: Final = "standard output"
 
 @contextlib.contextmanager
 def naming(place: str) -> Iterator[None]:
-    """Gives an ``OSError`` that names no file the name of one.
+    """Add the name of a file to an ``OSError`` that names none.
 
     Args:
         place: What the block writes to.

@@ -92,7 +92,7 @@ class PositionalRowCoder(FastCoder):
 
     @functools.cached_property
     def _rows(self) -> Any:
-        """Beam's coder, made when rows cross: Beam keeps a class for each schema that it makes one for, for ever."""
+        """Beam's coder, created when rows cross, because Beam keeps a class for each coder's schema forever."""
         return _with_any_text(RowCoder(neutral_schema(self.schema)))
 
     def _create_impl(self) -> Any:

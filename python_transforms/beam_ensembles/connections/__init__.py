@@ -1,4 +1,4 @@
-"""How this project's clients connect to a server: with TLS, with a token, and with one sentence where that fails."""
+"""Connect this project's clients to a server, with TLS and a token; failures are one sentence."""
 
 from beam_ensembles.connections.security import ARGUMENTS, FLAGS, CannotConnect, Security
 

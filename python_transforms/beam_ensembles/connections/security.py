@@ -17,7 +17,7 @@ VARIABLES: Final = {
     "tls_key": "BEAM_ENSEMBLES_TLS_KEY",
     "token_file": "BEAM_ENSEMBLES_TOKEN_FILE",
 }
-"""The environment variable of each setting, which holds it where the caller does not say it."""
+"""The environment variable of each setting, used if the caller does not set it."""
 
 ARGUMENTS: Final = {name: name for name in VARIABLES}
 """What a setting is called in Python."""
@@ -37,7 +37,7 @@ _LOCAL_NAME: Final = "localhost"
 
 
 class CannotConnect(EnsembleError):
-    """A server cannot be reached, or one of the two does not accept the other; the message is one sentence."""
+    """A server cannot be reached, or client or server refuses the other; the message is one sentence."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Security:
-    """How a client proves who it is, and how it makes sure of the server.
+    """How a client identifies itself and verifies the server.
 
     Attributes:
         words: What the caller calls each setting: ``ARGUMENTS`` or ``FLAGS``.
@@ -104,7 +104,7 @@ class Security:
 
     @property
     def tls(self) -> str:
-        """What turns TLS on; empty where nothing does."""
+        """The setting that turns TLS on; empty if none does."""
         return next((one.source for one in (self.tls_ca, self.tls_cert, self.tls_key) if one), "")
 
     def how_to_set(self, name: str) -> str:
@@ -115,7 +115,7 @@ class Security:
         """Refuse to send the token where others could read it.
 
         Raises:
-            CannotConnect: It would leave this machine without TLS.
+            CannotConnect: The token would leave this machine without TLS.
         """
         if self.token_file is not None and not self.tls and not is_loopback(address):
             raise CannotConnect(

@@ -25,7 +25,7 @@ class Server:
 
     Attributes:
         address: Where it listens: ``host:port``.
-        security: How a client and it make sure of each other.
+        security: How client and server verify each other.
         kind: What it is called in messages.
     """
 
@@ -64,7 +64,7 @@ class Server:
         return grpc.intercept_channel(channel, _SendToken(self.security))
 
     def refusal(self, error: grpc.RpcError) -> CannotConnect | None:
-        """Returns what a failed call has to do with the security of the connection; None for any other failure."""
+        """Returns the error if a call failed because of TLS or the token; None for any other failure."""
         code, security = error.code(), self.security
         if code == grpc.StatusCode.UNAUTHENTICATED:
             return token_refused(self.name, security)

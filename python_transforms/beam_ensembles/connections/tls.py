@@ -147,7 +147,7 @@ def try_tls(address: str, what: str, security: Security, seconds: float, *protoc
         protocols: The names that ALPN has for the protocols over TLS (default: HTTP/2).
 
     Raises:
-        CannotConnect: One of the two does not accept the other, or a file is missing or malformed.
+        CannotConnect: Client or server refuses the other, or a file is missing or malformed.
     """
     made = context(security, protocols or ("h2",))
     host, port = host_and_port(address)
@@ -173,7 +173,7 @@ def try_tls(address: str, what: str, security: Security, seconds: float, *protoc
 def _explain(
     error: OSError | ValueError, host: str, what: str, security: Security, *, is_open: bool
 ) -> NoReturn:
-    """Raises what went wrong with a TLS connection."""
+    """Raise the error that explains a failed TLS connection."""
     if isinstance(error, ssl.SSLCertVerificationError):
         _explain_certificate(error.verify_code, host, what, security)
     reason = (error.reason if isinstance(error, ssl.SSLError) else None) or str(error)

@@ -31,7 +31,7 @@ def check_growth(tree: Tree) -> None:
 
 
 def _length(tree: Tree) -> int:
-    """Gives how many characters a part makes at most."""
+    """Returns how many characters a part makes at most."""
     kind, held = kind_of(tree)
     if kind == "Literal":
         return len(json.dumps(held, ensure_ascii=False))
@@ -66,17 +66,17 @@ def _of_parts(kind: str, held: Tree, lengths: list[int]) -> int:
 
 
 def _constant(tree: Tree, otherwise: int) -> int:
-    """Gives the whole number that stands there, where one does."""
+    """Returns the value of a whole number, or None for another part."""
     kind, held = kind_of(tree)
     found = held.get("Dyn", {}).get("Int") if kind == "Literal" else None
     return found if isinstance(found, int) and found >= 0 else otherwise
 
 
 def _joined(held: Tree, lengths: list[int]) -> int:
-    """Gives the length of texts put together, with what stands between them."""
+    """Returns the length of joined texts, with their separators."""
     return sum(lengths) + len(lengths) * len(json.dumps(held["function"]))
 
 
 def _refers(new: Tree) -> bool:
-    """Says whether a new text may hold what a pattern found, as ``$1``."""
+    """Whether a new text may refer to what a pattern found, as ``$1``."""
     return kind_of(new)[0] != "Literal" or "$" in json.dumps(new)

@@ -71,7 +71,7 @@ def check_sets(node: NodeView) -> None:
 def _are_same(
     member: str, found: Sequence[Any], agreed: Sequence[Any], sets: dict[str, frozenset[Any]]
 ) -> bool:
-    """Says whether a member tells the agreed classes apart; ``sets`` keeps what was compared, by node."""
+    """Whether a member tells the agreed classes apart; ``sets`` caches the comparisons by node."""
     if member not in sets:
         sets[member] = frozenset(found)
     if "" not in sets:

@@ -33,7 +33,7 @@ class Names:
     nodes: frozenset[str]
 
     def has(self, column: str) -> bool:
-        """Says whether there is such a column."""
+        """Whether there is such a column."""
         return column in self.inputs or column in self.makers
 
     def columns(self) -> tuple[str, ...]:

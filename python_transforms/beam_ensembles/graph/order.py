@@ -66,7 +66,7 @@ class _Stuck:
         self.take_out([name for name in names if not self._waits[name]])
 
     def before(self, name: str) -> str:
-        """Gives the first node that a stuck one waits for."""
+        """Returns the first node that a stuck one waits for."""
         while self._next.get(name, "") not in self.left:
             self._next[name] = next(self._before[name])
         return self._next[name]

@@ -1,4 +1,4 @@
-"""Whether other users of this machine can change what lies at a path."""
+"""Find files that other users of this machine can change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROOT: Final = 0
 
 
 def is_foreign(path: str) -> bool:
-    """Whether others than this user and root can change a file or folder, or put another one into its place."""
+    """Whether users other than this one and root can change or replace a file or folder."""
     try:
         found = os.stat(path)
         is_open = not os.path.isdir(path) and found.st_mode & stat.S_IWOTH
@@ -28,7 +28,7 @@ def is_foreign(path: str) -> bool:
 def foreign_above(folder: str) -> str | None:
     """Returns a folder above this one, or a link on the way to it, that others can write to; None where there is none.
 
-    The root is left out: whoever has it has everything.
+    The root folder is left out: whoever can write to it controls everything.
     """
     named = os.path.abspath(folder)
     if os.lstat(named).st_uid not in (_ROOT, os.getuid()):
@@ -43,7 +43,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _is_foreign(path: str) -> bool:
-    """Whether others can rename what is in a folder, or lead a link elsewhere."""
+    """Whether others can rename the contents of a folder, or change where a link leads."""
     found = os.lstat(path)
     if found.st_uid not in (_ROOT, os.getuid()):
         return True

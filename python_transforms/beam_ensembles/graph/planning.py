@@ -171,7 +171,7 @@ def _read(node: CheckedNode) -> set[str]:
 
 
 def _stage_of(node: CheckedNode) -> Any:
-    """Gives what nodes of one stage have in common; None: no other node fits the stage that this one begins."""
+    """Returns what nodes of one stage have in common; None if no other node fits the stage that this one begins."""
     return None if node.spec.own_stage else frozenset(node.spec.resources.items())
 
 

@@ -1,4 +1,4 @@
-"""How Python's ``zipfile`` says that an archive is damaged."""
+"""The exceptions of Python's ``zipfile`` for a damaged archive."""
 
 from __future__ import annotations
 
@@ -16,4 +16,4 @@ DAMAGE: Final[tuple[type[Exception], ...]] = (
     RuntimeError,
     UnicodeDecodeError,
 )
-"""What opening and reading an archive of a stranger raises, beside ``OSError``."""
+"""The exceptions of opening and reading an untrusted archive, besides ``OSError``."""

@@ -1,4 +1,4 @@
-"""Calls of libraries that may block for longer than anybody waits."""
+"""Deadlines for library calls that have none."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class TookTooLong(EnsembleError):
 
 
 def call_within(seconds: float, call: Callable[[], _T], what: str) -> _T:
-    """Calls a function of a library that knows no deadline, and stops waiting for it after some seconds.
+    """Call a function, and stop waiting for it after some seconds.
 
-    The call itself cannot be stopped: it goes on in a thread until the library gives up. At most 256 such calls
-    go on at one time; further ones wait.
+    The call itself cannot be stopped: it continues in a thread until the library gives up. At most 256 such calls
+    run at one time; further ones wait.
 
     Args:
         seconds: How long to wait.
         call: The function.
-        what: What it does, for the message: ``reading 'gs://bucket/model'``.
+        what: A description for the message: ``reading 'gs://bucket/model'``.
 
     Raises:
-        TookTooLong: It has not returned by then, or too many others have not.
+        TookTooLong: The function has not returned by then, or too many other calls are still running.
     """
     ends = time.monotonic() + seconds
     free = _FREE

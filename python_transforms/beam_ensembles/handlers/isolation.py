@@ -139,5 +139,5 @@ class _Child:
 
 
 def _cut_off(error: OSError) -> _NoAnswer:
-    """Says that a child cannot be reached although it is there; it is of no use then, and is ended."""
+    """Ends a child that runs but cannot be reached, and returns the error."""
     return _NoAnswer("process_died", f"its process was ended, for it could not be reached: {error.strerror}")

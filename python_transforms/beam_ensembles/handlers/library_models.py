@@ -1,6 +1,6 @@
-"""Functions of known libraries that make a model, for weights in a file: what of them may be called, and told.
+"""Restrict the functions of known libraries that make a model for the weights in a file.
 
-They would fetch other weights of the web, or read them from any file; those of the node's own file replace them.
+They could fetch other weights from the web, or read them from any file. The weights of the node's file replace them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FETCHES: Final = ("pretrained", "pretrained_backbone", "weights", "weights_back
 
 
 def check_params(node: NodeView, name: str, place: str | None) -> None:
-    """Reports arguments by which a library's function would fetch or read other weights than the node's own.
+    """Report arguments that make a library's function fetch or read other weights than the node's own.
 
     Args:
         node: The node, with the arguments as ``model_params``.
@@ -38,7 +38,7 @@ def check_params(node: NodeView, name: str, place: str | None) -> None:
 
 
 def arguments(node: CheckedNode, function: Any, name: str) -> dict[str, Any]:
-    """Returns the arguments with which a node's function or class is called: a library's one fetches no weights."""
+    """Returns the arguments for a node's function or class, which keep a library from fetching weights."""
     params = dict(node.spec.options.get("model_params") or {})
     if not is_of_library(name) or node.is_trusted:
         return params
@@ -47,7 +47,7 @@ def arguments(node: CheckedNode, function: Any, name: str) -> dict[str, Any]:
 
 
 def makes_a_model(function: Any, name: str) -> bool:
-    """Whether a function makes a model: any of a user's; of torchvision those that it lists itself."""
+    """Whether a function may make a model: any of a user's, and those that torchvision lists."""
     if not is_of_library(name):
         return True
     api = sys.modules.get("torchvision.models._api")

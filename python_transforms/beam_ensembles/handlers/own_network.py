@@ -1,4 +1,4 @@
-"""Servers of this machine and of its own network, which a caller may reach only where somebody named them."""
+"""Refuse servers of this machine's own network unless a flag names them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from beam_ensembles.graph.uris import is_web
 
 
 def is_in_own_network(host: str) -> bool:
-    """Whether a host has an address that is not public; its name is looked up."""
+    """Whether a host has an address that is not public, by a lookup of its name."""
     try:
         found = {str(entry[4][0]).partition("%")[0] for entry in socket.getaddrinfo(host, None)}
     except (OSError, UnicodeError):
-        return False  # whoever connects will say so
+        return False  # connecting fails with a better message
     return not all(ipaddress.ip_address(address).is_global for address in found)
 
 
 def refuse_own_network(files: Files, url: str) -> None:
-    """Refuses a web address whose host is only allowed as any other is, and has an address that is not public.
+    """Refuse a web address in the own network if ``*`` is all that allows its host.
 
     Raises:
-        EnsembleError: It is one.
+        EnsembleError: The address is refused.
     """
     if (
         "*" not in files.hosts

@@ -1,4 +1,4 @@
-"""A copy of a model that other users could change between the comparison of its digest and its load."""
+"""Copy a model that other users could change between the check of its digest and its load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK: Final = 1 << 20
 
 @contextlib.contextmanager
 def out_of_reach(path: str, beside: Beside) -> Iterator[str]:
-    """Returns a path at which nobody but this user and root can change a model: its own, or that of a copy.
+    """Returns the path of a model, or of a private copy if other users can change the model.
 
     Args:
         path: A local file or folder.

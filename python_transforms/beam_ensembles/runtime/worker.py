@@ -57,7 +57,7 @@ def prepare() -> None:
 
 
 def _process_encoded(self: Any, encoded_windowed_values: bytes) -> None:
-    """Does what Beam's own does, and gives on no element that was read beyond the bytes that came."""
+    """Decode as Beam does, but never pass on an element that was read beyond the received bytes."""
     rows = getattr(self.windowed_coder, "wrapped_value_coder", None)
     make = rows.stream if isinstance(rows, row_coder.PositionalRowCoder) else BoundedStream
     stream, decode = make(encoded_windowed_values), self.windowed_coder_impl.decode_from_stream

@@ -76,7 +76,7 @@ class Mistakes:
         return None
 
     def expression(self, text: str, path: str) -> tuple[str, ...] | None:
-        """Gives the columns that an expression reads."""
+        """Returns the columns that an expression reads."""
         had_room = self._in_expressions <= MOST_IN_EXPRESSIONS
         self._in_expressions += len(text)
         if self._in_expressions > MOST_IN_EXPRESSIONS:

@@ -38,7 +38,7 @@ def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
 
 
 def _too_many(parameters: Mapping[str, str]) -> str | None:
-    """Says which limit a call's parameters go beyond, if any."""
+    """Returns which limit a call's parameters exceed, if any."""
     if len(parameters) > MOST_PARAMETERS:
         return f"{len(parameters):,} parameters were given; a call gives {MOST_PARAMETERS:,} at most"
     for name, value in parameters.items():
@@ -105,7 +105,7 @@ class _Filler:
         return _PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)
 
     def _fits(self, text: str, names: list[str], path: str) -> bool:
-        """Says whether a text may be filled, before that is done; reports the first one that is too much."""
+        """Whether a text may be filled in; reports the first one that exceeds the limit."""
         had_room = self._characters <= LONGEST_FILLED
         self._characters += len(text) + sum(len(self._parameters[name]) for name in names)
         if had_room and self._characters > LONGEST_FILLED:

@@ -33,7 +33,7 @@ def above(path: str) -> str:
 
 
 def around(path: str) -> Iterator[str]:
-    """Gives a place and all places that hold it, but for the whole file."""
+    """Returns a place and all places that contain it, except the whole file."""
     while path != WHOLE_FILE:
         yield path
         path = above(path)

@@ -1,4 +1,4 @@
-"""Rows of a Parquet file that hold what Python cannot: text that is not UTF-8, years beyond 9999."""
+"""Find rows of a Parquet file that Python cannot hold: text that is not UTF-8, years beyond 9999."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _wrong(column: pa.Array) -> Iterator[tuple[int, str]]:
 
 
 def _shown(row: pa.RecordBatch) -> dict[str, Any]:
-    """Gives a row for people: what cannot be read as its text, with bytes that are none escaped."""
+    """Returns a row for people: unreadable values as text, with invalid bytes escaped."""
     return {name: _value(column) for name, column in zip(row.schema.names, row.columns, strict=True)}
 
 

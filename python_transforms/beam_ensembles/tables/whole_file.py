@@ -30,7 +30,7 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
 
 
 def settle(file: IO[bytes]) -> None:
-    """Has what was written to a file on the disk.
+    """Flush what was written to a file to the disk.
 
     Raises:
         OSError: The disk is full, or cannot be written to.
@@ -59,7 +59,7 @@ class OptionalFile:
             self._file.write(text)
 
     def settle(self) -> None:
-        """Has what was written on the disk; nothing where there is no file.
+        """Flush what was written to the disk, if there is a file.
 
         Raises:
             OSError: The disk is full, or cannot be written to.

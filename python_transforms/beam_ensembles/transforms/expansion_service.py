@@ -46,7 +46,7 @@ class ExpansionService:
     the setting off.
 
     Raises:
-        CannotConnect: The service does not answer, or not to this client; here, in ``Expand`` and in discovery.
+        CannotConnect: The service does not answer, or refuses this client; here, in ``Expand`` and in discovery.
     """
 
     def __init__(

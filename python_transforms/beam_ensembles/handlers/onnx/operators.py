@@ -1,4 +1,4 @@
-"""Which operators an untrusted ONNX graph may hold: those that compute, and reach no file, network or foreign code.
+"""The operators that an untrusted ONNX graph may hold: they compute, and reach no file, network or foreign code.
 
 Field numbers are those of ``onnx.proto``. Operators stand in graphs, in the graphs within attributes, in functions, and
 in the graphs for training.
@@ -56,7 +56,7 @@ _PARTS: Final[dict[str, dict[int, str]]] = {
     "node": {5: "attribute"},
     "attribute": {6: "graph", 11: "graph"},
 }
-"""What a message of each kind holds in which field, as far as there are nodes in it."""
+"""The fields of each kind of message that lead to nodes."""
 
 
 def foreign_operators(path: str) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def foreign_operators(path: str) -> tuple[str, ...]:
 
 
 def describe(place: str, foreign: tuple[str, ...]) -> str:
-    """Says that a model with foreign operators is not loaded, and what to do."""
+    """Returns the message for a model with foreign operators, and what to do."""
     return (
         f"'{place}' has operators that may do more than compute ({listed(foreign)}), and nothing vouches for it; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"

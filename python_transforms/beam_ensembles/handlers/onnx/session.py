@@ -38,7 +38,7 @@ SESSION_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 """What it may set by a word: the word, and onnxruntime's enumeration and value."""
 
 _FORMAT: Final = "session.load_model_format"
-"""Without it, onnxruntime takes what looks like its own format for that, which is not checked here."""
+"""Without it, onnxruntime may take a file for its own format, which is not checked here."""
 PROVIDERS: Final = tuple(
     f"{name}ExecutionProvider"
     for name in (
@@ -81,7 +81,7 @@ def is_session_options(value: Any) -> bool:
 
 
 def is_provider_options(value: Any) -> bool:
-    """Says whether a value is a list of mappings of provider options that may be set to numbers and words."""
+    """Whether a value is a list of mappings of allowed provider options to numbers and words."""
     return isinstance(value, list) and all(
         isinstance(one, Mapping)
         and all(

@@ -175,7 +175,7 @@ def _is_vouched(node: NodeView, place: str) -> bool:
 
 
 def untrusted(place: str, parts: Sequence[str]) -> str:
-    """Says that a model may do more than compute, and how it is vouched for."""
+    """Returns the message for a model that may do more than compute, and how to trust it."""
     return (
         f"'{place}' may do more than compute ({listed(list(parts))}), and nothing vouches for it; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"

@@ -65,8 +65,8 @@ def unsafe_parts(data: mmap.mmap, graphs: Sequence[Span]) -> tuple[str, ...]:
         graphs: Where its meta graphs are.
 
     Raises:
-        WireError: The bytes are no meta graphs.
-        UnicodeDecodeError: A name is no text.
+        WireError: The bytes are not meta graphs.
+        UnicodeDecodeError: A name is not UTF-8.
     """
     found = {part for graph in graphs for part in _unsafe(data, graph, is_alone=len(graphs) == 1)}
     return tuple(sorted({part[:_LONGEST] for part in found}))
@@ -120,7 +120,7 @@ def _misplaced_saver(data: mmap.mmap, functions: Sequence[_Function], objects: S
 
 
 def _misplaced_tables(data: mmap.mmap, functions: Sequence[_Function], objects: Span) -> Iterator[str]:
-    """Yields the operations that fill a table from a file which is no asset of the model."""
+    """Yields the operations that fill a table from a file other than an asset of the model."""
     readers = [function for function in functions if function.has(_OF_TEXT_TABLE)]
     if len(readers) > _MOST:
         yield f"{len(readers)} functions on files of tables"

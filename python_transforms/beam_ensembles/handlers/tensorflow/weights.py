@@ -1,4 +1,4 @@
-"""Makes sure that Keras's weights are in their own file: HDF5 lets a dataset be anywhere on the machine."""
+"""Check that Keras's weights are in their own file: an HDF5 dataset can be anywhere on the machine."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _IN_ARCHIVE: Final = "model.weights.h5"
 
 
 def check_weights(path: str) -> None:
-    """Makes sure that a file of weights, or those of a Keras archive, refer to no other file.
+    """Check that the weights of a file or a Keras archive refer to no other file.
 
     Args:
         path: A ``.weights.h5`` or a ``.keras`` file.
 
     Raises:
         ModelFormatError: They refer to one.
-        OSError: The file is none of HDF5's.
+        OSError: The file is not an HDF5 file.
     """
     h5py: Any = importlib.import_module("h5py")
     with contextlib.ExitStack() as ends:

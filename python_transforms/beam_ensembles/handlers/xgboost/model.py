@@ -114,7 +114,7 @@ class XgboostKind:
 
 
 def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
-    """Makes Beam's handler, which loads only what was checked before."""
+    """Returns Beam's handler, which loads only checked bytes."""
     handler = beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node))
     handler.load_model = functools.partial(_load, node, model_class, place)
     return handler

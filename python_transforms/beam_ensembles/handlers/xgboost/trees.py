@@ -31,14 +31,14 @@ _MULTI: Final = ("multi:softmax", "multi:softprob")
 
 
 class TreeError(ValueError):
-    """The model contradicts itself; xgboost must not be given it."""
+    """The model contradicts itself, so xgboost must not load it."""
 
 
 def check_model(data: bytes) -> None:
     """Checks a model file: indices within bounds, arrays of the right lengths, trees without loops.
 
     Raises:
-        TreeError: It is not such a model; the message names the tree and the array.
+        TreeError: A check fails; the message names the tree and the array.
     """
     try:
         learner = _mapping(_mapping(read_document(data), "the file").get("learner"), "learner")

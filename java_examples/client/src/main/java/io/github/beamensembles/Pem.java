@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Certificates and keys in PEM files, and one sentence where a file holds something else. */
+/** Reads certificates and keys in PEM files, with one sentence for a file that holds neither. */
 final class Pem {
 
   private static final Pattern CERTIFICATE =

@@ -24,9 +24,9 @@ import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.Channel;
 /**
  * The files that workers need, such as bundles, from a service with TLS or a token.
  *
- * <p>For Beam 2.65, whose {@code External} fetches them over a connection of its own, with neither.
- * So they are fetched here, taken out of the answer that {@code External} gets, and put into the
- * transform afterwards.
+ * <p>For Beam 2.65, whose {@code External} fetches them over its own connection, with neither. So
+ * this class fetches them, removes them from the answer that {@code External} gets, and adds them
+ * to the transform afterwards.
  */
 final class SecuredArtifacts {
 
@@ -35,7 +35,7 @@ final class SecuredArtifacts {
 
   private final Map<String, Environment> environments = new HashMap<>();
 
-  /** Fetches the files that an answer names; gives the answer without them. */
+  /** Fetches the files that an answer names; returns the answer without them. */
   ExpansionResponse fetch(Channel channel, Components known, ExpansionResponse response) {
     ArtifactRetrievalServiceBlockingStub service =
         ArtifactRetrievalServiceGrpc.newBlockingStub(channel);
@@ -53,7 +53,7 @@ final class SecuredArtifacts {
     return response.toBuilder().setComponents(components).build();
   }
 
-  /** What an environment is with its files. */
+  /** Returns an environment with its files. */
   Environment environment(String id) {
     return environments.get(id);
   }
@@ -74,7 +74,7 @@ final class SecuredArtifacts {
     return resolved.build();
   }
 
-  /** Writes an artifact to a file that only this user may read, and that goes with the program. */
+  /** Writes an artifact to a file that only this user may read, deleted with the program. */
   private static Path fetched(
       ArtifactRetrievalServiceBlockingStub service, ArtifactInformation artifact) {
     Iterator<GetArtifactResponse> parts =

@@ -8,9 +8,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * How a call proves who it is, and how it makes sure of the service.
+ * How a call identifies itself, and how it verifies the service.
  *
- * @param tls what turns TLS on, in the caller's words; empty where nothing does
+ * @param tls the setting that turns TLS on, in the caller's words; empty if none does
  * @param ca the certificate authorities that are trusted
  * @param certificate the client's certificate
  * @param key its private key
@@ -40,7 +40,7 @@ record Security(
   private static final Pattern TOKEN = Pattern.compile("[!-~]+");
   private static final Pattern NUMBERS = Pattern.compile("\\d+\\.\\d+\\.\\d+\\.\\d+|.*:.*");
 
-  /** What the caller says, and for what is not said, the environment. */
+  /** Returns the caller's settings, and those of the environment for what the caller omits. */
   static Security of(
       Optional<TlsFiles> files, Optional<String> tokenFile, Map<String, String> environment) {
     Optional<Setting> ca =
@@ -77,7 +77,7 @@ record Security(
     return ca.filter(it -> !it.path().equals(SYSTEM_CA));
   }
 
-  /** Makes sure that nobody on the way to a host can read the token. */
+  /** Refuses to send the token to a host where others could read it. */
   void checkTokenIsSafe(String address, String host) {
     if (token.isPresent() && tls.isEmpty() && !isLoopback(host)) {
       throw new EnsembleException(
@@ -91,7 +91,7 @@ record Security(
     }
   }
 
-  /** Reads the token; empty where none is sent. */
+  /** Reads the token; empty if none is sent. */
   Optional<String> readToken() {
     return token.map(
         file -> {

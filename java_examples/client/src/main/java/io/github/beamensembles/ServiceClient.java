@@ -41,8 +41,8 @@ final class ServiceClient implements ExpansionServiceClient {
   }
 
   /**
-   * Gives clients that show each expansion to {@code listener} too, and what workers need to {@code
-   * artifacts} where Beam cannot fetch it.
+   * Returns clients that also show each expansion to {@code listener}, and what workers need to
+   * {@code artifacts} where Beam cannot fetch it.
    */
   static ExpansionServiceClientFactory factory(
       ServiceEndpoint service, Consumer<ExpansionResponse> listener, SecuredArtifacts artifacts) {

@@ -11,17 +11,17 @@ import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.StatusRuntimeException;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.stub.MetadataUtils;
 
 /**
- * A service, and how it is connected to.
+ * A service, and how to connect to it.
  *
  * @param address {@code host:port}
- * @param security how it and this program make sure of each other
+ * @param security how the service and this program verify each other
  */
 record ServiceEndpoint(String address, Security security) {
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
-  /** Opens a channel, after a try of TLS where that is used. */
+  /** Opens a channel; with TLS, tries a connection first. */
   ManagedChannel open() {
     security.checkTokenIsSafe(address, host());
     ManagedChannelBuilder<?> builder;
@@ -49,7 +49,7 @@ record ServiceEndpoint(String address, Security security) {
     return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(header));
   }
 
-  /** What a failed call has to do with the security of the connection; empty for another reason. */
+  /** The error of a call that failed because of TLS or the token; empty for other reasons. */
   Optional<String> refusal(StatusRuntimeException failure) {
     String service = "the service at " + address;
     return switch (failure.getStatus().getCode()) {

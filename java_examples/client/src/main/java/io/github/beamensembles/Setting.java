@@ -21,7 +21,7 @@ record Setting(String path, String source) {
 
   private static final int LONGEST = 1 << 20;
 
-  /** Takes what the caller says, else what the environment does; empty where neither does. */
+  /** Returns the caller's setting, else the environment's; empty if neither sets it. */
   static Optional<Setting> of(
       Optional<String> given, String method, Map<String, String> environment, String variable) {
     return given
@@ -45,7 +45,7 @@ record Setting(String path, String source) {
     }
   }
 
-  /** Says what is wrong with the file, and what to do. */
+  /** Returns an error that says what is wrong with the file, and what to do. */
   EnsembleException wrong(String what) {
     return new EnsembleException(this + " " + what);
   }

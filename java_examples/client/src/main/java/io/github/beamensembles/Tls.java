@@ -121,8 +121,8 @@ final class Tls {
   }
 
   /**
-   * Makes a connection and closes it; throws where one of the two does not accept the other. A
-   * service that is not there is no failure here: gRPC says so.
+   * Makes a connection and closes it; throws if client or service refuses the other. A missing
+   * service is not a failure here: gRPC reports it.
    */
   void check() {
     try (Socket plain = new Socket()) {
@@ -150,7 +150,7 @@ final class Tls {
     socket.setSSLParameters(parameters);
     socket.startHandshake();
     try {
-      // Java takes a certificate that is its own authority without a look at its dates.
+      // Java accepts a certificate that is its own authority without checking its dates.
       ((X509Certificate) socket.getSession().getPeerCertificates()[0]).checkValidity();
     } catch (CertificateException e) {
       throw new SSLException(e);
@@ -279,7 +279,7 @@ final class Tls {
     return String.valueOf(failure.getMessage()).contains(ALERT);
   }
 
-  /** Whether a server answers in TLS, whoever it is. */
+  /** Whether a server uses TLS, whoever it is. */
   static boolean isSpokenAt(String host, int port) {
     try (Socket plain = new Socket()) {
       plain.connect(new InetSocketAddress(host, port), REFUSE_MILLIS);
