@@ -113,7 +113,7 @@ def survives(reader: Target, of: str | None, data: bytes) -> None:
 
 
 def crafted(offsets: list[int]) -> bytes:
-    """Makes a stream of three texts whose offsets are as given."""
+    """Returns a stream of three texts with the given offsets."""
     buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"abc")]
     array = pa.Array.from_buffers(pa.string(), 3, buffers)
     good = stream(

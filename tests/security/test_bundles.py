@@ -1,4 +1,4 @@
-"""Bundles from strangers: nothing is written outside of their folder, and nothing grows."""
+"""Untrusted bundles: they write nothing outside of their folder, and nothing grows."""
 
 from __future__ import annotations
 

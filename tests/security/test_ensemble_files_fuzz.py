@@ -59,7 +59,7 @@ def test_mutated_bytes(data: bytes) -> None:
 
 
 def _places(data: Any) -> list[tuple[Any, Any]]:
-    """Gives every mapping and list of a document with each of its keys."""
+    """Yields every mapping and list of a document with each of its keys."""
     found: list[tuple[Any, Any]] = []
     waiting = [data]
     while waiting:

@@ -1,4 +1,4 @@
-"""skops and safetensors files from strangers: what is read of them before anything is loaded, and which need trust."""
+"""Untrusted skops and safetensors files: what the service reads before anything is loaded, and which need trust."""
 
 from __future__ import annotations
 

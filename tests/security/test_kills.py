@@ -133,13 +133,13 @@ def load(folder: Path, fork_server: OwnForkServer | None, monkeypatch: pytest.Mo
 
 
 def running(module: str, word: str) -> list[psutil.Process]:
-    """Gives the processes that run a module: of this one, or those with a word in their command."""
+    """Returns the processes that run a module: of this one, or those with a word in their command."""
     found = psutil.process_iter(["cmdline"]) if word else psutil.Process().children(recursive=True)
     return [one for one in found if module[:NAME] in (line := command_of(one)) and word in line]
 
 
 def command_of(process: psutil.Process) -> str:
-    """Gives its command; one that is forked has only a name, which the kernel cuts off."""
+    """Returns the command of a process; a forked one has only a name, which the kernel cuts off."""
     try:
         return " ".join([process.name()[:NAME], *process.cmdline()])
     except psutil.Error:  # it has just ended

@@ -55,7 +55,7 @@ def saved_model(folder: Path, operation: str, asset: str = "") -> None:
 
 
 def archive(path: Path, **files: Any) -> None:
-    """Writes a zip; what is no text is written as JSON."""
+    """Write a zip; values other than texts become JSON."""
     with zipfile.ZipFile(path, "w") as target:
         for name, text in files.items():
             target.writestr(name, text if isinstance(text, str) else json.dumps(text))

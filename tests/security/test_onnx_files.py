@@ -1,4 +1,4 @@
-"""ONNX models from strangers: foreign operators, files elsewhere, trees with loops, and whatever a file lies about."""
+"""Untrusted ONNX models: foreign operators, files elsewhere, trees with loops, and false fields."""
 
 from __future__ import annotations
 

@@ -134,8 +134,8 @@ def _check_size(manifest: Manifest) -> None:
 def _check_code(manifest: Manifest, bundle: Bundle) -> None:
     if manifest.code and not bundle.is_trusted:
         text = (
-            f"the bundle brings code of its own ({listed(manifest.code)}), and nothing vouches for it; trust the place "
-            f"of the bundle, or the bundle itself (serve --trust {bundle.uri})"
+            f"the bundle brings code of its own ({listed(manifest.code)}), but it is not trusted; trust the place of "
+            f"the bundle, or the bundle itself (serve --trust {bundle.uri})"
         )
         raise FileProblem("untrusted_code", text)
 

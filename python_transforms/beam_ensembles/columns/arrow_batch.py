@@ -201,7 +201,7 @@ def _read(data: bytes) -> pa.RecordBatch:
         check_stream(data)
         batches = list(pyarrow.ipc.open_stream(data))
     except _MALFORMED as error:
-        raise EnsembleError(f"an incoming element is no Arrow IPC stream: {_shown(error)}") from error
+        raise EnsembleError(f"an incoming element is not an Arrow IPC stream: {_shown(error)}") from error
     if len(batches) != 1:
         found = f"{len(batches)} record batches"
         raise EnsembleError(f"an incoming Arrow IPC stream must hold one record batch, found {found}")

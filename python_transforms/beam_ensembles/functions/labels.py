@@ -95,7 +95,7 @@ def _check_names_of(node: NodeView) -> Type:
         return STRING
     if node.option("sha256") is None and not node.files.is_trusted(path):
         text = (
-            f"rows would get what stands in '{path}', and nothing vouches for that; "
+            f"rows would get the contents of '{path}', which is neither pinned nor trusted; "
             "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
         )
         node.problem("untrusted_file", FILE, text)

@@ -185,7 +185,7 @@ class Files:
             return newest_match(path, Budget(), self.may_name) or path
         except TooMuch as exc:
             raise FileProblem(
-                "unreadable_file", f"'{path}': {exc}; name the folder and file more closely"
+                "unreadable_file", f"'{path}': {exc}; name the folder and file more precisely"
             ) from None
 
     def _join(self, uri: str) -> str:
@@ -258,7 +258,7 @@ class Files:
             text = f"'{name}' is no name that can be imported; it is made like 'package.module.Name'"
             raise FileProblem("bad_name", text)
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.code):
-            text = f"'{name}' runs code that nothing vouches for (allowed: {listed(self.code)})"
+            text = f"'{name}' runs code that no flag allows (allowed: {listed(self.code)})"
             raise FileProblem(
                 "untrusted_code", f"{text}; allow it when starting the service: --allow-code '{name}'"
             )
@@ -291,7 +291,7 @@ class Files:
             "://" in allowed and fnmatch.fnmatchcase(bucket.rstrip("/"), allowed.rstrip("/"))
             for allowed in self.hosts
         ):
-            text = f"nobody allowed reading '{uri}' with the credentials of this service and its workers"
+            text = f"no flag allows reading '{uri}' with the credentials of this service and its workers"
             how = f"start the service with --allow-host '{bucket}', or with --trust where its files may hold code"
             raise FileProblem("untrusted_host", f"{text} (allowed: {listed(self.hosts)}); {how}")
 
@@ -344,7 +344,7 @@ class Files:
         """
         leads_up = os.pardir in place.split("/")  # '*' of a pattern would go along
         if leads_up or not any(fnmatch.fnmatchcase(place, pattern) for pattern in self.secrets):
-            text = f"nothing vouches for using the secret '{place}' (allowed: {listed(self.secrets)})"
+            text = f"no flag allows the secret '{place}' (allowed: {listed(self.secrets)})"
             raise FileProblem(
                 "untrusted_secret", f"{text}; allow it when starting the service: --allow-secret '{place}'"
             )

@@ -52,9 +52,9 @@ class Budget:
         checkpoint()
         self.entries -= entries
         if self.entries < 0:
-            raise TooMuch("too many files lie there to look through")
+            raise TooMuch("there are too many files to search")
         if time.monotonic() > self._ends:
-            raise TooMuch(f"looking through the files takes longer than {self.seconds:g} seconds")
+            raise TooMuch(f"searching the files takes longer than {self.seconds:g} seconds")
 
 
 def is_pattern(place: str) -> bool:

@@ -60,7 +60,7 @@ def start(
         return _started(module, words, own_session, cores)
     except OSError as error:
         raise EnsembleError(
-            f"the system does not start another process: {error.strerror or error}"
+            f"the system refuses to start another process: {error.strerror or error}"
         ) from error
 
 

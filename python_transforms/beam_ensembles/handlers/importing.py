@@ -30,7 +30,7 @@ def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] 
         return
     is_known = library is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in library)
     if not is_known and not is_vouched_for(node.files, name):
-        text = f"'{name}' runs code that nothing vouches for (without leave here: {listed(library or ())})"
+        text = f"'{name}' runs code that no flag allows (allowed by default: {listed(library or ())})"
         node.problem(
             "untrusted_code", key, f"{text}; allow it when starting the service: --allow-code '{name}'"
         )

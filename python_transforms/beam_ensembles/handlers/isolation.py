@@ -140,4 +140,6 @@ class _Child:
 
 def _cut_off(error: OSError) -> _NoAnswer:
     """Ends a child that runs but cannot be reached, and returns the error."""
-    return _NoAnswer("process_died", f"its process was ended, for it could not be reached: {error.strerror}")
+    return _NoAnswer(
+        "process_died", f"its process could not be reached, so the worker ended it: {error.strerror}"
+    )

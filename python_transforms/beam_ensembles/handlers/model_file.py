@@ -135,7 +135,7 @@ def check_trust(node: NodeView, place: str) -> None:
 
 def _untrusted(place: str) -> str:
     return (
-        f"loading '{place}' runs the code in it, and nothing vouches for it; "
+        f"loading '{place}' runs the code in it, but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 

@@ -40,7 +40,7 @@ def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
 def _too_many(parameters: Mapping[str, str]) -> str | None:
     """Returns which limit a call's parameters exceed, if any."""
     if len(parameters) > MOST_PARAMETERS:
-        return f"{len(parameters):,} parameters were given; a call gives {MOST_PARAMETERS:,} at most"
+        return f"a call may have at most {MOST_PARAMETERS:,} parameters, found {len(parameters):,}"
     for name, value in parameters.items():
         longest = max(len(name), len(value))
         if longest > LONGEST_PARAMETER:

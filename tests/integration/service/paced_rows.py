@@ -24,7 +24,7 @@ ROW = RowTypeConstraint.from_fields([("x", float)])
 
 
 class Pace(beam.DoFn):
-    """Lets rows through slowly."""
+    """Pass on rows slowly."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

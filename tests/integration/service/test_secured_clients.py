@@ -20,7 +20,7 @@ from tests.support.secured import Secured, running
 
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Beam 2.77's Python client occasionally hangs on a job that Prism has ended.
 pytestmark = [pytest.mark.timeout(120), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
 
 

@@ -33,7 +33,7 @@ nodes:
   n: {apply: python, function: numpy.nan_to_num, inputs: [x], outputs: {y: double}, isolate: process, \
 batch: {max: 20}}
 """
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Beam 2.77's Python client occasionally hangs on a job that Prism has ended.
 pytestmark = [
     pytest.mark.timeout(2 * SECONDS),
     pytest.mark.flaky(reruns=1, only_rerun=["TimeoutExpired"]),
@@ -121,7 +121,7 @@ def test_each_row_comes_out_once_however_often_the_process_of_a_node_is_killed(
 
 
 def nodes_of(worker: psutil.Process) -> list[psutil.Process]:
-    """Gives the processes of nodes: forked beside the worker, or started by it."""
+    """Returns the processes of nodes: forked beside the worker, or started by it."""
     with contextlib.suppress(psutil.Error):
         beside = worker.parent().children() if worker.name().startswith("worker") else []
         return [one for one in [*beside, *worker.children()] if is_node(one)]

@@ -261,7 +261,7 @@ def full_disk() -> Iterator[Path]:
     """A disk of 64 KiB."""
     folder = Path(tempfile.mkdtemp())
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=False).returncode:
-        pytest.skip("needs leave to mount a small disk")
+        pytest.skip("needs permission to mount a small disk")
     yield folder
     subprocess.run(["umount", folder], check=True)
     folder.rmdir()

@@ -146,9 +146,9 @@ def test_another_layout_than_announced_is_refused(spoil: Any, said: str) -> None
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "is no Arrow IPC stream"),
-        (b"no Arrow at all", "is no Arrow IPC stream"),
-        (stream(batch_of(pa.array(TWO)))[:-200], "is no Arrow IPC stream"),
+        (b"", "is not an Arrow IPC stream"),
+        (b"no Arrow at all", "is not an Arrow IPC stream"),
+        (stream(batch_of(pa.array(TWO)))[:-200], "is not an Arrow IPC stream"),
         (stream(batch_of(pa.array(TWO)), batch_of(pa.array(TWO))), "must hold one record batch, found 2"),
     ],
     ids=["empty", "text", "cut short", "two batches"],

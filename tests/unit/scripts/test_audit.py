@@ -22,7 +22,7 @@ Index = Callable[[Callable[[str, str], Answer]], None]
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Index:
-    """Has pip-audit say of each package what a function says."""
+    """Make pip-audit report what a function returns for each package."""
 
     def use(say: Callable[[str, str], Answer]) -> None:
         def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:

@@ -144,7 +144,7 @@ def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Mappi
 def _untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a folder that loads files from elsewhere, and how to trust it."""
     return (
-        f"'{place}' would load files from elsewhere ({listed(list(parts))}), and nothing vouches for it; "
+        f"'{place}' would load files from elsewhere ({listed(list(parts))}), but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 

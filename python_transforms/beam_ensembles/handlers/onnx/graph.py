@@ -40,13 +40,13 @@ def read_signature(path: str) -> Signature:
         try:
             return _signature(data)
         except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is no ONNX model ({exc})") from exc
+            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
 
 
 def _signature(data: mmap.mmap) -> Signature:
     graph = next(_spans(data, (0, len(data)), 7), None)
     if graph is None:
-        raise ModelFormatError("the file is no ONNX model (there is no graph in it)")
+        raise ModelFormatError("the file is not an ONNX model (there is no graph in it)")
     inputs: list[Port] = []
     outputs: list[Port] = []
     constants: set[str] = set()
@@ -60,7 +60,7 @@ def _signature(data: mmap.mmap) -> Signature:
         elif number == 12:
             outputs.append(_port(data, (start, end)))
     if not outputs:
-        raise ModelFormatError("the file is no ONNX model (its graph gives nothing)")
+        raise ModelFormatError("the file is not an ONNX model (its graph gives nothing)")
     overridable = _number(data, (0, len(data)), 1) >= _OPTIONAL_SINCE
     given = [
         dataclasses.replace(port, is_optional=True) if port.name in constants else port

@@ -73,15 +73,15 @@ def foreign_operators(path: str) -> tuple[str, ...]:
             functions = set(_functions(data))
             used = dict.fromkeys(_operators(data, "model", 0, len(data), 0))
         except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is no ONNX model ({exc})") from exc
+            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
     return tuple(".".join(found) for found in used if not _computes(*found, functions))
 
 
 def describe(place: str, foreign: tuple[str, ...]) -> str:
     """Returns the message for a model with foreign operators, and what to do."""
     return (
-        f"'{place}' has operators that may do more than compute ({listed(foreign)}), and nothing vouches for it; "
-        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        f"'{place}' has operators that may do more than compute ({listed(foreign)}), but it is neither pinned nor "
+        "trusted; pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 
 

@@ -33,7 +33,7 @@ def weight_files(path: str) -> tuple[str, ...]:
     """Gives the names of the files in which a model keeps its weights, relative to its folder.
 
     Raises:
-        ModelFormatError: It is no ONNX model, or names a file outside of its folder.
+        ModelFormatError: It is not an ONNX model, or names a file outside of its folder.
         OSError: It cannot be read.
     """
     if os.path.getsize(path) == 0:
@@ -42,7 +42,7 @@ def weight_files(path: str) -> tuple[str, ...]:
         try:
             found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
         except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is no ONNX model ({exc})") from exc
+            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
     names = tuple(_inside(name) for name in found)
     for name in names:
         _refuse_link(path, name)

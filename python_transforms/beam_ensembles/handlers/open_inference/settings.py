@@ -113,7 +113,7 @@ def _check_certificate(node: NodeView, key: str, path: str, address: Address | N
     elif not os.path.isabs(path):
         node.problem("bad_value", place, f"'{key}' is {path!r}; allowed: {_FILE.accepts}")
     elif not node.files.is_trusted(path):
-        text = f"nothing vouches for using '{path}'; trust its folder (serve --trust FOLDER)"
+        text = f"'{path}' is not trusted; trust its folder (serve --trust FOLDER)"
         node.problem("untrusted_file", place, text)
 
 

@@ -121,7 +121,7 @@ def _format(node: CheckedNode, place: str) -> str:
     is_vouched = options.get("sha256") is not None or node.is_trusted
     if runs_code(format_, weights_only=options.get("weights_only", True)) and not is_vouched:
         text = (
-            f"loading '{node.uri}' runs the code in it, and nothing vouches for it; "
+            f"loading '{node.uri}' runs the code in it, but it is neither pinned nor trusted; "
             "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
         )
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])

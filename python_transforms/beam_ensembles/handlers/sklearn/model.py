@@ -142,8 +142,8 @@ def _types_that_need_trust(node: CheckedNode, place: str) -> Sequence[str]:
 
 def _untrusted(place: str, types: Sequence[str]) -> str:
     return (
-        f"'{place}' holds types that run code, or that believe whatever a file says ({listed(types)}), "
-        "and nothing vouches for it; "
+        f"'{place}' holds types that run code, or that do not check their indices ({listed(types)}), "
+        "but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 

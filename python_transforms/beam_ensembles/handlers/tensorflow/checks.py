@@ -177,6 +177,6 @@ def _is_vouched(node: NodeView, place: str) -> bool:
 def untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a model that may do more than compute, and how to trust it."""
     return (
-        f"'{place}' may do more than compute ({listed(list(parts))}), and nothing vouches for it; "
+        f"'{place}' may do more than compute ({listed(list(parts))}), but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )

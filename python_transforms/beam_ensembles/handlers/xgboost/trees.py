@@ -75,7 +75,7 @@ def _check_base_score(score: Any, outputs: int) -> None:
     except ValueError:
         raise TreeError("'base_score' is not a number or a list of numbers") from None
     if len(scores) not in (1, outputs) or not all(map(math.isfinite, scores)):
-        raise TreeError(f"'base_score' has {len(scores)} numbers, the model gives {outputs} values per row")
+        raise TreeError(f"'base_score' has {len(scores)} numbers, the model returns {outputs} values per row")
 
 
 def _check_booster(booster: Mapping[str, Any], outputs: int, features: int) -> None:
