@@ -81,7 +81,14 @@ PLACES: Final = [_as_a_node, _in_a_branch, _in_a_function, _in_a_list_of_graphs,
 
 
 @pytest.mark.parametrize(
-    "name", ["com.microsoft.EPContext", "com.microsoft.PythonOp", "org.pytorch.aten.ATen", "a.b.C"]
+    "name",
+    [
+        "com.microsoft.EPContext",
+        "com.microsoft.PythonOp",
+        "com.microsoft.WordConvEmbedding",  # gives bytes of the worker's memory
+        "org.pytorch.aten.ATen",
+        "a.b.C",
+    ],
 )
 @pytest.mark.parametrize("put", PLACES)
 def test_an_operator_that_may_do_more_than_compute_needs_trust(tmp_path: Path, put: Any, name: str) -> None:

@@ -35,7 +35,8 @@ from apache_beam.portability import common_urns
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import typehints
 
-from beam_ensembles.columns.bounded_rows import BoundedStream, InputStream, check
+from beam_ensembles.columns.bounded_lists import BoundedRows, bounded
+from beam_ensembles.columns.bounded_rows import BoundedStream, fence_for
 from beam_ensembles.columns.schemas import MICROS_INSTANT, MILLIS_INSTANT
 
 _OWN_ENCODING: Final = (MICROS_INSTANT, MILLIS_INSTANT, "beam:logical_type:decimal:v1")
@@ -93,14 +94,18 @@ class PositionalRowCoder(FastCoder):
     @functools.cached_property
     def _rows(self) -> Any:
         """Beam's coder, created when rows cross, because Beam keeps a class for each coder's schema forever."""
-        return _with_any_text(RowCoder(neutral_schema(self.schema)))
+        return _bounded(RowCoder(neutral_schema(self.schema)))
 
     def _create_impl(self) -> Any:
-        return self._rows.get_impl()
+        return BoundedRows(self._rows.schema, self._rows.components, self._fence)
 
     def stream(self, data: bytes) -> Any:
-        """Returns a stream for rows that refuses lengths beyond its end, where that costs little."""
-        return InputStream(data) if _has_lists(self.schema) else BoundedStream(data)
+        """Returns a stream for rows that refuses lengths beyond its end."""
+        return BoundedStream(data, self._fence)
+
+    @functools.cached_property
+    def _fence(self) -> int:
+        return fence_for(_fields(self.schema))
 
     def decode(self, encoded: bytes) -> Any:
         """Reads one row.
@@ -108,10 +113,7 @@ class PositionalRowCoder(FastCoder):
         Raises:
             EnsembleError: A length in it goes beyond its end.
         """
-        stream = self.stream(encoded)
-        found = self.get_impl().decode_from_stream(stream, False)  # type: ignore[no-untyped-call]
-        check(stream)
-        return found
+        return self.get_impl().decode(encoded)  # type: ignore[no-untyped-call]
 
     def is_deterministic(self) -> bool:
         return bool(self._rows.is_deterministic())
@@ -156,28 +158,33 @@ _WITHIN: Final = {
 }
 
 
-def _with_any_text(coder: Any) -> Any:
-    """Puts ``AnyText`` into a coder of Beam's wherever that reads texts."""
+def _bounded(coder: Any) -> Any:
+    """Puts ``AnyText`` into a coder of Beam's wherever that reads texts, and what refuses counts that lie."""
     if type(coder) is StrUtf8Coder:
         return AnyText()
     if isinstance(coder, RowCoder):
-        coder.components = [_with_any_text(component) for component in coder.components]
+        coder.components = [_bounded(component) for component in coder.components]
     for name in _WITHIN.get(type(coder), ()):
-        setattr(coder, name, _with_any_text(getattr(coder, name)))
-    return coder
+        setattr(coder, name, _bounded(getattr(coder, name)))
+    return bounded(coder)
 
 
-def _has_lists(schema: schema_pb2.Schema) -> bool:
-    return any(_has_list(field.type) for field in schema.fields)
+def _fields(schema: schema_pb2.Schema) -> int:
+    """Returns how many values a row has, those of one element of each list included."""
+    return 1 + sum(_values(field.type) for field in schema.fields)
 
 
-def _has_list(found: schema_pb2.FieldType) -> bool:
+def _values(found: schema_pb2.FieldType) -> int:
     info = found.WhichOneof("type_info")
     if info == "row_type":
-        return _has_lists(found.row_type.schema)
+        return 1 + _fields(found.row_type.schema)
     if info == "logical_type":
-        return _has_list(found.logical_type.representation)
-    return info in ("array_type", "iterable_type", "map_type")
+        return 1 + _values(found.logical_type.representation)
+    if info in ("array_type", "iterable_type"):
+        return 1 + _values(getattr(found, info).element_type)
+    if info == "map_type":
+        return 1 + _values(found.map_type.key_type) + _values(found.map_type.value_type)
+    return 1
 
 
 def _restore_coder(schema: bytes) -> PositionalRowCoder:

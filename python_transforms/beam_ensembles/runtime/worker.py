@@ -70,6 +70,7 @@ def _process_encoded(self: Any, encoded_windowed_values: bytes) -> None:
         try:
             value = decode(stream, True)
         except Exception as error:
+            check(stream)
             where = f"coder {self.windowed_coder} in step {self.name_context.step_name}"
             raise ValueError(f"Error decoding input stream with {where}") from error
         left = check(stream)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _CONFIGURATIONS: Final = (
     "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",
-    "processor_config.json", "tokenizer_config.json", "video_preprocessor_config.json",
+    "processor_config.json", "special_tokens_map.json", "speaker_embeddings_path.json", "tokenizer_config.json",
+    "video_preprocessor_config.json",
 )  # fmt: skip
+_TOKENS: Final = "special_tokens_map.json"
+"""A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
+_IS_TOKENS: Final = re.compile(r"\w+_tokens?")
 _INDEX: Final = ".index.json"
 _LARGEST: Final = 64 << 20
 _NAMES_A_FILE: Final = ("gguf_file", "transformers_weights")
 """Keys that name a file to load instead of the folder's own."""
-_NAMES_OPTIONS: Final = ("jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
-"""Keys with options of tokenizers of other libraries, which may name any file."""
+_NAMES_OPTIONS: Final = ("init_inputs", "jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
+"""Keys with arguments of tokenizers and options of other libraries' tokenizers, which may name any file."""
+_NAMES_A_PLACE: Final = re.compile(r"\w*_(dir|file|filename|folder|path)")
+_NOT_READ: Final = ("_name_or_path", "name_or_path", "special_tokens_map_file", "tokenizer_file")
+"""Keys with the place that a model had where it was made; transformers does not look there."""
 
 
 def reaches_out(folder: str) -> tuple[str, ...]:
@@ -26,6 +34,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
         if name in _CONFIGURATIONS or name.endswith(_INDEX):
             content = _read(os.path.join(folder, name))
             found |= {f"{part} in {name}" for part in _outside(content)}
+            found |= {f"{part} in {name}" for part in (_no_tokens(content) if name == _TOKENS else ())}
             if name.endswith(_INDEX):
                 found |= {f"'{file}' in {name}" for file in _shards(content) if not _is_inside(file)}
     return tuple(sorted(found))
@@ -49,9 +58,24 @@ def _outside(part: Any) -> Iterator[str]:
     if not isinstance(part, Mapping):
         return
     for key, value in part.items():
-        if value and (key in _NAMES_OPTIONS or (key in _NAMES_A_FILE and not _is_inside(value))):
+        is_file = key in _NAMES_A_FILE and not _is_inside(value)
+        if value and (key in _NAMES_OPTIONS or is_file or _is_elsewhere(key, value)):
             yield f"'{key}: {value}'"
         yield from _outside(value)
+
+
+def _is_elsewhere(key: str, value: Any) -> bool:
+    """Whether a key that names some file names one that may lie outside of the folder."""
+    if key in _NOT_READ or not isinstance(value, str) or not _NAMES_A_PLACE.fullmatch(key):
+        return False
+    return value.startswith(("/", "~", "\\")) or ":" in value or ".." in re.split(r"[/\\]", value)
+
+
+def _no_tokens(content: Any) -> Iterator[str]:
+    """Yields what a map of special tokens says besides those."""
+    for key, value in content.items() if isinstance(content, Mapping) else ():
+        if value and not _IS_TOKENS.fullmatch(key):
+            yield f"'{key}: {value}'"
 
 
 def _shards(content: Any) -> list[Any]:

@@ -43,11 +43,12 @@ _COMPUTING: Final = frozenset(
     QuantizeWithOrder QuickGelu Range ReduceSumInteger RelativePositionBias RemovePadding RestorePadding Rfft
     RotaryEmbedding Sampling SimplifiedLayerNormalization SkipGroupNorm SkipLayerNormalization
     SkipSimplifiedLayerNormalization SparseAttention SparseToDenseMatMul Tokenizer TorchEmbedding TransposeMatMul Trilu
-    UnfoldTensor Unique WhisperBeamSearch WordConvEmbedding
+    UnfoldTensor Unique WhisperBeamSearch
     """.split()  # noqa: SIM905 - a list of 130 lines
 )
 """onnxruntime's own operators that only compute. Not among them: ``EPContext`` and ``Snpe``, which hold or name
-programs for other processors, ``ATen`` and ``PythonOp``, which call PyTorch and Python."""
+programs for other processors, ``ATen`` and ``PythonOp``, which call PyTorch and Python, and
+``WordConvEmbedding``, which answers for a word without characters with memory that it has not written."""
 _PARTS: Final[dict[str, dict[int, str]]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},

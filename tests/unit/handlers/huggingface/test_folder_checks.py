@@ -31,6 +31,11 @@ OUTSIDE: list[tuple[str, dict[str, Any]]] = [
     ("tokenizer_config.json", {"gguf_file": "/etc/passwd"}),
     ("tokenizer_config.json", {"mecab_kwargs": {"mecab_option": "-r /etc/passwd"}}),
     ("config.json", {"text_config": {"transformers_weights": "../other/model.safetensors"}}),
+    ("tokenizer_config.json", {"init_inputs": ["/etc/passwd"]}),
+    ("special_tokens_map.json", {"unk_token": "?", "vocab": "passwd"}),
+    ("special_tokens_map.json", {"unk_token": "?", "source_spm": "model"}),
+    ("preprocessor_config.json", {"class_info_file": "/etc/classes.json"}),
+    ("preprocessor_config.json", {"repo_path": "../.."}),
     ("model.safetensors.index.json", {"weight_map": {"a": "../other/model.safetensors"}}),
 ]
 
@@ -64,6 +69,33 @@ def test_a_folder_that_names_other_files_must_be_vouched_for(
 def test_shards_beside_the_index_are_the_folders_own(tmp_path: Path) -> None:
     write(tmp_path, "model.safetensors.index.json", {"weight_map": {"a": "model-00001-of-00002.safetensors"}})
     assert reaches_out(str(tmp_path)) == ()
+
+
+def test_the_place_that_a_model_had_once_is_not_looked_at(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", {"_name_or_path": "/home/somebody/model"})
+    write(tmp_path, "tokenizer_config.json", {"special_tokens_map_file": "/root/map.json", "init_inputs": []})
+    write(
+        tmp_path,
+        "special_tokens_map.json",
+        {"additional_special_tokens": ["<a>"], "unk_token": {"content": "?"}},
+    )
+    assert reaches_out(str(tmp_path)) == ()
+
+
+def test_no_file_elsewhere_becomes_the_vocabulary(tmp_path: Path) -> None:
+    """What transformers does with such a folder, which is why it must be vouched for."""
+    import transformers
+
+    (tmp_path / "secret").write_text("a secret line\n")
+    folder = tmp_path / "mood"
+    folder.mkdir()
+    write(folder, "config.json", {"model_type": "bert"})
+    (folder / "vocab.txt").write_text("a\n")
+    kind = {"word_tokenizer_type": "basic", "subword_tokenizer_type": "character"}
+    write(folder, "tokenizer_config.json", {"tokenizer_class": "BertJapaneseTokenizer", **kind})
+    write(folder, "special_tokens_map.json", {"vocab_file": str(tmp_path / "secret")})
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    assert "secret" not in tokenizer.decode([0]) or reaches_out(str(folder))
 
 
 def test_nothing_of_the_hub_is_loaded_for_a_folder(models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
