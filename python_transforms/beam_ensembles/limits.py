@@ -39,6 +39,8 @@ MOST_OPERATORS: Final = 250
 """Operators of an expression (``bad_expression``): polars goes through them by recursion, and a stack has an end."""
 MOST_IN_EXPRESSIONS: Final = 200_000
 """Characters of all expressions of a file (``too_large``)."""
+MOST_IN_PATTERNS: Final = 1_000_000
+"""Characters that the regular expressions of a file stand for, repetitions counted (``bad_expression``)."""
 LONGEST_MADE: Final = 10_000_000
 """Characters that an expression may make of its constants alone (``bad_expression``)."""
 

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,33 @@ def test_expressions_of_real_files_are_no_large_texts() -> None:
     padded = "REPLACE(CONCAT(LPAD(t, 8, '0'), RPAD(t, 65535, ' ')), '0', 'zero')"
     text = ensemble(f'{{apply: sql, select: {{y: "{template}", z: "{padded}"}}}}', "{t: string}")
     assert check_text(text, KINDS, Files()).outputs
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\\w{150}", r"(\\w{5}){30}", r"[\\w-]{0,150}", r"(?i)(?:\\pL|x){99}{1}", r"\\W{50,150}?"],
+)
+def test_regular_expressions_of_a_file_have_a_limit_together(pattern: str) -> None:
+    each = [f"REGEXP_REPLACE(t, '{pattern}{at}', 'a')" for at in range(150)]
+    began = time.process_time()
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "CONCAT({", ".join(each)})"}}}}'))
+    assert time.process_time() - began < 3
+    assert found.code == "bad_expression"
+    assert "the regular expressions of the file" in found.message
+
+
+def test_patterns_that_are_made_count_as_large_ones() -> None:
+    many = " OR ".join(["REGEXP_LIKE(t, t)"] * 60)
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{many}"}}}}'))
+    assert "the regular expressions of the file" in found.message
+
+
+def test_regular_expressions_of_real_files_are_not_too_large() -> None:
+    nodes = "".join(
+        f"  n{at}: {{apply: sql, select: {{y{at}: \"t ~ '^[\\\\w.+-]+@\\\\w+\\\\.[a-z]{{2,}} \\\\d{{4}}$'\"}}}}\n"
+        for at in range(200)
+    )
+    assert check_text(f"ensemble: e\ninputs: {{t: string}}\nnodes:\n{nodes}", KINDS, Files()).outputs
 
 
 @pytest.mark.parametrize(

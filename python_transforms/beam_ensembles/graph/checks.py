@@ -9,6 +9,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, lis
 from beam_ensembles.graph.arms import unknown_arms
 from beam_ensembles.graph.doubts import Doubts, doubts
 from beam_ensembles.graph.environment import check_environment
+from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
@@ -46,7 +47,7 @@ def check_text(
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    with few_suggestions():
+    with few_suggestions(), few_patterns():
         spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
         if spec is None:
             raise InvalidEnsemble(problems)
@@ -67,7 +68,7 @@ def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    with few_suggestions():
+    with few_suggestions(), few_patterns():
         return _checked(spec, kinds, files, ())
 
 

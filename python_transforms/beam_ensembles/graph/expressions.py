@@ -18,8 +18,10 @@ from beam_ensembles.graph.expression_errors import reason
 from beam_ensembles.graph.expression_growth import check_growth
 from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
+from beam_ensembles.graph.expression_patterns import check_patterns
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, mended, nan_as_null
 from beam_ensembles.graph.expression_types import has_map, polars_type, type_of
+from beam_ensembles.interruption import checkpoint
 from beam_ensembles.spec.expressions import parse
 from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import BOOLEAN, STRING, Array, Type
@@ -92,6 +94,7 @@ def check_expression(text: str, types: Mapping[str, Type | None], report: Report
 
 
 def _checked(text: str, types: Mapping[str, Type | None], report: Report) -> Compiled | None:
+    checkpoint()
     try:
         read = parse(text).meta.root_names()
         if any(name in types and types[name] is None for name in read):
@@ -121,6 +124,7 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
         tree = json.loads(parsed.meta.serialize(format="json"))
         check_rowwise(tree)
         check_growth(tree)
+        check_patterns(tree)
         operands = Operands(read)
         operands.check(tree)
         changed = nan_as_null(mended(tree, operands.is_float), operands.is_float)
