@@ -173,6 +173,12 @@ def test_regular_expressions_of_a_file_have_a_limit_together(pattern: str) -> No
     assert "the regular expressions of the file" in found.message
 
 
+@pytest.mark.parametrize("expression", ["LEAST()", "x + GREATEST()", "LEAST() > x"])
+def test_an_expression_on_which_polars_panics_is_refused(expression: str) -> None:
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: x, z: "{expression}"}}}}'))
+    assert found.code == "bad_expression"
+
+
 def test_patterns_that_are_made_count_as_large_ones() -> None:
     many = " OR ".join(["REGEXP_LIKE(t, t)"] * 60)
     (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{many}"}}}}'))
