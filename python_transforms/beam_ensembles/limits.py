@@ -53,6 +53,8 @@ MOST_DIMENSIONS: Final = 32
 """Dimensions of a tensor (``bad_type``)."""
 LARGEST_TENSOR: Final = 1 << 27
 """Numbers of one row's tensor (``bad_type``)."""
+MOST_FIELDS: Final = 200_000
+"""Fields within the rows that nodes and their expressions read and add, counted each time (``too_large``)."""
 LARGEST_COUNT: Final = 1_000_000
 """The largest ``samples``, ``k``, ``batch.min`` and so on (``bad_value``)."""
 MOST_COPIES: Final = 256
