@@ -39,6 +39,8 @@ MOST_OPERATORS: Final = 250
 """Operators of an expression (``bad_expression``): polars goes through them by recursion, and a stack has an end."""
 MOST_IN_EXPRESSIONS: Final = 200_000
 """Characters of all expressions of a file (``too_large``)."""
+MOST_IN_PATTERNS: Final = 1_000_000
+"""Characters that the regular expressions of a file stand for, repetitions counted (``bad_expression``)."""
 LONGEST_MADE: Final = 10_000_000
 """Characters that an expression may make of its constants alone (``bad_expression``)."""
 
@@ -51,6 +53,8 @@ MOST_DIMENSIONS: Final = 32
 """Dimensions of a tensor (``bad_type``)."""
 LARGEST_TENSOR: Final = 1 << 27
 """Numbers of one row's tensor (``bad_type``)."""
+MOST_FIELDS: Final = 200_000
+"""Fields within the rows that nodes and their expressions read and add, counted each time (``too_large``)."""
 LARGEST_COUNT: Final = 1_000_000
 """The largest ``samples``, ``k``, ``batch.min`` and so on (``bad_value``)."""
 MOST_COPIES: Final = 256

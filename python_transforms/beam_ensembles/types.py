@@ -304,6 +304,15 @@ def width_of(type_: Type) -> int | None:
     return int(np.prod(row_shape(type_), dtype=np.int64))
 
 
+def fields_within(type_: Type) -> int:
+    """Gives how many fields the rows within a type have, those of inner rows included."""
+    if isinstance(type_, Array):
+        return fields_within(type_.element)
+    if isinstance(type_, Map):
+        return fields_within(type_.key) + fields_within(type_.value)
+    return sum(1 + fields_within(field) for _, field in type_.fields) if isinstance(type_, Row) else 0
+
+
 def is_portable(type_: Type) -> bool:
     """Says whether values of the type can cross to the other languages."""
     if isinstance(type_, Scalar):

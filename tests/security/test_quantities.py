@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from beam_ensembles import limits
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.graph import check_text, plan
+from beam_ensembles.graph import check_text, checks, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.handlers.child import own_cores
 from beam_ensembles.runtime.kinds import KINDS
@@ -157,6 +158,68 @@ def test_expressions_of_real_files_are_no_large_texts() -> None:
     padded = "REPLACE(CONCAT(LPAD(t, 8, '0'), RPAD(t, 65535, ' ')), '0', 'zero')"
     text = ensemble(f'{{apply: sql, select: {{y: "{template}", z: "{padded}"}}}}', "{t: string}")
     assert check_text(text, KINDS, Files()).outputs
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\\w{150}", r"(\\w{5}){30}", r"[\\w-]{0,150}", r"(?i)(?:\\pL|x){99}{1}", r"\\W{50,150}?"],
+)
+def test_regular_expressions_of_a_file_have_a_limit_together(pattern: str) -> None:
+    each = [f"REGEXP_REPLACE(t, '{pattern}{at}', 'a')" for at in range(150)]
+    began = time.process_time()
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "CONCAT({", ".join(each)})"}}}}'))
+    assert time.process_time() - began < 3
+    assert found.code == "bad_expression"
+    assert "the regular expressions of the file" in found.message
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        ", ".join(
+            f"n{at}: {{combine: first, inputs: [x, y], outputs: {{c{at}: null}}}}" for at in range(400)
+        ),
+        ", ".join(f"n{at}: {{apply: sql, select: {{c{at}: x}}}}" for at in range(400)),
+        "n: {apply: sql, select: {" + ", ".join(f"c{at}: x" for at in range(400)) + "}}",
+        ", ".join(f"n{at}: {{apply: sql, select: {{c{at}: z}}, when: x IS NULL}}" for at in range(400)),
+    ],
+    ids=["outputs", "nodes", "expressions", "conditions"],
+)
+def test_rows_with_many_fields_are_not_multiplied(nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MOST_FIELDS", 20_000)
+    wide = f"row<{', '.join(f'f{at}: double' for at in range(1_000))}>"
+    inputs = f"{{x: '{wide}', y: '{wide}', z: double}}"
+    began = time.process_time()
+    found = problems(f"ensemble: e\ninputs: {inputs}\nnodes: {{{nodes}}}\n")
+    assert time.process_time() - began < 10
+    assert [one.code for one in found] == ["too_large"]
+
+
+def test_rows_of_real_files_have_room() -> None:
+    row = f"row<{', '.join(f'f{at}: double' for at in range(100))}>"
+    taken = ", ".join(f"c{at}: x.f{at}" for at in range(100))
+    text = ensemble(f"{{apply: sql, select: {{{taken}}}}}", f"{{x: '{row}'}}")
+    assert len(check_text(text, KINDS, Files()).outputs) == 100
+
+
+@pytest.mark.parametrize("expression", ["LEAST()", "x + GREATEST()", "LEAST() > x"])
+def test_an_expression_on_which_polars_panics_is_refused(expression: str) -> None:
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: x, z: "{expression}"}}}}'))
+    assert found.code == "bad_expression"
+
+
+def test_patterns_that_are_made_count_as_large_ones() -> None:
+    many = " OR ".join(["REGEXP_LIKE(t, t)"] * 60)
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{many}"}}}}'))
+    assert "the regular expressions of the file" in found.message
+
+
+def test_regular_expressions_of_real_files_are_not_too_large() -> None:
+    nodes = "".join(
+        f"  n{at}: {{apply: sql, select: {{y{at}: \"t ~ '^[\\\\w.+-]+@\\\\w+\\\\.[a-z]{{2,}} \\\\d{{4}}$'\"}}}}\n"
+        for at in range(200)
+    )
+    assert check_text(f"ensemble: e\ninputs: {{t: string}}\nnodes:\n{nodes}", KINDS, Files()).outputs
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.cli.output import print_json
 from beam_ensembles.graph.kinds import Kind, NeedsLibraries, Option
 from beam_ensembles.runtime.kinds import KINDS
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the table of kinds."""
     kinds = [describe(kind) for kind in KINDS.values()]
     if args.json:
-        print(json.dumps(kinds, indent=2, ensure_ascii=False))
+        print_json(kinds)
     else:
         print("\n\n".join(_lines(kind) for kind in kinds))
     return _OK

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import itertools
 import os
 import sys
@@ -55,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 1 for failure, 2 for a call that cannot be understood.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # its encoding may lack characters; standard error escapes them
+        sys.stdout.reconfigure(errors="backslashreplace")
     parser = _parser(given)
     args = parser.parse_args(given)
     if args.verb is None:
@@ -68,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _drop_output()
-        print(f"beam-ensembles {args.verb}: {_said_of(error)}", file=sys.stderr)
+        _say(str(args.verb), error)
         return 1
     return code
 
@@ -115,10 +120,11 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return nearest(word, known)
 
 
-def _said_of(error: OSError) -> str:
+def _say(verb: str, error: OSError) -> None:
+    from beam_ensembles.cli.output import say
     from beam_ensembles.cli.write_errors import said_of
 
-    return said_of(error)
+    say(verb, said_of(error))
 
 
 def _fill(parser: argparse.ArgumentParser, verb: str) -> None:

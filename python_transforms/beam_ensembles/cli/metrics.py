@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import logging
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.cli import connecting
+from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.printable import printable
 
@@ -78,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         with JobServer(args.job_endpoint, security) as server:
             return _show(server, args)
     except EnsembleError as error:
-        print(f"beam-ensembles metrics: {error}", file=sys.stderr)
+        say("metrics", str(error))
         return _FAILED
 
 
@@ -92,7 +91,7 @@ def _show(runner: JobServer | FlinkCluster, args: argparse.Namespace) -> int:
 
 def _show_jobs(jobs: Sequence[Job], is_json: bool) -> None:
     if is_json:
-        _print_json({"jobs": [dataclasses.asdict(job) for job in jobs]})
+        print_json({"jobs": [dataclasses.asdict(job) for job in jobs]})
         return
     if not jobs:
         print("no jobs")
@@ -120,7 +119,7 @@ def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
         is_json: Whether a program reads them.
     """
     if is_json:
-        _print_json({"ensembles": [one.as_data() for one in found]})
+        print_json({"ensembles": [one.as_data() for one in found]})
         return
     from rich.console import Console
     from rich.text import Text
@@ -132,7 +131,3 @@ def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
         console.print(text, soft_wrap=True)
     if not found:
         console.print("no node of an ensemble has counted anything yet")
-
-
-def _print_json(data: Any) -> None:
-    print(json.dumps(data, indent=2, ensure_ascii=False))

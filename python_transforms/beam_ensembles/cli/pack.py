@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import sys
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.output import print_json, print_lines
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         return _say("interrupted; nothing was written", _INTERRUPTED)
     except InvalidEnsemble as error:
         if args.json:
-            print(json.dumps({"problems": as_data(error.problems)}, indent=2, ensure_ascii=False))
+            print_json({"problems": as_data(error.problems)})
         else:
             print(wrong(args.file, error.problems, sys.stderr), file=sys.stderr)
         return _FAILED
@@ -147,7 +147,10 @@ def _pack(args: argparse.Namespace) -> int:
     )
     with progress() as show:
         packed = pack(packing, KINDS, lambda doing, done, total: show(doing, done=done, total=total))
-    print(json.dumps(_as_data(packed), indent=2, ensure_ascii=False) if args.json else _as_text(packed))
+    if args.json:
+        print_json(_as_data(packed))
+    else:
+        print_lines(_as_text(packed))
     return _PACKED
 
 

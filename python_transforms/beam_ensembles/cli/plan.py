@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any, Final
 
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
+from beam_ensembles.cli.output import print_json
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.kinds import CheckedNode
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     warn(args.file, graph.warnings)
     found = described(graph, plan(graph))
     if args.json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
     else:
         _print(found)
     return _PLANNED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
 import logging
 import os
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.metrics import show_metrics
+from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
@@ -55,7 +55,6 @@ _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
-_VERB: Final = "beam-ensembles run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +124,7 @@ class _Reached:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"{_VERB}: {message}", file=sys.stderr)
+    say("run", message)
     return code
 
 
@@ -201,7 +200,7 @@ def _score(args: argparse.Namespace, reached: _Reached) -> int:
 def _print(summary: Summary, metrics: Sequence[EnsembleMetrics] | None, is_json: bool) -> None:
     if is_json:
         counted = {} if metrics is None else {"metrics": [one.as_data() for one in metrics]}
-        print(json.dumps({**summary.as_data(), **counted}, indent=2, ensure_ascii=False))
+        print_json({**summary.as_data(), **counted})
         return
     print(summary.as_text())
     if metrics is not None:
@@ -211,7 +210,7 @@ def _print(summary: Summary, metrics: Sequence[EnsembleMetrics] | None, is_json:
 
 def _invalid(args: argparse.Namespace, path: str, error: InvalidEnsemble) -> int:
     if args.json:
-        print(json.dumps({"problems": as_data(error.problems)}, indent=2, ensure_ascii=False))
+        print_json({"problems": as_data(error.problems)})
     else:
         print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
     return _FAILED

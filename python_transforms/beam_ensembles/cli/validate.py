@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Iterable
 from typing import Final
 
 from beam_ensembles.cli.checking import checked
@@ -19,7 +17,8 @@ from beam_ensembles.cli.ensemble_file import (
     warn,
     wrong,
 )
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.cli.output import print_json
+from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.printable import printable
 
@@ -48,15 +47,17 @@ def run(args: argparse.Namespace) -> int:
     try:
         graph = checked(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
-        print(_as_json(exc.problems) if args.json else wrong(args.file, exc.problems, sys.stdout))
+        if args.json:
+            print_json(as_data(exc.problems))
+        else:
+            print(wrong(args.file, exc.problems, sys.stdout))
         return _WRONG
     warn(args.file, graph.warnings)
-    print(_as_json([]) if args.json else _right(args.file, graph))
+    if args.json:
+        print_json([])
+    else:
+        print(_right(args.file, graph))
     return _RIGHT
-
-
-def _as_json(problems: Iterable[Problem]) -> str:
-    return json.dumps(as_data(problems), indent=2, ensure_ascii=False)
 
 
 def _right(path: str, graph: EnsembleGraph) -> str:

@@ -9,6 +9,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, lis
 from beam_ensembles.graph.arms import unknown_arms
 from beam_ensembles.graph.doubts import Doubts, doubts
 from beam_ensembles.graph.environment import check_environment
+from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
@@ -24,12 +25,13 @@ from beam_ensembles.graph.policies import (
     policies,
 )
 from beam_ensembles.interruption import checkpoint
+from beam_ensembles.limits import MOST_FIELDS
 from beam_ensembles.spec.document import read_document
-from beam_ensembles.spec.language import TARGETS
+from beam_ensembles.spec.language import EXPRESSION_KEYS, TARGETS
 from beam_ensembles.spec.load import examine_text, without_echo
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.places import in_order
-from beam_ensembles.types import PORTABLE_SCALARS, Type, is_portable
+from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
 
 
 def check_text(
@@ -46,7 +48,7 @@ def check_text(
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    with few_suggestions():
+    with few_suggestions(), few_patterns():
         spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
         if spec is None:
             raise InvalidEnsemble(problems)
@@ -67,7 +69,7 @@ def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
-    with few_suggestions():
+    with few_suggestions(), few_patterns():
         return _checked(spec, kinds, files, ())
 
 
@@ -89,6 +91,7 @@ class _Checker:
         self._types = _declared_types(spec, self._names)
         self._policies = policies(spec)
         self._nodes = {node.name: node for node in spec.nodes}
+        self._fields_left = MOST_FIELDS
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
@@ -127,13 +130,31 @@ class _Checker:
         problems = list(check_options(node, kind))
         self.problems.extend(problems)
         if node.name not in self._doubts.nodes:
+            if not self._has_room(node, (*node.columns, *node.when_columns), 1 + _expressions(node)):
+                return None
             self._check_condition(node)
             types = self._ask(node, kind, {problem.path for problem in problems})
             self.problems.extend(check_defaults(node, types))
             if gives_nulls(node, self._policies[node.name]):
                 types = {column: type_ and type_.optional() for column, type_ in types.items()}
             self._types.update(types)
+            if not self._has_room(node, tuple(types), 1):
+                return None
         return self._settled(node, kind)
+
+    def _has_room(self, node: NodeSpec, columns: Sequence[str], times: int) -> bool:
+        """Counts the fields within rows, which each node and expression works on anew, before it does."""
+        if self._fields_left < 0:
+            return False
+        found = (self._types.get(column) for column in columns)
+        self._fields_left -= times * sum(fields_within(type_) for type_ in found if type_ is not None)
+        if self._fields_left < 0:
+            said = (
+                f"the nodes up to this one read and add rows with more than {MOST_FIELDS:,} fields together"
+            )
+            text = f"{said}; take the fields that are needed out of large rows first"
+            self.problems.append(Problem(node.path(), "too_large", text))
+        return self._fields_left >= 0
 
     def _check_condition(self, node: NodeSpec) -> None:
         known = {column: self._types.get(column) for column in node.when_columns}
@@ -197,6 +218,11 @@ class _Checker:
             return self._files.resolve(node.file)
         except FileProblem:
             return None  # its kind has reported it
+
+
+def _expressions(node: NodeSpec) -> int:
+    found = (node.options.get(name) for name in EXPRESSION_KEYS)
+    return sum(len(one) for one in found if isinstance(one, dict | list))
 
 
 def _known(types: Mapping[str, Type | None]) -> dict[str, Type]:

@@ -18,9 +18,11 @@ from beam_ensembles.graph.expression_errors import reason
 from beam_ensembles.graph.expression_growth import check_growth
 from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
+from beam_ensembles.graph.expression_patterns import check_patterns
 from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, mended, nan_as_null
 from beam_ensembles.graph.expression_types import has_map, polars_type, type_of
-from beam_ensembles.spec.expressions import parse
+from beam_ensembles.interruption import checkpoint
+from beam_ensembles.spec.expressions import CANNOT_BE_READ, parse
 from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import BOOLEAN, STRING, Array, Type
 
@@ -92,6 +94,7 @@ def check_expression(text: str, types: Mapping[str, Type | None], report: Report
 
 
 def _checked(text: str, types: Mapping[str, Type | None], report: Report) -> Compiled | None:
+    checkpoint()
     try:
         read = parse(text).meta.root_names()
         if any(name in types and types[name] is None for name in read):
@@ -114,6 +117,8 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
     Raises:
         ExpressionError: With one of the codes of ``check_condition`` but ``not_boolean`` and ``no_inputs``.
     """
+    import polars as pl
+
     parsed = parse(text)
     columns = tuple(dict.fromkeys(parsed.meta.root_names()))
     read = _types_read(columns, types)
@@ -121,6 +126,7 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
         tree = json.loads(parsed.meta.serialize(format="json"))
         check_rowwise(tree)
         check_growth(tree)
+        check_patterns(tree)
         operands = Operands(read)
         operands.check(tree)
         changed = nan_as_null(mended(tree, operands.is_float), operands.is_float)
@@ -129,6 +135,8 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
         is_nullable, has_nulls = may_be_null(changed, read), items_may_be_null(changed, read)
     except RecursionError as error:
         raise ExpressionError("bad_expression", TOO_DEEP) from error
+    except pl.exceptions.PanicException as error:  # it is no Exception, and would end the request
+        raise ExpressionError("bad_expression", CANNOT_BE_READ) from error
     if isinstance(type_, Array) and has_nulls and not _is_column(tree):
         type_ = Array(type_.element.optional())
     return Compiled(expression, type_.optional() if is_nullable else type_, columns)

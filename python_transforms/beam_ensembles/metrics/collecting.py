@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from beam_ensembles.metrics import names
@@ -36,7 +36,7 @@ def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
     Args:
         metrics: Of each step; for each, the committed value where the runner knows one, otherwise the attempted one.
     """
-    nodes: dict[tuple[str, str], dict[str, Any]] = {}
+    nodes: dict[str, dict[str, dict[str, Any]]] = {}
     of_ensembles: dict[str, dict[str, int]] = {}
     for (_, namespace, name), value in metrics.items():
         ensemble, slash, node = namespace.partition("/")
@@ -44,10 +44,10 @@ def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
             counts = of_ensembles.setdefault(ensemble, {})
             counts[name] = counts.get(name, 0) + value
         elif ensemble and node and "/" not in node and _is_ours(name, value):
-            _add(nodes.setdefault((ensemble, node), {}), name, value)
+            _add(nodes.setdefault(ensemble, {}).setdefault(node, {}), name, value)
     return tuple(
-        EnsembleMetrics(ensemble, _nodes(ensemble, nodes), **of_ensembles.get(ensemble, {}))
-        for ensemble in sorted({*of_ensembles, *(ensemble for ensemble, _ in nodes)})
+        EnsembleMetrics(ensemble, _nodes(nodes.get(ensemble, {})), **of_ensembles.get(ensemble, {}))
+        for ensemble in sorted({*of_ensembles, *nodes})
     )
 
 
@@ -63,8 +63,5 @@ def _add(found: dict[str, Any], name: str, value: Value) -> None:
     found[name] = found[name] + value if name in found else value
 
 
-def _nodes(ensemble: str, nodes: Mapping[tuple[str, str], dict[str, Any]]) -> tuple[NodeMetrics, ...]:
-    of_it: Iterable[tuple[str, dict[str, Any]]] = (
-        (node, found) for (owner, node), found in nodes.items() if owner == ensemble
-    )
-    return tuple(NodeMetrics(node, **found) for node, found in sorted(of_it, key=lambda one: one[0]))
+def _nodes(of_it: Mapping[str, dict[str, Any]]) -> tuple[NodeMetrics, ...]:
+    return tuple(NodeMetrics(node, **of_it[node]) for node in sorted(of_it))

@@ -7,8 +7,10 @@ Written for the runner of Beam 2.62 on Flink 1.19.
 from __future__ import annotations
 
 import dataclasses
+import json
 import ssl
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
 import requests
@@ -19,12 +21,18 @@ from beam_ensembles.connections import FLAGS, CannotConnect, Security
 from beam_ensembles.connections.security import SYSTEM_CA
 from beam_ensembles.connections.server import token_refused
 from beam_ensembles.connections.tls import try_tls
-from beam_ensembles.metrics.job_server import Job, NoMetrics, no_job
+from beam_ensembles.handlers.deadlines import TookTooLong, call_within
+from beam_ensembles.metrics.job_server import MOST_BYTES, Job, NoMetrics, no_job
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics
 
 _ACCUMULATOR: Final = "__metricscontainers"
 _SECONDS: Final = 30.0
+"""How long the cluster may be silent."""
+_ALL_SECONDS: Final = 60.0
+"""How long an answer may take: one that comes byte by byte is never silent."""
+_BLOCK: Final = 1 << 16
+_Found = TypeVar("_Found")
 
 
 class FlinkCluster:
@@ -50,8 +58,8 @@ class FlinkCluster:
         Raises:
             NoMetrics: It does not answer.
         """
-        found = sorted(self._get("/jobs/overview", "jobs"), key=lambda job: (job["start-time"], job["jid"]))
-        return tuple(Job(job["jid"], job["name"], job["state"]) for job in found)
+        jobs = self._read("/jobs/overview", _jobs)
+        return tuple(job for _, job in sorted(jobs, key=lambda one: (one[0], one[1].id)))
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
         """Gives the metrics of the ensembles of a job, of a running one those of the steps that have ended.
@@ -65,40 +73,76 @@ class FlinkCluster:
         known = [one.id for one in self.jobs()]
         if job not in known:
             raise no_job(job, known, self._url)
-        found = self._get(f"/jobs/{quote(job, safe='')}/accumulators", "user-task-accumulators")
-        response = beam_job_api_pb2.GetJobMetricsResponse()
-        for accumulator in found:
-            if accumulator["name"] == _ACCUMULATOR:
-                json_format.Parse(accumulator["value"], response, ignore_unknown_fields=True)
-        return of_response(response)
+        return self._read(f"/jobs/{quote(job, safe='')}/accumulators", _metrics)
 
-    def _get(self, path: str, key: str) -> Any:
+    def _read(self, path: str, parse: Callable[[Any], _Found]) -> _Found:
+        """Returns what an answer holds; whoever answers may send anything.
+
+        Raises:
+            NoMetrics: The cluster does not answer in time, or not as one does.
+        """
+        status, reason, body = self._get(path)
+        if status == requests.codes.unauthorized:
+            raise token_refused(self._name, self._security)
+        what = f"'{self._url}' answers, but not as a Flink cluster does"
+        if not requests.codes.ok <= status < requests.codes.bad_request:
+            raise NoMetrics(f"{what}: {status} {reason}")
+        if len(body) > MOST_BYTES:
+            raise NoMetrics(f"{what}: the answer has more than {MOST_BYTES >> 20} MiB")
         try:
-            answer = requests.get(
-                self._url + path,
-                timeout=_SECONDS,
-                allow_redirects=False,
-                headers=self._headers(),
-                **self._tls,
-            )
-        except requests.Timeout as error:
-            text = f"no Flink cluster answers at '{self._url}' within {_SECONDS:.0f} seconds"
+            return parse(json.loads(body))
+        except (ValueError, LookupError, TypeError, RecursionError, json_format.Error) as error:
+            raise NoMetrics(f"{what}; give the address of its REST API") from error
+
+    def _get(self, path: str) -> tuple[int, str, bytes]:
+        """Returns the status, its name and the content, of which no more is read than ``MOST_BYTES`` and a block."""
+        try:
+            return call_within(_ALL_SECONDS, lambda: self._received(path), f"'{self._url}{path}'")
+        except (requests.Timeout, TookTooLong) as error:
+            seconds = _ALL_SECONDS if isinstance(error, TookTooLong) else _SECONDS
+            text = f"no Flink cluster answers at '{self._url}' within {seconds:.0f} seconds"
             raise NoMetrics(text) from error
         except (requests.RequestException, ValueError) as error:
             raise NoMetrics(f"no Flink cluster answers at '{self._url}': {_cause(error)}") from error
-        if answer.status_code == requests.codes.unauthorized:
-            raise token_refused(self._name, self._security)
-        what = f"'{self._url}' answers, but not as a Flink cluster does"
-        if not answer.ok:
-            raise NoMetrics(f"{what}: {answer.status_code} {answer.reason}")
-        try:
-            return answer.json()[key]
-        except (ValueError, LookupError, TypeError) as error:
-            raise NoMetrics(f"{what}; give the address of its REST API") from error
+
+    def _received(self, path: str) -> tuple[int, str, bytes]:
+        with requests.get(
+            self._url + path,
+            timeout=_SECONDS,
+            allow_redirects=False,
+            headers=self._headers(),
+            stream=True,
+            **self._tls,
+        ) as answer:
+            body = bytearray()
+            for block in answer.iter_content(_BLOCK):
+                body += block
+                if len(body) > MOST_BYTES:
+                    break
+            return answer.status_code, str(answer.reason), bytes(body)
 
     def _headers(self) -> dict[str, str]:
         token = self._security.read_token()
         return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def _jobs(answer: Any) -> list[tuple[int, Job]]:
+    """Returns the jobs of an overview, each with the time when it began."""
+    found = []
+    for job in answer["jobs"]:
+        start, texts = job["start-time"], (job["jid"], job["name"], job["state"])
+        if not isinstance(start, int) or not all(isinstance(text, str) for text in texts):
+            raise TypeError("a job of Flink has a whole number and texts")
+        found.append((start, Job(*texts)))
+    return found
+
+
+def _metrics(answer: Any) -> tuple[EnsembleMetrics, ...]:
+    response = beam_job_api_pb2.GetJobMetricsResponse()
+    for accumulator in answer["user-task-accumulators"]:
+        if accumulator["name"] == _ACCUMULATOR:
+            json_format.Parse(str(accumulator["value"]), response, ignore_unknown_fields=True)
+    return of_response(response)
 
 
 def _tls_arguments(url: str, name: str, security: Security) -> dict[str, Any]:

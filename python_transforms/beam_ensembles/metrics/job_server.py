@@ -18,6 +18,8 @@ from beam_ensembles.metrics.values import EnsembleMetrics
 
 _SECONDS: Final = 30.0
 """How long a job server may take for an answer; a busy one on a small machine is slow."""
+MOST_BYTES: Final = 64 << 20
+"""How large the answer of a runner may be."""
 
 
 class NoMetrics(EnsembleError):
@@ -53,7 +55,7 @@ class JobServer:
     def __init__(self, endpoint: str, security: Security | None = None) -> None:
         self._endpoint = endpoint
         self._server = Server(endpoint, security or Security(FLAGS), "the job server")
-        self._channel = self._server.open([("grpc.max_receive_message_length", -1)])
+        self._channel = self._server.open([("grpc.max_receive_message_length", MOST_BYTES)])
         self._stub = beam_job_api_pb2_grpc.JobServiceStub(self._channel)
 
     def __enter__(self) -> JobServer:
@@ -71,8 +73,8 @@ class JobServer:
             NoMetrics: It does not answer.
         """
         found = self._ask(self._stub.GetJobs, beam_job_api_pb2.GetJobsRequest()).job_info
-        state = beam_job_api_pb2.JobState.Enum.Name
-        jobs = (Job(job.job_id, job.job_name, state(job.state)) for job in found)
+        states = {number: name for name, number in beam_job_api_pb2.JobState.Enum.items()}
+        jobs = (Job(job.job_id, job.job_name, states.get(job.state, str(job.state))) for job in found)
         return tuple(sorted(jobs, key=lambda job: job.id))
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
@@ -91,7 +93,10 @@ class JobServer:
         if job not in known:
             raise no_job(job, known, self._endpoint)
         request = beam_job_api_pb2.GetJobMetricsRequest(job_id=job)
-        return of_response(self._ask(self._stub.GetJobMetrics, request))
+        try:
+            return of_response(self._ask(self._stub.GetJobMetrics, request))
+        except ValueError as error:
+            raise NoMetrics(f"'{self._endpoint}' answers with metrics that cannot be read") from error
 
     def _ask(self, call: Any, request: Any) -> Any:
         try:

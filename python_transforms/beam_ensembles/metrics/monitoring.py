@@ -14,12 +14,18 @@ def of_response(response: beam_job_api_pb2.GetJobMetricsResponse) -> tuple[Ensem
 
     Args:
         response: Prism commits, Flink only attempts.
+
+    Raises:
+        ValueError: A value is not what its kind of metric has.
     """
     values: dict[Key, Value] = {}
     for info in (*response.metrics.attempted, *response.metrics.committed):
-        value = _value(info)
-        if value is not None:
-            values[_key(info)] = value
+        try:
+            value = _value(info)
+            if value is not None:
+                values[_key(info)] = value
+        except Exception as error:  # what Beam's coders raise on bytes that are no such value is their own
+            raise ValueError("a metric that cannot be read") from error
     return collected(values)
 
 

@@ -6,7 +6,7 @@ files that it names) or a clock (polars would put the time in) never gets there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.spec.sql_checks import check_casts, check_words
 from beam_ensembles.spec.sql_faults import reason
@@ -14,6 +14,8 @@ from beam_ensembles.spec.sql_tokens import ExpressionError, rendered, tokens_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+CANNOT_BE_READ: Final = "polars cannot read it; look for a function that lacks its arguments"
 
 
 def columns_of(text: str) -> tuple[str, ...]:
@@ -43,3 +45,5 @@ def parse(text: str) -> pl.Expr:
         return pl.sql_expr("".join(parts))
     except pl.exceptions.PolarsError as error:
         raise ExpressionError("bad_expression", reason(str(error), tokens, parts, text)) from error
+    except pl.exceptions.PanicException as error:  # LEAST() without arguments; it is no Exception
+        raise ExpressionError("bad_expression", CANNOT_BE_READ) from error
