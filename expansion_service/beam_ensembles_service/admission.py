@@ -5,7 +5,8 @@ but the client's. So an interceptor counts each call, reads its message within a
 Only then a thread of its own parses and answers the message. The caller gets an answer at its deadline even if that
 thread does not notice and keeps its slot.
 
-Health needs no slot, so the service answers it however busy it is.
+Health is apart from all that, so the service answers it however busy it is: gRPC itself waits for its messages, which
+holds no thread, and calls whose messages never come leave room for others.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Final
 import grpc
 from apache_beam.portability.api import beam_expansion_api_pb2
 from google.protobuf.message import DecodeError
+from grpc_health.v1 import health
 
 from beam_ensembles.interruption import Interrupted, while_wanted
 from beam_ensembles_service.reading import Reader
@@ -28,7 +30,7 @@ from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.slots import MOST_WAITING, Busy, CallerGone, Slots
 
 MOST_CALLS: Final = 256
-"""How many calls of a service without slots (health, artifacts, the worker pool) are open at one time."""
+"""How many calls of a service without slots (artifacts, reflection, the worker pool) are open at one time."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
@@ -52,9 +54,9 @@ class Admission(grpc.ServerInterceptor):
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         """Returns a handler that calls the servicer only for an admitted call."""
         handler = continuation(details)
-        if handler is None or hasattr(handler.unary_stream, "experimental_non_blocking"):
-            return handler and _reading_quietly(handler)
         service = details.method.rpartition("/")[0].lstrip("/")
+        if handler is None or service == health.SERVICE_NAME:
+            return handler and _reading_quietly(handler)
         if handler.response_streaming:
             answer = functools.partial(self._stream, service, handler)
             return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
@@ -141,6 +143,13 @@ def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
 
 def _reading_quietly(handler: Any) -> Any:
     """Returns a handler for which a malformed message leaves no traceback in the log."""
+    if handler.unary_unary:
+        call = handler.unary_unary
+        return grpc.unary_unary_rpc_method_handler(
+            lambda data, context: call(_parsed(data, handler, context), context),
+            None,
+            handler.response_serializer,
+        )
 
     def parsed(data: bytes) -> Any:
         try:

@@ -21,6 +21,7 @@ from apache_beam.portability.api import (
 from google.protobuf.message import DecodeError
 
 from beam_ensembles.graph.files import Bundle
+from beam_ensembles.graph.local_files import open_regular
 
 _NOT_OFFERED: Final = "no expansion of this service offered that artifact; make the pipeline again"
 _BLOCK: Final = 1 << 20
@@ -92,6 +93,6 @@ class OfferedArtifacts(beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceServic
 
 
 def _blocks(path: str) -> Iterable[bytes]:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK):
             yield block

@@ -80,9 +80,11 @@ class Callers(grpc.ServerInterceptor):
         if self._token is not None:
             self._check_token(context, self._token)
         elif not self._has_certificates and not self._is_open:
+            # A connection to a loopback address may come from any other address of this machine.
             caller = endpoint_of(context.peer())
-            if caller is not None and caller.address.is_loopback:
-                self._check_user(context, caller)
+            if caller is None:
+                raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "who calls cannot be told")
+            self._check_user(context, caller)
 
     def _check_token(self, context: grpc.ServicerContext, token: TokenFile) -> None:
         given = dict(context.invocation_metadata()).get(_AUTHORIZATION)

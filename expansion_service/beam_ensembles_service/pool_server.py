@@ -20,6 +20,7 @@ from beam_ensembles_service.access import Access
 from beam_ensembles_service.admission import Admission
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
+from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.listeners import Runner, runner_of
 from beam_ensembles_service.listening import address
 from beam_ensembles_service.pool import STOP_RUNNER
@@ -51,7 +52,7 @@ def serve(args: argparse.Namespace, access: Access) -> None:
     """
     ended = threading.Event()
     when_signalled(ended.set)
-    healthy = health.HealthServicer()
+    healthy = Health()
     for name in ("", _POOL, RUNNER):
         healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
     callers = Callers(access, pools=(_POOL,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import logging
 import sys
 import threading
@@ -26,6 +25,7 @@ from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.connections import listen, options
 from beam_ensembles_service.environment import workers_of
+from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.listening import address
 from beam_ensembles_service.loopback_pool import WORKER_POOL, LoopbackPool
 from beam_ensembles_service.servicer import EnsembleExpansionServicer
@@ -35,8 +35,6 @@ from beam_ensembles_service.stdin_end import when_stdin_ends
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
-_WATCH_THREADS: Final = 4
-"""Threads in which calls to watch the health begin; none is held while they go on."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
@@ -68,9 +66,7 @@ class Service:
                 ("grpc.max_send_message_length", settings.limits.max_message_bytes),
             ],
         )
-        self._health = health.HealthServicer(
-            experimental_thread_pool=concurrent.futures.ThreadPoolExecutor(_WATCH_THREADS)
-        )
+        self._health = Health()
         self.port = listen(self._server, settings.host, settings.port, access)
         callers.listen_on(self.port)
         self._pool = LoopbackPool(settings) if settings.serve_loopback_worker else None

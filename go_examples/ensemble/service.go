@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -78,10 +79,21 @@ func serviceCommand() ([]string, error) {
 		addrVariable, pythonVariable)
 }
 
+// serviceFlags are the flags of a service that this process starts. Only
+// Linux tells a service which user of the machine calls; elsewhere it starts
+// no workers unless it is told to let in every user of the machine.
+func serviceFlags(system string) []string {
+	flags := []string{"--port", "0", "--serve-loopback-worker", "--stop-with-stdin"}
+	if system != "linux" {
+		flags = append(flags, "--insecure")
+	}
+	return flags
+}
+
 // startService runs command until it says where it listens. The channel is
 // closed when it has ended.
 func startService(command []string, folder string) (*service, <-chan struct{}, error) {
-	args := append(command[1:], "--port", "0", "--serve-loopback-worker", "--stop-with-stdin")
+	args := append(command[1:], serviceFlags(runtime.GOOS)...)
 	if folder != "" {
 		args = append(args, "--trust", folder)
 	}

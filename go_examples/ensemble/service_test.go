@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,13 +39,22 @@ echo ended >> "$LOG"
 	stdin := services.running[folder].stdin
 	services.Unlock()
 	stdin.Close()
-	want := "-m beam_ensembles_service --port 0 --serve-loopback-worker --stop-with-stdin --trust " + folder + "\nended\n"
+	flags := strings.Join(serviceFlags(runtime.GOOS), " ")
+	want := "-m beam_ensembles_service " + flags + " --trust " + folder + "\nended\n"
 	waitFor(t, func() bool { text, _ := os.ReadFile(log); return string(text) == want })
 	waitFor(t, func() bool {
 		services.Lock()
 		defer services.Unlock()
 		return services.running[folder] == nil
 	})
+}
+
+func TestServiceFlagsLetInEveryUserOnlyWhereTheSystemTellsNone(t *testing.T) {
+	for system, want := range map[string]bool{"linux": false, "darwin": true, "windows": true} {
+		if got := slices.Contains(serviceFlags(system), "--insecure"); got != want {
+			t.Errorf("%s: --insecure is %v, want %v", system, got, want)
+		}
+	}
 }
 
 func TestStartedServiceSaysWhyItCannotStart(t *testing.T) {

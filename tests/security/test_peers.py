@@ -40,6 +40,57 @@ def running_workers(*flags: str) -> Iterator[str]:
             process.kill()
 
 
+RELAY = """
+import encodings.idna, os, socket, sys, threading
+own, port = sys.argv[1], int(sys.argv[2])
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+def pump(source, sink):
+    try:
+        while block := source.recv(65536):
+            sink.sendall(block)
+    except OSError:
+        pass
+    for end in (source, sink):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    taken, _ = listening.accept()
+    made = socket.create_connection(("127.0.0.1", port), source_address=(own, 0))
+    for ends in ((taken, made), (made, taken)):
+        threading.Thread(target=pump, args=ends, daemon=True).start()
+"""
+
+
+@contextlib.contextmanager
+def relayed(address: str, own: str) -> Iterator[str]:
+    """Relays connections as user nobody, whose own end has an address of this machine other than a loopback one."""
+    command = [sys.executable, "-c", RELAY, own, address.rpartition(":")[2]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.kill()
+
+
+def _own_address() -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            pytest.skip("this machine has only loopback addresses")
+        own = str(probe.getsockname()[0])
+    if own.startswith("127."):
+        pytest.skip("this machine has only loopback addresses")
+    return own
+
+
 def outcome(found: dict[str, str], kind: str) -> str:
     return found[kind].partition(":")[0]
 
@@ -55,6 +106,17 @@ def test_another_user_is_refused_by_each_service_but_the_health() -> None:
         assert "refused a caller at ipv4:127.0.0.1:" in service.log
         for one in (allowed, own):
             assert {outcome(one, kind) for kind in ("expand", "discover", "reflect", *POOL)} == {"OK"}
+
+
+@as_root
+def test_another_user_is_refused_from_any_address_of_this_machine() -> None:
+    own = _own_address()
+    with running_service("--serve-loopback-worker") as service, relayed(service.address, own) as address:
+        (found,) = call_as([os.getuid()], address)
+    assert found.pop("health") == "OK"
+    starting = {kind: found.pop(kind) for kind in POOL}
+    assert all("serves only runners on its own machine" in said for said in starting.values())
+    assert all(re.fullmatch(MAY_NOT, said) for said in found.values())
 
 
 @as_root
@@ -147,6 +209,12 @@ def test_a_caller_is_known_while_its_socket_is_open(family: int, host: str, writ
 def test_only_this_machine_reaches_a_pool(peer: str) -> None:
     with pytest.raises(PermissionError, match="the worker pool serves only runners on its own machine"):
         check(peer, 1, pool=True)
+
+
+@pytest.mark.parametrize("peer", ["ipv4:10.1.2.3:5", "ipv6:[2001:db8::1]:5", "unix:/s", "", "x"])
+def test_a_caller_that_no_socket_of_this_machine_belongs_to_is_refused(peer: str) -> None:
+    with pytest.raises(PermissionError, match="cannot be told"):
+        check(peer, 1)
 
 
 def test_each_socket_that_may_be_the_callers_must_be_an_allowed_users(

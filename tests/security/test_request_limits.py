@@ -7,21 +7,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
-from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc
+from apache_beam.portability.api import (
+    beam_artifact_api_pb2_grpc,
+    beam_expansion_api_pb2,
+    beam_expansion_api_pb2_grpc,
+)
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from beam_ensembles.interruption import Interrupted, checkpoint, while_wanted
-from beam_ensembles_service import admission, reading, slots
+from beam_ensembles_service import admission, health_service, reading, slots
 from beam_ensembles_service.admission import Admission
+from beam_ensembles_service.artifacts import OfferedArtifacts
+from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.settings import Limits
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
 from tests.support.service import running_service
 
 EXPAND = "/org.apache.beam.model.expansion.v1.ExpansionService/Expand"
+RESOLVE = "/org.apache.beam.model.job_management.v1.ArtifactRetrievalService/ResolveArtifacts"
 HEALTH = "/grpc.health.v1.Health/Check"
 Request = beam_expansion_api_pb2.ExpansionRequest
 Response = beam_expansion_api_pb2.ExpansionResponse
@@ -65,6 +72,7 @@ def serve() -> Iterator[Callable[[Limits], Served]]:
         server = grpc.server(concurrent.futures.ThreadPoolExecutor(64), interceptors=[Admission(limits)])
         slow = Slow()
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(slow, server)
+        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(OfferedArtifacts(), server)
         health_pb2_grpc.add_HealthServicer_to_server(Healthy(), server)
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
@@ -175,13 +183,63 @@ def test_calls_that_send_no_message_are_counted_and_left(
         held.wait(10)
         yield from ()
 
-    calls = [channel.stream_unary(HEALTH).future(nothing()) for _ in range(3)]
+    calls = [channel.stream_unary(RESOLVE).future(nothing()) for _ in range(3)]
+    silent = [channel.stream_unary(HEALTH).future(nothing()) for _ in range(10)]
     time.sleep(0.3)
-    refused = channel.unary_unary(HEALTH).future(b"")
+    refused = channel.unary_unary(RESOLVE).future(b"")
     assert refused.code() == Code.RESOURCE_EXHAUSTED
+    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
     assert [call.code() for call in calls] == [Code.CANCELLED] * 3
     held.set()
-    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+    for call in silent:
+        call.cancel()
+
+
+class Watched:
+    """A call that watches the health, until it ends."""
+
+    def __init__(self) -> None:
+        self.answers: list[Any] = []
+        self._ends: list[Callable[[], None]] = []
+
+    def add_callback(self, end: Callable[[], None]) -> bool:
+        self._ends.append(end)
+        return True
+
+    def end(self) -> None:
+        """Ends the call."""
+        for end in self._ends:
+            end()
+
+    def abort(self, code: grpc.StatusCode, text: str) -> None:
+        raise PermissionError(code.name, text)
+
+
+def _watch(health: Health, name: str) -> Watched:
+    call = Watched()
+    health.Watch(health_pb2.HealthCheckRequest(service=name), cast(Any, call), call.answers.append)
+    return call
+
+
+def test_nothing_is_kept_of_names_that_were_watched() -> None:
+    health = Health()
+    for index in range(100):
+        said, end = _watch(health, f"{index}").answers
+        assert (said.status, end) == (health_pb2.HealthCheckResponse.SERVICE_UNKNOWN, None)
+    assert vars(health)["_send_response_callbacks"] == {}
+    assert health._watches == 0
+
+
+def test_so_many_watch_the_health_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health_service, "MOST_WATCHES", 3)
+    health = Health()
+    calls = [_watch(health, "") for _ in range(3)]
+    with pytest.raises(PermissionError, match="RESOURCE_EXHAUSTED"):
+        _watch(health, "")
+    calls[0].end()
+    again = _watch(health, "")
+    health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+    assert [one.status for one in again.answers] == [1, 2]
 
 
 def test_work_goes_on_while_it_is_wanted() -> None:

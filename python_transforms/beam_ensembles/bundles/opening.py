@@ -100,7 +100,9 @@ def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Man
         bundle = _described(archive, path, place, files)
         _check_code(archive.manifest, bundle)
         root, manifest = store.unpack_archive(archive)
-        if local_path(place) is None:
+        if path != local_path(
+            place
+        ):  # a copy, which is handed to workers instead of what its owner may change
             bundle = dataclasses.replace(bundle, archive=store.keep(path, archive.digest))
     return dataclasses.replace(bundle, root=root, places=manifest.places), manifest
 
@@ -154,7 +156,7 @@ def _local(
             yield path, file, _digest(file)
     else:
         with _vouched_for(path, files, store) as file:
-            yield path, file, None
+            yield file.name, file, None
 
 
 @contextlib.contextmanager

@@ -130,6 +130,25 @@ def test_a_service_opens_a_bundle_anywhere_that_it_trusts_for_its_digest(
         assert all(len(found) == 1 for found in dependencies(answer))
 
 
+def test_a_bundle_that_only_its_digest_vouches_for_cannot_be_swapped_for_another_file(
+    bundle: Path, installed_row_coder: None, tmp_path: Path
+) -> None:
+    """Whoever owns the bundle could put a link there, and be given the file that it leads to."""
+    content = bundle.read_bytes()
+    place, secret = tmp_path / "own.ensemble.zip", tmp_path / "secret"
+    place.write_bytes(content)
+    secret.write_bytes(b"secret")
+    artifacts = OfferedArtifacts()
+    servicer = servicer_for(artifacts, trusted=(f"bundle:{hashlib.sha256(content).hexdigest()}",))
+    answer = servicer.Expand(like_go({"spec_uri": str(place)}, ROWS))
+    assert not answer.error
+    place.unlink()
+    place.symlink_to(secret)
+    request = beam_artifact_api_pb2.GetArtifactRequest(artifact=dependencies(answer)[0][0])
+    context: Any = None  # it is only told of failures
+    assert b"".join(block.data for block in artifacts.GetArtifact(request, context)) == content
+
+
 @pytest.mark.parametrize("what", ["changed", "missing", "folder", "pipe", "plain"])
 def test_of_others_a_client_learns_nothing(
     what: str, bundle: Path, installed_row_coder: None, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
@@ -16,6 +17,12 @@ SERVERS: Final = ("mariadb", "mssql", "mysql", "oracle", "postgresql")
 _SQLITE: Final = "sqlite"
 _QUERY: Final = ("application_name", "charset", "sslmode")
 """What may stand behind ``?``: nothing that names another host, a file or code."""
+_SERVER: Final = re.compile(
+    r"\w+(\+\w+)?://([\w.%~+-]+@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?(/[\w.$~+-]*)?(\?[\w.=&-]*)?",
+    re.ASCII,
+)
+"""What urllib, SQLAlchemy and the drivers read alike: ``#`` starts a fragment for one of them, and is part of a name
+for the others; some drivers read a database's name as a description of where to connect to."""
 _FORM: Final = "postgresql+psycopg://USER@HOST:PORT/DATABASE or sqlite:///FILE"
 
 
@@ -86,7 +93,7 @@ def _wrong_form(url: str) -> str:
         return (
             f"a file names no database '{dialect}'{near} (it may name: {listed(known)}; a secret any other)"
         )
-    return _wrong_sqlite(url) if dialect == _SQLITE else _wrong_server(parts)
+    return _wrong_sqlite(url) if dialect == _SQLITE else _wrong_server(url, parts)
 
 
 def _wrong_sqlite(url: str) -> str:
@@ -98,10 +105,12 @@ def _wrong_sqlite(url: str) -> str:
     return ""
 
 
-def _wrong_server(parts: SplitResult) -> str:
+def _wrong_server(url: str, parts: SplitResult) -> str:
     if not parts.hostname or not set(parts.hostname).isdisjoint(",/%\\ "):
         return f"the URL names no host: it is {_FORM}"
     for name, _ in parse_qsl(parts.query, keep_blank_values=True):
         if name not in _QUERY:
             return f"'{name}' cannot be told here (allowed: {listed(_QUERY)}); make the whole URL a secret"
+    if _SERVER.fullmatch(url) is None:
+        return f"the URL has characters that programs read differently; make it {_FORM}, or make it a secret"
     return ""

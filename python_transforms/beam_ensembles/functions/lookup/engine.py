@@ -21,6 +21,11 @@ DRIVERS: Final[Mapping[str, str]] = {
     "psycopg": "psycopg[binary]", "psycopg2": "psycopg2-binary", "pymysql": "PyMySQL", "pyodbc": "pyodbc",
 }  # fmt: skip
 """The module of a driver -> what installs it."""
+_NO_FILES_FOR_SERVERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "mariadbconnector": {"local_infile": False}, "mysqlconnector": {"allow_local_infile": False},
+    "mysqldb": {"local_infile": 0}, "pymysql": {"local_infile": False},
+}  # fmt: skip
+"""A server of MySQL's protocol may answer any query by asking for a file of the client, which some drivers send."""
 _RECYCLE_SECONDS: Final = 1_800
 """How old a connection may become; firewalls forget those that are quiet for long."""
 
@@ -42,7 +47,10 @@ def make_engine(node: CheckedNode, seconds: float) -> sa.Engine:
         is_known = dialect.name in (*SERVERS, "sqlite")
         engine = sa.create_engine(
             url,
-            connect_args=_arguments(node, dialect.driver, seconds),
+            connect_args={
+                **_arguments(node, dialect.driver, seconds),
+                **_NO_FILES_FOR_SERVERS.get(dialect.driver, {}),
+            },
             hide_parameters=True,
             pool_pre_ping=True,
             pool_recycle=_RECYCLE_SECONDS,

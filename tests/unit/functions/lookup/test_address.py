@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import sqlalchemy as sa
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import check_text
@@ -32,6 +35,7 @@ def problems(url: object, files: Files) -> list[Problem]:
         f"postgresql+psycopg://me@{HOST}:5433/accounts?sslmode=verify-full&application_name=beam",
         f"mysql+pymysql://{HOST}/accounts?charset=utf8mb4",
         f"mssql+pyodbc://{HOST}/accounts",
+        "postgresql+psycopg2://me%40team@db.example.com/my_accounts-2$",
     ],
 )
 def test_a_server_needs_leave(url: str) -> None:
@@ -54,6 +58,15 @@ def test_a_server_needs_leave(url: str) -> None:
         f"mysql://{HOST}/accounts?local_infile=1",
         f"mssql+pyodbc://{HOST}/accounts?driver=/tmp/evil.so",
         f"postgresql://{HOST}/accounts?plugin=evil",
+        f"postgresql://{HOST}#@other.example.com/accounts",
+        f"postgresql://{HOST}/accounts#?host=other.example.com&sslkey=/etc/key.pem",
+        f"mssql+pyodbc://{HOST}/accounts#?odbc_connect=Driver=/tmp/evil.so",
+        f"mysql+mysqldb://{HOST}/#?local_infile=1&read_default_file=/etc/passwd",
+        f"postgresql://{HOST}/accounts?sslmode=disable#?host=other.example.com",
+        f"oracle+oracledb://{HOST}/x)(ADDRESS=(PROTOCOL=tcp)(HOST=other.example.com)(PORT=1521))",
+        f"mssql+pyodbc://{HOST}/accounts;Driver=evil",
+        f"postgresql://a@b@{HOST}/accounts",
+        f"postgresql://{HOST}/a%20host=other.example.com",
         f"duckdb://{HOST}/etc/passwd",
         f"https://{HOST}/accounts",
         "sqlite://",
@@ -67,6 +80,19 @@ def test_a_server_needs_leave(url: str) -> None:
 def test_what_no_file_may_name(url: str) -> None:
     found = problems(url, Files("/", ("/",), hosts=ANYTHING))
     assert [(problem.code, problem.path) for problem in found] == [("bad_value", "nodes.node.url")]
+
+
+def test_sqlalchemy_connects_to_the_host_that_was_compared() -> None:
+    for user, host, port, database, query in itertools.product(
+        ("", "me@", "me%40team@"),
+        (HOST, "[2001:db8::1]"),
+        ("", ":5433"),
+        ("", "/", "/x"),
+        ("", "?", "?sslmode=disable"),
+    ):
+        url = f"postgresql://{user}{host}{port}{database}{query}"
+        assert problems(url, Files(hosts=(HOST, "2001:db8::1"))) == []
+        assert sa.make_url(url).host == urlsplit(url).hostname
 
 
 @pytest.mark.parametrize("url", [f"postgresql://me:hunter2@{HOST}/x", f"nosql://me:hunter2@{HOST}/x"])

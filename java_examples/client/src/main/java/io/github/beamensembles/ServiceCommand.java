@@ -30,11 +30,25 @@ final class ServiceCommand {
    */
   static List<String> find(Map<String, String> environment, String trusted) {
     List<String> command = new ArrayList<>(program(environment));
-    command.addAll(List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin"));
+    command.addAll(flags(System.getProperty("os.name")));
     if (!trusted.isEmpty()) {
       command.addAll(List.of("--trust", trusted));
     }
     return List.copyOf(command);
+  }
+
+  /**
+   * Gives the flags of a service that ends with this program. Only Linux tells a service which user
+   * of the machine calls; elsewhere it starts no workers unless it is told to let in every user of
+   * the machine.
+   *
+   * @param system the operating system as {@code os.name} says it
+   */
+  static List<String> flags(String system) {
+    List<String> flags = List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin");
+    return system.equals("Linux")
+        ? flags
+        : Stream.concat(flags.stream(), Stream.of("--insecure")).toList();
   }
 
   /** Names the program of a command, by the variable where that is what chose it. */

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.rules.TemporaryFolder;
@@ -21,7 +22,10 @@ import org.junit.runners.JUnit4;
 public class ServiceCommandTest {
 
   private static final List<String> FLAGS =
-      List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin", "--trust", "/models");
+      Stream.concat(
+              ServiceCommand.flags(System.getProperty("os.name")).stream(),
+              Stream.of("--trust", "/models"))
+          .toList();
 
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
@@ -49,6 +53,16 @@ public class ServiceCommandTest {
     assertCommand(
         List.of("/my/python", "-m", "beam_ensembles_service"),
         Map.of("BEAM_ENSEMBLES_PYTHON", "/my/python", "PATH", folder.getRoot().toString()));
+  }
+
+  @Test
+  public void everyUserIsLetInOnlyWhereTheSystemTellsNone() {
+    assertEquals(
+        List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin"),
+        ServiceCommand.flags("Linux"));
+    for (String system : List.of("Mac OS X", "Windows 11")) {
+      assertTrue(system, ServiceCommand.flags(system).contains("--insecure"));
+    }
   }
 
   @Test
