@@ -274,7 +274,7 @@ def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     assert str(found.value) == str(said.value)
 
 
-@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", "", str(MOST_PROCESSES + 1)])
+@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", str(MOST_PROCESSES + 1)])
 def test_a_wrong_number_says_what_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
