@@ -105,8 +105,8 @@ class Callers(grpc.ServerInterceptor):
         users = self._users_of(caller) if caller else set()
         if not users or None in users or not context.is_active():
             text = (
-                f"which user calls from {caller or context.peer()} cannot be told: its connection is closed, or is of another network "
-                "or user namespace"
+                f"which user calls from {caller or context.peer()} cannot be told: its connection is closed, or is of "
+                "another network or user namespace"
             )
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
         refused = [user for user in users if user is not None and user not in self._users]
