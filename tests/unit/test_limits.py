@@ -12,7 +12,7 @@ import pytest
 from beam_ensembles import limits, wording
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, nearest_of
-from beam_ensembles.graph import check_text, expression_growth, options, plan
+from beam_ensembles.graph import check_text, expression_growth, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.spec import document
@@ -111,6 +111,12 @@ LIMITS: Final[list[tuple[str, Callable[[int], Found], tuple[str, str]]]] = [
         ("bad_value", "nodes.n0.config.model_copies"),
     ),
     (
+        "MOST_RETRIES",
+        lambda n: of_file({**sql(y="x"), "isolate": "process", "retries": n}),
+        ("bad_value", "nodes.n0.retries"),
+    ),
+    ("MOST_RETRIES", lambda n: of_file({**MODEL, "retries": n}), ("bad_value", "nodes.n0.retries")),
+    (
         "LONGEST_WAIT",
         lambda n: of_file({**sql(y="x"), "isolate": "process", "timeout": n}),
         ("bad_value", "nodes.n0.timeout"),
@@ -160,12 +166,6 @@ def test_characters_that_an_expression_makes_are_counted(monkeypatch: pytest.Mon
     monkeypatch.setattr(expression_growth, "LONGEST_MADE", 100)
     assert not of_file(sql(y="LPAD(t, 100, 'a')"))
     assert of_file(sql(y="LPAD(t, 101, 'a')")) == {("bad_expression", "nodes.n0.select.y")}
-
-
-def test_retries_have_a_limit() -> None:
-    node = sql(y="x")
-    assert not of_file({**node, "retries": options.MOST_RETRIES})
-    assert of_file({**node, "retries": options.MOST_RETRIES + 1}) == {("bad_value", "nodes.n0.retries")}
 
 
 def test_messages_and_places_are_cut() -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import Kind, Option
-from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT
+from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_RETRIES
 from beam_ensembles.printable import truncate
 from beam_ensembles.spec.language import COMMON_KEYS
 from beam_ensembles.spec.mistakes import described
@@ -39,8 +39,6 @@ _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
 
 CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
 """Keys that mean the same on a node of any kind that has none of that name itself."""
-
-MOST_RETRIES: Final = 100
 
 COUNTS: Final = ("samples", "k")
 """Keys that multiply what a row holds."""
