@@ -80,11 +80,8 @@ class Callers(grpc.ServerInterceptor):
         if self._token is not None:
             self._check_token(context, self._token)
         elif not self._has_certificates and not self._is_open:
-            # A connection to a loopback address may come from any other address of this machine.
-            caller = endpoint_of(context.peer())
-            if caller is None:
-                raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, "who calls cannot be told")
-            self._check_user(context, caller)
+            # Whatever address a caller has: one of this machine's other addresses reaches a port of loopback, too.
+            self._check_user(context, endpoint_of(context.peer()))
 
     def _check_token(self, context: grpc.ServicerContext, token: TokenFile) -> None:
         given = dict(context.invocation_metadata()).get(_AUTHORIZATION)
@@ -104,12 +101,12 @@ class Callers(grpc.ServerInterceptor):
         if self._is_pool_checked:
             self._check_user(context, caller)
 
-    def _check_user(self, context: grpc.ServicerContext, caller: Endpoint) -> None:
-        users = self._users_of(caller)
+    def _check_user(self, context: grpc.ServicerContext, caller: Endpoint | None) -> None:
+        users = self._users_of(caller) if caller else set()
         if not users or None in users or not context.is_active():
             text = (
-                f"the user that calls from {caller} is unknown: its connection is closed, or in another network "
-                "or user namespace"
+                f"the user that calls from {caller or context.peer()} is unknown: its connection is closed, or in "
+                "another network or user namespace"
             )
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
         refused = [user for user in users if user is not None and user not in self._users]

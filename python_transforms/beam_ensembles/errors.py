@@ -20,12 +20,11 @@ from typing import Any
 
 from beam_ensembles import logs
 from beam_ensembles.limits import LONGEST_MESSAGE, LONGEST_PLACE, MOST_PROBLEMS, MOST_SHOWN
-from beam_ensembles.printable import printable
+from beam_ensembles.printable import printable, truncate
 from beam_ensembles.wording import few_suggestions as few_suggestions
 from beam_ensembles.wording import listed as listed
 from beam_ensembles.wording import nearest as nearest
 from beam_ensembles.wording import nearest_of as nearest_of
-from beam_ensembles.wording import shortened
 
 _SAYS_NO_VALUES = frozenset(
     (
@@ -66,9 +65,9 @@ class Problem:
     message: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", shortened(self.path, LONGEST_PLACE))
+        object.__setattr__(self, "path", truncate(self.path, LONGEST_PLACE))
         message = printable(" ".join(self.message[: 2 * LONGEST_MESSAGE].split()))
-        object.__setattr__(self, "message", shortened(message, LONGEST_MESSAGE))
+        object.__setattr__(self, "message", truncate(message, LONGEST_MESSAGE))
 
     def __str__(self) -> str:
         return printable(f"[{self.code}] {self.path}: {self.message}")

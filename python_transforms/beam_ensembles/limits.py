@@ -59,6 +59,8 @@ LARGEST_COUNT: Final = 1_000_000
 """The largest ``samples``, ``k``, ``batch.min`` and so on (``bad_value``)."""
 MOST_COPIES: Final = 256
 """Copies of a model on one worker (``bad_value``)."""
+MOST_RETRIES: Final = 100
+"""The largest ``retries`` (``bad_value``)."""
 LONGEST_WAIT: Final = 86_400
 """Seconds of a ``timeout`` or of ``batch.max_wait`` (``bad_value``)."""
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-MOST_SHOWN: Final = 200
-"""How many characters of a name or value a message shows."""
-
+_MOST_SHOWN: Final = 200
 _CONTROLS: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
@@ -28,10 +26,23 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(_escape, text)
 
 
-def shortened(text: str, limit: int = MOST_SHOWN) -> str:
-    """Returns printable text of at most ``limit`` characters and a note of how many there were."""
+def shortened(text: str, limit: int = _MOST_SHOWN) -> str:
+    """Returns the start of a text from outside, printable, with a note of how many characters there were.
+
+    Args:
+        text: The text.
+        limit: How many characters of it are shown.
+    """
     cut = printable(text[:limit])
     return cut if len(text) <= limit else f"{cut}... ({len(text)} characters)"
+
+
+def truncate(text: str, most: int) -> str:
+    """Returns a text of at most ``most`` characters, with ``...`` at its end where it was longer.
+
+    Nothing is escaped: for parts of a ``Problem``, which does that with the whole message.
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def _escape(found: re.Match[str]) -> str:

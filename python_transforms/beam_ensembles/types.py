@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from beam_ensembles.limits import DEEPEST_TYPE, LARGEST_TENSOR, LONGEST_TYPE, MOST_DIMENSIONS
+from beam_ensembles.wording import nearest
 
 PORTABLE_SCALARS: Final = ("string", "bytes", "boolean", "int32", "int64", "float", "double", "timestamp")
 """Scalars that every language can read and write, in the order in which messages list them."""
@@ -217,8 +218,6 @@ class _Parser:
         return found
 
     def _unknown(self, word: str) -> TypeSyntaxError:
-        from beam_ensembles.errors import nearest
-
         known = (*PORTABLE_SCALARS, "array<T>", "array<T>[2,3]", "map<K,V>", "row<a: T>", "optional<T>")
         near = nearest(_ALIASES.get(word.lower(), word), (*SCALARS, "array", "map", "row", "optional"))
         return TypeSyntaxError(f"unknown type '{word[:40]}'{near or ''} (types: {', '.join(known)})")

@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
 from beam_ensembles.limits import LONGEST_NAME, MOST_COMPARED
+from beam_ensembles.printable import truncate
 
 _comparisons_left: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_comparisons_left")
 
@@ -66,11 +67,6 @@ def listed(words: Sequence[str], limit: int = 12, total: int | None = None) -> s
         total: How many there are, where these are the first of more.
     """
     count = len(words) if total is None else total
-    shown = ", ".join(shortened(word, LONGEST_NAME) for word in words[:limit]) if words else "none"
+    shown = ", ".join(truncate(word, LONGEST_NAME) for word in words[:limit]) if words else "none"
     more = count - min(limit, len(words))
     return shown if more <= 0 else f"{shown} and {more} more"
-
-
-def shortened(text: str, most: int) -> str:
-    """Returns a text of at most ``most`` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."

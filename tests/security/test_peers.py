@@ -108,6 +108,33 @@ def test_another_user_is_refused_by_each_service_but_the_health() -> None:
             assert {outcome(one, kind) for kind in ("expand", "discover", "reflect", *POOL)} == {"OK"}
 
 
+def other_address() -> str | None:
+    """Returns an IPv4 address of this machine that is not of loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.1", 9))  # sends nothing
+        return str(probe.getsockname()[0])
+    return None
+
+
+@as_root
+@pytest.mark.skipif(other_address() is None, reason="needs an address that is not of loopback")
+def test_another_user_is_refused_from_each_address_of_the_machine() -> None:
+    """Linux lets a client of 127.0.0.1 bind any address of the machine."""
+    with running_service("--serve-loopback-worker") as service:
+        place = f"{service.address}@{other_address()}"
+        found, own = call_as([NOBODY, os.getuid()], place)
+        assert found.pop("health") == "OK"
+        assert {outcome(found, kind) for kind in found} == {"PERMISSION_DENIED"}
+        assert re.fullmatch(MAY_NOT, found["expand"])
+        assert {outcome(own, kind) for kind in ("expand", "discover", "reflect")} == {"OK"}
+
+
+@pytest.mark.parametrize("peer", ["ipv4:10.1.2.3:5", "ipv6:[2001:db8::1]:5", "unix:/s", "", "x"])
+def test_a_caller_whose_user_cannot_be_told_is_refused_wherever_it_is(peer: str) -> None:
+    with pytest.raises(PermissionError, match="cannot be told"):
+        check(peer, 1)
+
+
 @as_root
 def test_another_user_is_refused_from_any_address_of_this_machine() -> None:
     own = _own_address()

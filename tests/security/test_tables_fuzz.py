@@ -49,12 +49,13 @@ def parquet(tmp: Path, *, compression: str = "none", dictionary: bool = True) ->
     return path.read_bytes()
 
 
-def scored(given: tuple[str, str, bytes]) -> tuple[int, int, int]:
+def scored(given: tuple[str, str, bytes], suffix: str | None = None) -> tuple[int, int, int]:
     """Scores a file; gives how many rows the summary, the output and the errors have."""
     folder, name, data = Path(given[0]), given[1], given[2]
     (folder / "e.yaml").write_text(_ENSEMBLE)
     (folder / name).write_bytes(data)
-    out, errors = folder / f"out{random.choice(_SUFFIXES)}", folder / "out.errors.jsonl"
+    out = folder / f"out{suffix or random.choice(_SUFFIXES)}"
+    errors = folder / "out.errors.jsonl"
     call = Call(
         file=str(folder / "e.yaml"),
         input=str(folder / name),
@@ -83,6 +84,47 @@ def attack(given: tuple[str, str, bytes]) -> str:
 @fuzz(mutated(_CSV), examples=_FEW)
 def test_csv(tmp_path: Path, data: bytes) -> None:
     attack((str(tmp_path), "in.csv", data))
+
+
+_GOOD_RECORDS: Final = (
+    b'1,a,"[1,2]",2024-01-01,%d',
+    b"2,,,,%d",
+    b'-3e5,"q""\n",[],2024-01-01T00:00:00Z,%d',
+    b'4,"a,\r\nb","[3, 4]",,%d',
+    b"5,\xc3\xa9,,,%d",
+)
+_BAD_RECORDS: Final = (
+    b"1,a",
+    b"1,a,,,%d,more",
+    b'"1"2,a,,,%d',
+    b"1,\xff,,,%d",
+    b"x,,,,%d",
+    b",a,,,%d",
+    b"1,a,[1,,%d",
+    b"1,a,,yesterday,%d",
+)
+
+
+@fuzz(
+    st.lists(st.sampled_from(_GOOD_RECORDS + _BAD_RECORDS), min_size=1, max_size=30),
+    st.sampled_from([b"\n", b"\r\n", b"\n\n"]),
+    examples=_FEW,
+)
+def test_each_record_of_csv_is_scored_or_reported_once(
+    tmp_path: Path, records: list[bytes], end: bytes
+) -> None:
+    data = b"x,t,a,w,z" + end
+    data += b"".join((one % at if b"%d" in one else one) + end for at, one in enumerate(records, 1))
+    counts = scored((str(tmp_path), "in.csv", data), ".jsonl")
+    good = [at for at, one in enumerate(records, 1) if one in _GOOD_RECORDS]
+    assert counts == (len(records), len(good), len(records) - len(good))
+    assert [int(row["z"]) for row in _lines(tmp_path / "out.jsonl")] == good
+    failed = _lines(tmp_path / "out.errors.jsonl") if len(good) < len(records) else []
+    assert [row["row"] for row in failed] == [at for at in range(1, len(records) + 1) if at not in good]
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 @fuzz(mutated(_JSON), examples=_FEW)

@@ -76,8 +76,9 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def trees(model: Any) -> list[Any]:
+    """Returns the trees of a model; those of a linear one are none."""
     booster = model["learner"]["gradient_booster"]
-    found: list[Any] = booster.get("gbtree", booster)["model"]["trees"]
+    found: list[Any] = booster.get("gbtree", booster)["model"].get("trees", [])
     return found
 
 
@@ -318,10 +319,14 @@ _LIES_OF_NUMBERS: Final = [
 
 @st.composite
 def lying(draw: st.DrawFn) -> bytes:
-    """Draws a model in which a few values, or lengths of arrays, are others."""
+    """Draws a model in which a few values, or lengths of arrays, are others: every second time within a tree.
+
+    Those are what xgboost believes; of what stands outside of trees it checks most itself.
+    """
     model = copy.deepcopy(json.loads(draw(st.sampled_from([one["json"] for one in MODELS.values()]))))
+    within = trees(model)
     for _ in range(draw(st.integers(1, 3))):
-        _spoil(draw, model)
+        _spoil(draw, draw(st.sampled_from(within)) if within and draw(st.booleans()) else model)
     return json.dumps(model).encode() if draw(st.booleans()) else ubjson(model)
 
 

@@ -6,10 +6,13 @@ what it needs, since that user may not be able to read the folder of the tests.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,6 +34,10 @@ _SECONDS: Final = 30.0
 
 def call_as(users: Sequence[int], *addresses: str) -> list[dict[str, str]]:
     """Calls every kind of service at each address, as each user.
+
+    Args:
+        users: Their numbers.
+        addresses: ``host:port``, or ``host:port@source`` to call from another address of this machine.
 
     Returns:
         For each user and each address: of each kind, ``OK``, or the name of gRPC's code and the text.
@@ -89,13 +96,42 @@ def main() -> None:
         os.waitpid(child, 0)
 
 
+def relay(address: str, source: str) -> str:
+    """Passes connections on from another address of this machine; returns where to connect to.
+
+    Args:
+        address: Where they go to.
+        source: The address that they come from.
+    """
+    host, _, port = address.rpartition(":")
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def accept() -> None:
+        while True:
+            here, _ = listening.accept()
+            there = socket.create_connection((host, int(port)), source_address=(source, 0))
+            for pair in ((here, there), (there, here)):
+                threading.Thread(target=_pass_on, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def _pass_on(given: socket.socket, taken: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := given.recv(1 << 16):
+            taken.sendall(data)
+        taken.shutdown(socket.SHUT_WR)
+
+
 def _call_as(user: int, addresses: list[str]) -> None:
     if user != os.getuid():
         os.setgroups([])
         os.setgid(user)
         os.setuid(user)
     for address in addresses:
-        with grpc.insecure_channel(address) as channel:
+        place, _, source = address.partition("@")
+        with grpc.insecure_channel(relay(place, source) if source else place) as channel:
             sys.stdout.write(f"{json.dumps(calls(channel))}\n")
 
 

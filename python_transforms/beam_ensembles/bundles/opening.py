@@ -17,9 +17,9 @@ from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
 from beam_ensembles.graph.local_files import open_regular
+from beam_ensembles.graph.uris import is_web
 from beam_ensembles.handlers.own_network import refuse_own_network
 from beam_ensembles.handlers.remote_files import Patience, fetched
-from beam_ensembles.handlers.web import is_web
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import not_known
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.expressions import parse
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.sql_tokens import ExpressionError
-from beam_ensembles.wording import shortened
 
 _EQUALS: Final = ("Eq", "NotEq", "EqValidity", "NotEqValidity")
 
@@ -39,7 +39,7 @@ def _unknown_arms(
             if route is None or not arms or arm in arms:
                 continue
             known = listed(list(itertools.islice(arms, 12)), total=len(arms))
-            said = f"'{column}' is never '{shortened(arm, 60)}': the route '{route.name}' has no such arm"
+            said = f"'{column}' is never '{truncate(arm, 60)}': the route '{route.name}' has no such arm"
             yield Problem(node.path(place), "unknown_arm", f"{said}{nearest(arm, arms)} (arms: {known})")
 
 

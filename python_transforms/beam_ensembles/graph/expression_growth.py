@@ -12,8 +12,8 @@ from typing import Final
 from beam_ensembles.graph.expression_functions import function_name
 from beam_ensembles.graph.expression_trees import MOST_PADDED, Tree, kind_of, parts
 from beam_ensembles.limits import LONGEST_MADE
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.sql_tokens import ExpressionError
-from beam_ensembles.wording import shortened
 
 _LONGEST_NUMBER: Final = 32
 """Characters of a number or a point in time."""
@@ -37,7 +37,7 @@ def _length(tree: Tree) -> int:
         return len(json.dumps(held, ensure_ascii=False))
     found = _of_parts(kind, held, [_length(part) for part in parts(tree)])
     if found > LONGEST_MADE:
-        made = f"the expression makes a text of {shortened(f'{found:,}', 40)} characters of its constants"
+        made = f"the expression makes a text of {truncate(f'{found:,}', 40)} characters of its constants"
         text = f"{made}; at most {LONGEST_MADE:,} are allowed"
         raise ExpressionError("bad_expression", text)
     return found

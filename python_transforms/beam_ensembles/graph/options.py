@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import Kind, Option
-from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT
+from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_RETRIES
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.language import COMMON_KEYS
 from beam_ensembles.spec.mistakes import described
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import is_secret
-from beam_ensembles.wording import shortened
 
 
 def _is_integer(value: Any) -> bool:
@@ -39,8 +39,6 @@ _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
 
 CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
 """Keys that mean the same on a node of any kind that has none of that name itself."""
-
-MOST_RETRIES: Final = 100
 
 COUNTS: Final = ("samples", "k")
 """Keys that multiply what a row holds."""
@@ -75,7 +73,7 @@ def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[P
         text = "what runs on the worker itself cannot be stopped; give it a process of its own: 'isolate: process'"
         yield Problem(place, "timeout_needs_process", text)
     elif name == "timeout" and not (_ACCEPTS["number"][1](value) and 0 < value <= LONGEST_WAIT):
-        text = f"'timeout' is {shortened(repr(value), 60)}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
+        text = f"'timeout' is {truncate(repr(value), 60)}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
         yield Problem(place, "bad_value", text)
     elif name == "retries" and not (_is_integer(value) and 0 <= value <= MOST_RETRIES):
         text = f"'retries' is {value!r}; it is a whole number from 0 to {MOST_RETRIES}"

@@ -8,10 +8,10 @@ from typing import Any
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.values import is_value_of
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OnError
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type
-from beam_ensembles.wording import shortened
 
 
 def policies(spec: EnsembleSpec) -> dict[str, OnError]:
@@ -56,7 +56,7 @@ def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator
             yield Problem(below(place, column), "unknown_column", text)
         elif (type_ := types.get(column)) is not None and not is_value_of(value, type_):
             text = (
-                f"the default of '{column}' is {value!r}, which is no {shortened(str(type_.required()), 100)}"
+                f"the default of '{column}' is {value!r}, which is no {truncate(str(type_.required()), 100)}"
             )
             yield Problem(below(place, column), "bad_value", text)
     missing = [column for column in columns if column not in defaults]
@@ -90,7 +90,7 @@ def _shadow_problem(
         near = nearest(node.shadow_of or "", (name for name in by_name if name != node.name))
         some = list(itertools.islice((name for name in by_name if name != node.name), 12))
         known = listed(some, total=len(by_name) - 1)
-        return f"there is no node '{shortened(node.shadow_of or '', 60)}'{near} (nodes: {known})"
+        return f"there is no node '{truncate(node.shadow_of or '', 60)}'{near} (nodes: {known})"
     if beside is node:
         return "a node cannot be its own shadow; name the node that it is compared with"
     if beside.shadow_of is not None:

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeGuard
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
-from beam_ensembles.graph.options import MOST_RETRIES
-from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES
+from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES, MOST_RETRIES
 from beam_ensembles.spec.places import below
 
 _DEFAULT_LIMIT: Final = 4_096

@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.files import local_path
+from beam_ensembles.graph.uris import is_web
 from beam_ensembles.handlers.deadlines import call_within
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
 from beam_ensembles.handlers.signatures import ModelFormatError
-from beam_ensembles.handlers.web import is_web, open_web
+from beam_ensembles.handlers.web import open_web
 
 _BESIDE: Final[Mapping[str, Beside]] = {"onnx": weight_files}
 """The kinds of model that may keep a part of it in files beside the one that is named."""

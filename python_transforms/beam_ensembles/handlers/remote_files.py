@@ -15,8 +15,9 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.local_files import is_pattern
+from beam_ensembles.graph.uris import is_web
 from beam_ensembles.handlers.deadlines import call_within
-from beam_ensembles.handlers.web import anywhere, is_web, is_within, open_web
+from beam_ensembles.handlers.web import anywhere, is_within, open_web
 from beam_ensembles.leftovers import temporary_folder
 
 _BLOCK: Final = 1 << 20

@@ -8,7 +8,6 @@ from urllib.parse import urljoin
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below, origin
-from beam_ensembles.graph.uris import is_web as is_web
 
 _CONNECT_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 60.0

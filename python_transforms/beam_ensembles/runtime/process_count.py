@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.wording import shortened
+from beam_ensembles.printable import truncate
 
 PROCESSES_VARIABLE: Final = "BEAM_ENSEMBLES_STAGE_PROCESSES"
 """Names the environment variable that says it to a worker; 1, the default, is the worker itself."""
@@ -34,5 +34,5 @@ def wrong_count(said: str) -> str:
     """Says what is wrong with a number of processes, as the end of a sentence; nothing where it is right."""
     is_right = said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= MOST_PROCESSES
     return (
-        "" if is_right else f"must be a whole number from 1 to {MOST_PROCESSES}, not '{shortened(said, 60)}'"
+        "" if is_right else f"must be a whole number from 1 to {MOST_PROCESSES}, not '{truncate(said, 60)}'"
     )

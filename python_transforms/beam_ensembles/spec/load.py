@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_suggestions, listed
 from beam_ensembles.limits import MOST_NODES
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes
@@ -17,7 +18,6 @@ from beam_ensembles.spec.parameters import fill
 from beam_ensembles.spec.places import around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
-from beam_ensembles.wording import shortened
 
 _ZIP: Final = b"PK\3\4"
 _REQUIRED: Final = {
@@ -229,7 +229,7 @@ def _report_twice(outputs: list[Any], mistakes: Mistakes) -> None:
     seen: set[str] = set()
     for index, name in enumerate(outputs):
         if isinstance(name, str) and name in seen:
-            text = f"the column {shortened(repr(name), 60)} is named twice; name it once"
+            text = f"the column {truncate(repr(name), 60)} is named twice; name it once"
             mistakes.add(below("outputs", index), "duplicate_column", text)
         elif isinstance(name, str):
             seen.add(name)

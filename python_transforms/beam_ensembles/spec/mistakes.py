@@ -7,12 +7,12 @@ from typing import Any
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.limits import MOST_IN_EXPRESSIONS
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type, parse_type
-from beam_ensembles.wording import shortened
 
 _NOUNS = {
     str: "the text", bool: "the truth value", int: "the number", float: "the number",
@@ -53,7 +53,7 @@ class Mistakes:
     def is_name(self, name: str, path: str) -> bool:
         """Says whether a name may be used, and reports it where not."""
         if not is_name(name):
-            self.add(path, "bad_name", f"{shortened(repr(name), 60)} cannot be a name: {NAME_RULE}")
+            self.add(path, "bad_name", f"{truncate(repr(name), 60)} cannot be a name: {NAME_RULE}")
         return is_name(name)
 
     def names(self, value: Any, path: str, example: str) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Mistakes:
         """Reports the keys of a mapping that it does not take."""
         for key in found:
             if key not in allowed:
-                near = f"no key {shortened(repr(key), 60)}{nearest(key, allowed)}"
+                near = f"no key {truncate(repr(key), 60)}{nearest(key, allowed)}"
                 message = f"{what} takes {near} (keys: {listed(allowed)})"
                 self.add(below(path, key), "unknown_key", message)
 

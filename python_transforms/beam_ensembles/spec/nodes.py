@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import nearest
 from beam_ensembles.limits import LONGEST_NAME
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.keys import with_key
 from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
@@ -16,7 +17,6 @@ from beam_ensembles.spec.placement import isolated, own_stage, resources
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
 from beam_ensembles.spec.reading import with_expressions
-from beam_ensembles.wording import shortened
 
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S+")
@@ -139,7 +139,7 @@ def _is_port(port: str, path: str, mistakes: Mistakes) -> bool:
     mistakes.add(
         path,
         "bad_name",
-        f"{shortened(repr(port), 60)} cannot be the name of a model's argument or result: it has no spaces, nothing "
+        f"{truncate(repr(port), 60)} cannot be the name of a model's argument or result: it has no spaces, nothing "
         f"that cannot be seen, and {LONGEST_NAME} characters at most",
     )
     return False

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
+from beam_ensembles.printable import truncate
 from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value
-from beam_ensembles.wording import shortened
 
 _PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
 
@@ -44,7 +44,7 @@ def _too_many(parameters: Mapping[str, str]) -> str | None:
     for name, value in parameters.items():
         longest = max(len(name), len(value))
         if longest > LONGEST_PARAMETER:
-            what = shortened(repr(name), 60)
+            what = truncate(repr(name), 60)
             return f"the parameter {what} has {longest:,} characters; one has {LONGEST_PARAMETER:,} at most"
     return None
 

@@ -23,9 +23,10 @@ from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.local_files import open_regular
+from beam_ensembles.graph.uris import is_web
 from beam_ensembles.handlers.deadlines import TookTooLong, call_within
 from beam_ensembles.handlers.retrying import tried_again
-from beam_ensembles.handlers.web import OtherHost, WebRefusal, is_web, open_web
+from beam_ensembles.handlers.web import OtherHost, WebRefusal, open_web
 
 _BLOCK: Final = 1 << 18
 _GONE: Final = (404, 410)

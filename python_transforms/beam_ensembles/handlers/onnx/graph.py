@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
-import os
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
-from beam_ensembles.handlers.wire import WireError, fields
+from beam_ensembles.handlers.wire import fields
 
 _ELEMENTS: Final = {
     1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string",
@@ -34,13 +34,8 @@ def read_signature(path: str) -> Signature:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    if os.path.getsize(path) == 0:
-        raise ModelFormatError("the file is empty")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            return _signature(data)
-        except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
+    with mapped(path) as data:
+        return _signature(data)
 
 
 def _signature(data: mmap.mmap) -> Signature:

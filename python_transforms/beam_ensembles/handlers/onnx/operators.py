@@ -7,12 +7,11 @@ in the graphs for training.
 from __future__ import annotations
 
 import mmap
-import os
 from collections.abc import Iterator
 from typing import Final
 
 from beam_ensembles.errors import listed
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.wire import WireError, fields
 
 _DEEPEST: Final = 100
@@ -67,14 +66,9 @@ def foreign_operators(path: str) -> tuple[str, ...]:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    if os.path.getsize(path) == 0:
-        raise ModelFormatError("the file is empty")
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            functions = set(_functions(data))
-            used = dict.fromkeys(_operators(data, "model", 0, len(data), 0))
-        except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
+    with mapped(path) as data:
+        functions = set(_functions(data))
+        used = dict.fromkeys(_operators(data, "model", 0, len(data), 0))
     return tuple(".".join(found) for found in used if not _computes(*found, functions))
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.wire import WireError, fields
 
@@ -38,11 +39,8 @@ def weight_files(path: str) -> tuple[str, ...]:
     """
     if os.path.getsize(path) == 0:
         return ()
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
-        except (WireError, UnicodeDecodeError) as exc:
-            raise ModelFormatError(f"the file is not an ONNX model ({exc})") from exc
+    with mapped(path) as data:
+        found = dict.fromkeys(_locations(data, "model", 0, len(data), 0))
     names = tuple(_inside(name) for name in found)
     for name in names:
         _refuse_link(path, name)
