@@ -10,6 +10,7 @@ import dataclasses
 import json
 import ssl
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -82,10 +83,10 @@ class FlinkCluster:
             NoMetrics: The cluster does not answer in time, or not as one does.
         """
         status, reason, body = self._get(path)
-        if status == requests.codes.unauthorized:
+        if status == HTTPStatus.UNAUTHORIZED:
             raise token_refused(self._name, self._security)
         what = f"'{self._url}' answers, but not as a Flink cluster does"
-        if not requests.codes.ok <= status < requests.codes.bad_request:
+        if not HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST:
             raise NoMetrics(f"{what}: {status} {reason}")
         if len(body) > MOST_BYTES:
             raise NoMetrics(f"{what}: the answer has more than {MOST_BYTES >> 20} MiB")
