@@ -79,11 +79,21 @@ def runner_of(peer: str, port: int, control: str) -> Runner | None:
     ours, theirs = ({one.inode for one in some} for some in (calling, listening))
     holders = _holders(ours | theirs)
     for pid, held in holders.items():
-        if held & ours and held & theirs:
+        if held & ours and held & theirs and _is_of(pid, {one.user for one in (*calling, *listening)}):
             process = identity(pid)
             return None if process is None else Runner(process)
     same_user = {one.user for one in calling} == {one.user for one in listening}
     return Runner(None) if not holders and same_user else None
+
+
+def _is_of(pid: int, users: set[int | None]) -> bool:
+    """Whether users may end a process: a user can hand its sockets to another user's process."""
+    try:
+        lines = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    owner = next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
+    return users <= {owner, os.geteuid(), 0}
 
 
 def identity(pid: int) -> str | None:

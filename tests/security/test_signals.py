@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles_service.listeners import Runner, identity, process_on, runner_of, signal_process
+from tests.support.callers import NOBODY
 from tests.support.processes import children
 from tests.support.runners import MODULE, ask
 
@@ -85,6 +86,22 @@ def test_a_runner_is_known_by_its_connection_and_its_port() -> None:
                 assert process_on(elsewhere) is None
             assert runner_of("ipv4:127.0.0.1:1", port, f"localhost:{at}") is None
         assert runner_of(peer, port, f"localhost:{at}") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can open sockets as another user")
+def test_a_process_that_was_handed_another_users_sockets_is_no_runner() -> None:
+    """Some daemons take open files from every user."""
+    with contextlib.ExitStack() as opened:
+        pool = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+        os.seteuid(NOBODY)
+        try:
+            control = opened.enter_context(socket.create_server(("127.0.0.1", 0)))
+            caller = opened.enter_context(socket.create_connection(pool.getsockname()))
+        finally:
+            os.seteuid(0)
+        opened.enter_context(pool.accept()[0])
+        peer, at = f"ipv4:127.0.0.1:{caller.getsockname()[1]}", f"127.0.0.1:{control.getsockname()[1]}"
+        assert runner_of(peer, pool.getsockname()[1], at) is None
 
 
 def test_a_process_that_has_the_number_of_one_that_ended_gets_no_signal() -> None:

@@ -42,6 +42,7 @@ REVISION: Final = Option(
 
 _SCHEME: Final = "hf:"
 _NAME: Final = re.compile(r"hf:[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
+_REVISION: Final = re.compile(r"\w[\w.+@-]*(/\w[\w.+@-]*)*", re.ASCII)
 _HUB: Final = "https://huggingface.co"
 _DTYPES: Final = ("auto", "bfloat16", "float16", "float32", "float64")
 _ATTENTIONS: Final = ("eager", "flash_attention_2", "flash_attention_3", "flex_attention", "sdpa")
@@ -120,6 +121,12 @@ def _check_name(node: NodeView, uri: str) -> None:
     if _NAME.fullmatch(uri) is None:
         text = f"'{uri}' is no name on the hub; it is made like 'hf:org/name'"
         node.problem("bad_value", "uri", text)
+    revision = node.option("revision")
+    if (
+        isinstance(revision, str) and _REVISION.fullmatch(revision) is None
+    ):  # it becomes a path in the hub's cache
+        text = f"{revision!r} is not a commit, tag or branch: names of letters, digits and '-._+@' between slashes"
+        node.problem("bad_value", "revision", text)
     if node.option("sha256") is not None:
         text = "a model of the hub is pinned by the commit: 'revision: <40 hexadecimal digits>'"
         node.problem("unsupported_option", "sha256", text)
@@ -189,7 +196,11 @@ def opened(node: CheckedNode) -> Iterator[Place]:
 def _place(node: CheckedNode) -> Iterator[Place]:
     uri = str(node.uri)
     if uri.startswith(_SCHEME):
-        yield Place(uri.removeprefix(_SCHEME), node.spec.options.get("revision"))
+        name = uri.removeprefix(_SCHEME)
+        if os.path.exists(name):  # transformers would take that
+            text = f"'{os.path.abspath(name)}' lies where the worker runs, and would be loaded instead of '{uri}'"
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)])
+        yield Place(name, node.spec.options.get("revision"))
         return
     with verified(node, folders=True) as path:
         is_vouched = node.spec.options.get("sha256") is not None or node.is_trusted

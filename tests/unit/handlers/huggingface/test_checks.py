@@ -218,9 +218,9 @@ def test_a_missing_framework_is_named_with_what_installs_it(
     assert caught.value.problems[0].code == "not_installed"
 
 
-def hub_node(hosts: tuple[str, ...]) -> CheckedNode:
+def hub_node(hosts: tuple[str, ...], revision: str = "0" * 40) -> CheckedNode:
     """Checks a node of a model of the hub."""
-    node = {**MOOD, "uri": "hf:somebody/mood", "revision": "0" * 40}
+    node = {**MOOD, "uri": "hf:somebody/mood", "revision": revision}
     text = json.dumps({"ensemble": "test", "inputs": {"text": "string"}, "nodes": {"node": node}})
     return check_text(text, KINDS, Files(hosts=hosts)).nodes[0]
 
@@ -230,6 +230,27 @@ def test_the_hub_must_be_allowed() -> None:
         hub_node(())
     assert [problem.code for problem in caught.value.problems] == ["untrusted_host"]
     assert hub_node(("huggingface.co",)).uri == "hf:somebody/mood"
+
+
+@pytest.mark.parametrize("revision", ["../../x", "/etc/hostname", "a/../b", ".", "a//b", "-x", "a b", ""])
+def test_a_revision_leads_nowhere_in_the_cache(revision: str) -> None:
+    with pytest.raises(InvalidEnsemble) as caught:
+        hub_node(("huggingface.co",), revision)
+    assert [(problem.code, problem.path) for problem in caught.value.problems] == [
+        ("bad_value", "nodes.node.revision")
+    ]
+    for good in ("main", "v1.0", "refs/pr/1", "feature/x-1"):
+        assert hub_node(("huggingface.co",), good)
+
+
+def test_a_folder_where_the_worker_was_started_is_no_model_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "somebody" / "mood").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidEnsemble, match="would be loaded instead of 'hf:somebody/mood'") as caught:
+        KINDS[("model", "huggingface")].load(hub_node(("huggingface.co",)))
+    assert caught.value.problems[0].code == "load_failed"
 
 
 def test_a_model_that_is_not_in_the_cache_is_named(models: Models) -> None:
