@@ -79,11 +79,13 @@ func serviceCommand() ([]string, error) {
 		addrVariable, pythonVariable)
 }
 
-// serviceFlags are the flags of a service that this process starts. Only
-// Linux tells a service which user of the machine calls; elsewhere it starts
-// no workers unless it is told to let in every user of the machine.
+// serviceFlags are the flags of a service that this process starts. It serves
+// this user alone, so ensembles may name models without code in any folder, as
+// RunEnsemble in Python lets them. Only Linux tells a service which user of the
+// machine calls; elsewhere it starts no workers unless it is told to let in
+// every user of the machine.
 func serviceFlags(system string) []string {
-	flags := []string{"--port", "0", "--serve-loopback-worker", "--stop-with-stdin"}
+	flags := []string{"--port", "0", "--serve-loopback-worker", "--stop-with-stdin", "--allow-folder", "/"}
 	if system != "linux" {
 		flags = append(flags, "--insecure")
 	}

@@ -139,7 +139,8 @@ def test_no_file_of_the_machine_is_handed_out(channel: grpc.Channel) -> None:
 
 
 def test_requests_larger_than_grpcs_default_are_taken(service: RunningService) -> None:
-    request = like_go({"spec": MEAN_OF_TWO, "parameters": {"unused": "x" * (5 << 20)}}, ROWS)
+    unused = {f"unused{number}": "x" * 90_000 for number in range(60)}
+    request = like_go({"spec": MEAN_OF_TWO, "parameters": unused}, ROWS)
     assert request.ByteSize() > 4 << 20
     with grpc.insecure_channel(service.address, options=[("grpc.max_receive_message_length", -1)]) as wide:
         assert not _expand(wide, request).error

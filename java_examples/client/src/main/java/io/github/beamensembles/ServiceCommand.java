@@ -38,14 +38,17 @@ final class ServiceCommand {
   }
 
   /**
-   * Gives the flags of a service that ends with this program. Only Linux tells a service which user
-   * of the machine calls; elsewhere it starts no workers unless it is told to let in every user of
-   * the machine.
+   * Returns the flags of a service that ends with this program. It serves this user alone, so
+   * ensembles may name models without code in any folder, as RunEnsemble in Python lets them. Only
+   * Linux tells a service which user of the machine calls; elsewhere it starts no workers unless it
+   * is told to let in every user of the machine.
    *
    * @param system the operating system as {@code os.name} says it
    */
   static List<String> flags(String system) {
-    List<String> flags = List.of("--port", "0", "--serve-loopback-worker", "--stop-with-stdin");
+    List<String> flags =
+        List.of(
+            "--port", "0", "--serve-loopback-worker", "--stop-with-stdin", "--allow-folder", "/");
     return system.equals("Linux")
         ? flags
         : Stream.concat(flags.stream(), Stream.of("--insecure")).toList();
