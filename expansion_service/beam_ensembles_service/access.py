@@ -19,6 +19,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 KEEPALIVE_SECONDS: Final = 60.0
 IDLE_SECONDS: Final = 1_800.0
 AGE_SECONDS: Final = 14_400.0
+_MOST_DIGITS: Final = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ def is_loopback(host: str) -> bool:
     """Whether only this machine can connect to one of its addresses."""
     try:
         found = {str(place[0]) for *_, place in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
-    except OSError:
+    except (OSError, UnicodeError):  # a name that is longer than names are
         return False
     return all(ip_address(one.partition("%")[0]).is_loopback for one in found)
 
@@ -231,7 +232,7 @@ def _check_tls(access: Access) -> None:
 
 
 def _user(name: str) -> int:
-    if name.isascii() and name.isdigit():
+    if name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS:
         return int(name)
     try:
         return pwd.getpwnam(name).pw_uid

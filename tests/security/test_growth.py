@@ -79,6 +79,15 @@ FILES: Final[dict[str, Callable[[int], str]]] = {
     "type": lambda n: _file(
         [_sql("0", "x")], "x: 'row<" + ", ".join(f"f{at}: double" for at in range(5 * n)) + ">'"
     ),
+    "labels of a vote": lambda n: _file(
+        [
+            f"a: {{combine: hard_vote, inputs: [x, x], labels: [{', '.join(map(str, range(3 * n)))}], "
+            "outputs: {c: {from: label}, p: {from: probabilities}}}",
+            f"v: {{combine: hard_vote, inputs: [{', '.join(['c'] * 3 * n)}], outputs: {{label: null}}}}",
+            f"w: {{combine: soft_vote, inputs: [{', '.join(['p'] * 3 * n)}], outputs: {{l: {{from: label}}}}}}",
+        ],
+        "x: int64",
+    ),
     "duplicate keys": lambda n: _file(["n: {apply: sql, select: {c: x}}"] * n),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,37 +47,35 @@ def labels_of(makers: Mapping[str, NodeSpec]) -> dict[str, tuple[Any, ...]]:
     Args:
         makers: The node that makes each column.
     """
-    found = {column: _labels_of(maker) for column, maker in makers.items()}
-    return {column: tuple(labels) for column, labels in found.items() if labels is not None}
+    found: dict[str, tuple[Any, ...] | None] = {}
+    for maker in makers.values():  # one node makes many columns, and its labels are many
+        if maker.name not in found:
+            labels = _labels_of(maker)
+            found[maker.name] = None if labels is None else tuple(labels)
+    known = {column: found[maker.name] for column, maker in makers.items()}
+    return {column: labels for column, labels in known.items() if labels is not None}
 
 
 def check_sets(node: NodeView) -> None:
     """Makes sure that a vote and its members tell the same classes apart, where they say them (``label_mismatch``)."""
-    agreed, owner = _labels_of(node.spec), "the vote"
-    sets: dict[str, frozenset[Any]] = {}
+    agreed: Sequence[Any] | None = _labels_of(node.spec)
+    owner = "the vote"
+    known = labels_of(node.makers)
+    same: dict[str, bool] = {}  # by node: a vote may read one member very often, and classes are many
     for index, column in enumerate(node.spec.columns):
-        member = node.makers.get(column)
-        found = _labels_of(member) if member is not None else None
+        member, found = node.makers.get(column), known.get(column)
         if member is None or found is None:
             continue
         if agreed is None:
             agreed, owner = found, f"'{member.name}'"
-        elif not _are_same(member.name, found, agreed, sets):
+            continue
+        if member.name not in same:
+            same[member.name] = set(found) == set(agreed)
+        if not same[member.name]:
             text = (
                 f"the classes of '{member.name}' are {_shown(found)}, those of {owner} are {_shown(agreed)}"
             )
             node.problem("label_mismatch", f"inputs[{index}]", text)
-
-
-def _are_same(
-    member: str, found: Sequence[Any], agreed: Sequence[Any], sets: dict[str, frozenset[Any]]
-) -> bool:
-    """Whether a member tells the agreed classes apart; ``sets`` caches the comparisons by node."""
-    if member not in sets:
-        sets[member] = frozenset(found)
-    if "" not in sets:
-        sets[""] = frozenset(agreed)
-    return sets[member] == sets[""]
 
 
 def check_orders(node: NodeView) -> None:
@@ -87,7 +86,9 @@ def check_orders(node: NodeView) -> None:
     """
     known = labels_of(node.makers)
     agreed = _agreed(_labels_of(node.spec), node.spec.columns, known)
-    other = next((column for column in node.spec.columns if _is_reordered(known.get(column), agreed)), None)
+    first = {node.makers[column].name: column for column in reversed(node.spec.columns) if column in known}
+    reordered = {column for column in first.values() if _is_reordered(known[column], agreed)}
+    other = next((column for column in node.spec.columns if column in reordered), None)
     if agreed is None or other is None:
         return
     for index, column in enumerate(node.spec.columns):
@@ -138,4 +139,4 @@ def _labels_of(node: NodeSpec) -> list[Any] | None:
 
 
 def _shown(labels: Sequence[Any]) -> str:
-    return listed([str(label) for label in labels])
+    return listed([str(label) for label in itertools.islice(labels, 12)], total=len(labels))

@@ -75,6 +75,8 @@ def test_a_flag_that_there_is_not_is_a_usage_error(
         ["--host", "0.0.0.0"],
         ["--tls-cert", "no-such-file"],
         ["--allow-user", "no such user"],
+        ["--allow-user", "9" * 5_000],
+        ["--host", "a" * 300],
         ["--max-connection-age-seconds", "-1"],
         ["--serve-loopback-worker", "--environment-config", "x"],
         ["--serve-loopback-worker", "--environment-type", "DOCKER"],
