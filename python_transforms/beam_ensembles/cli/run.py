@@ -151,6 +151,8 @@ def _unwritable(path: str) -> str | None:
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         return f"'{path}' is a folder; give the name of a file in it"
+    if os.path.exists(path) and not os.path.isfile(path):  # the finished file would take its place
+        return f"'{path}' is a device, pipe or socket; give the name of a file"
     if not os.path.isdir(folder):
         return f"there is no folder '{folder}' to write '{os.path.basename(path)}' to; make it first"
     if not os.access(folder, os.W_OK):

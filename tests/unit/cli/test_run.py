@@ -205,6 +205,16 @@ def test_a_wrong_call_is_one_sentence(
     assert printed.err.count("\n") == 1
 
 
+def test_a_pipe_or_device_is_not_replaced(vote: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("rows.csv").touch()
+    os.mkfifo("pipe")
+    Path("link.jsonl").symlink_to("pipe")
+    assert run("rows.csv", "link.jsonl") == 2
+    assert "'link.jsonl' is a device, pipe or socket" in capsys.readouterr().err
+    assert run("rows.csv", "out.jsonl", "--errors=link.jsonl") == 2
+    assert Path("pipe").is_fifo()
+
+
 @pytest.mark.parametrize("size", ["0", "-1", "many", "²", "9" * 30, "9" * 5_000])
 def test_a_wrong_batch_size(vote: Path, capsys: pytest.CaptureFixture[str], size: str) -> None:
     with pytest.raises(SystemExit, match="2"):
