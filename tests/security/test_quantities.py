@@ -209,9 +209,11 @@ def test_an_expression_on_which_polars_panics_is_refused(expression: str) -> Non
 
 
 def test_patterns_that_are_made_count_as_large_ones() -> None:
-    many = " OR ".join(["REGEXP_LIKE(t, t)"] * 60)
-    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{many}"}}}}'))
-    assert "the regular expressions of the file" in found.message
+    most = limits.MOST_IN_PATTERNS // 20_000
+    allowed, refused = (" OR ".join(["REGEXP_LIKE(t, t)"] * count) for count in (most, most + 1))
+    assert check_text(ensemble(f'{{apply: sql, select: {{y: "{allowed}"}}}}'), KINDS, Files()).outputs
+    (found,) = problems(ensemble(f'{{apply: sql, select: {{y: "{refused}"}}}}'))
+    assert f"stand for more than {limits.MOST_IN_PATTERNS:,} characters" in found.message
 
 
 def test_regular_expressions_of_real_files_are_not_too_large() -> None:
