@@ -10,6 +10,7 @@ from typing import Final
 
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, warn, wrong
+from beam_ensembles.cli.output import say
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import plan
 from beam_ensembles.graph.doubts import doubts
@@ -38,7 +39,6 @@ _HARMLESS: Final = ("missing_parameter",)
 _DRAWN: Final = 0
 _WRONG: Final = 1
 _USAGE: Final = 2
-_VERB: Final = "beam-ensembles graph"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Draws the file."""
     message = _misuse(args)
     if message:
-        print(f"{_VERB}: {message}", file=sys.stderr)
+        say("graph", message)
         return _USAGE
     try:
         found = _picture(args.file, dict(args.parameter), args.trust)
@@ -67,10 +67,7 @@ def run(args: argparse.Namespace) -> int:
     lines = sum(len(flow.readers) for flow in found.flows)
     if _format(args) == "svg" and max(len(found.figures), lines) > MOST_DRAWN:
         text = f"the picture would have {len(found.figures):,} figures and {lines:,} lines; an SVG has {MOST_DRAWN:,}"
-        print(
-            f"{_VERB}: {args.file}: {text} of each at most; write Mermaid instead: --format mermaid",
-            file=sys.stderr,
-        )
+        say("graph", f"{args.file}: {text} of each at most; write Mermaid instead: --format mermaid")
         return _WRONG
     text = _FORMATS[_format(args)](found)
     if args.output is None:
@@ -80,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         with open(args.output, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as error:
-        print(f"{_VERB}: '{args.output}' cannot be written: {error.strerror}", file=sys.stderr)
+        say("graph", f"'{args.output}' cannot be written: {error.strerror}")
         return _WRONG
     return _DRAWN
 

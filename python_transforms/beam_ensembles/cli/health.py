@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from beam_ensembles.cli import connecting
-from beam_ensembles.printable import printable
+from beam_ensembles.cli.output import say
 from beam_ensembles_service.settings import DEFAULT_PORT
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         status = _ask(server, args.timeout)
     except CannotConnect as error:
-        sys.stderr.write(f"beam-ensembles health: {printable(str(error))}\n")
+        say("health", str(error))
         return 1
     print(f"{args.address} {status}")
     return 0 if status == "SERVING" else 1

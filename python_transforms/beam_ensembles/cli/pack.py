@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
-from beam_ensembles.cli.output import print_json, print_lines
+from beam_ensembles.cli.output import print_json, print_lines, say
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
+from beam_ensembles.cli.write_errors import said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
-from beam_ensembles.printable import printable
 
 DESCRIPTION: Final = """\
 Pack an ensemble into one file that workers elsewhere get with the pipeline, without a bucket and without an image:
@@ -95,14 +95,13 @@ def run(args: argparse.Namespace) -> int:
             print(wrong(args.file, error.problems, sys.stderr), file=sys.stderr)
         return _FAILED
     except OSError as error:
-        place = f"'{error.filename}': " if error.filename else ""
-        return _say(f"{place}{error.strerror or error}", _FAILED)
+        return _say(said_of(error), _FAILED)
     except EnsembleError as error:
         return _say(str(error), _FAILED)
 
 
 def _say(message: str, code: int) -> int:
-    print(f"beam-ensembles pack: {printable(message)}", file=sys.stderr)
+    say("pack", message)
     return code
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
-from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.kinds import CheckedNode
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plans the file and prints the stages."""
     if not os.path.isfile(args.file):
-        print(f"beam-ensembles plan: {no_file(args.file)}", file=sys.stderr)
+        say("plan", no_file(args.file))
         return _USAGE
     try:
         graph = checked(args.file, dict(args.parameter), args.trust)

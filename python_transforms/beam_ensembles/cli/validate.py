@@ -17,7 +17,7 @@ from beam_ensembles.cli.ensemble_file import (
     warn,
     wrong,
 )
-from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.printable import printable
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Checks the file and prints what was found."""
     if not os.path.isfile(args.file):
-        print(f"beam-ensembles validate: {no_file(args.file)}", file=sys.stderr)
+        say("validate", no_file(args.file))
         return _USAGE
     try:
         graph = checked(args.file, dict(args.parameter), args.trust)
