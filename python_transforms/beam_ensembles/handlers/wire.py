@@ -8,13 +8,17 @@ skipped by their length, so that weights of gigabytes are never read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 _VARINT: Final = 0
 _FIXED64: Final = 1
 _BYTES: Final = 2
 _FIXED32: Final = 5
 _LARGEST_KEY: Final = (1 << 32) - 1
+
+
+Span: TypeAlias = tuple[int, int]
+"""Where a message, a text or bytes are: the first byte and the byte after the last."""
 
 
 class Buffer(Protocol):
@@ -63,6 +67,28 @@ def fields(data: Buffer, start: int, end: int) -> Iterator[tuple[int, int, int]]
             raise WireError(f"a field of {length} bytes at byte {at} of {end}")
         yield number, at, at + length
         at += length
+
+
+def spans(data: Buffer, span: Span | None, wanted: int) -> Iterator[Span]:
+    """Returns where the texts, bytes or messages of a field are; none of a message that is not there."""
+    start, end = span or (0, 0)
+    return ((at, to) for number, at, to in fields(data, start, end) if number == wanted and to >= 0)
+
+
+def first_number(data: Buffer, span: Span, wanted: int) -> int:
+    """Returns the first number of a field; 0, as protocol buffers mean it, where there is none."""
+    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
+
+
+def packed(data: Buffer, at: int, end: int) -> Iterator[int]:
+    """Reads the numbers of a field that holds many without their keys.
+
+    Raises:
+        WireError: The last one does not end.
+    """
+    while at < end:
+        value, at = _varint(data, at, end)
+        yield value
 
 
 def _varint(data: Buffer, at: int, end: int) -> tuple[int, int]:

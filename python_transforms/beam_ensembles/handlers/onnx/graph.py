@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import mmap
-from collections.abc import Iterator
 from typing import Final
 
 from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
-from beam_ensembles.handlers.wire import fields
+from beam_ensembles.handlers.wire import Span, fields, first_number, spans
 
 _ELEMENTS: Final = {
     1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string",
@@ -24,7 +23,6 @@ _ELEMENTS: Final = {
 _OPTIONAL_SINCE: Final = 4
 """The IR version since which an input that has a weight of its name may be given in its place; before, graphs named all
 their weights among their inputs."""
-Span = tuple[int, int]
 
 
 def read_signature(path: str) -> Signature:
@@ -39,7 +37,7 @@ def read_signature(path: str) -> Signature:
 
 
 def _signature(data: mmap.mmap) -> Signature:
-    graph = next(_spans(data, (0, len(data)), 7), None)
+    graph = next(spans(data, (0, len(data)), 7), None)
     if graph is None:
         raise ModelFormatError("the file is not an ONNX model (there is no graph in it)")
     inputs: list[Port] = []
@@ -56,7 +54,7 @@ def _signature(data: mmap.mmap) -> Signature:
             outputs.append(_port(data, (start, end)))
     if not outputs:
         raise ModelFormatError("the file is not an ONNX model (its graph gives nothing)")
-    overridable = _number(data, (0, len(data)), 1) >= _OPTIONAL_SINCE
+    overridable = first_number(data, (0, len(data)), 1) >= _OPTIONAL_SINCE
     given = [
         dataclasses.replace(port, is_optional=True) if port.name in constants else port
         for port in inputs
@@ -73,50 +71,42 @@ def _constant(data: mmap.mmap, span: Span) -> str:
 def _port(data: mmap.mmap, span: Span) -> Port:
     """Reads a ValueInfoProto: name 1, type 2."""
     name = _text(data, span, 1)
-    type_ = next(_spans(data, span, 2), None)
+    type_ = next(spans(data, span, 2), None)
     return Port(name, None, None) if type_ is None else _of_type(data, type_, name)
 
 
 def _of_type(data: mmap.mmap, type_: Span, name: str) -> Port:
     """Reads a TypeProto: tensor_type 1, sequence_type 4, map_type 5, optional_type 9; the last two hold a type in 1."""
-    optional = next((found for kind in _spans(data, type_, 9) for found in _spans(data, kind, 1)), None)
+    optional = next((found for kind in spans(data, type_, 9) for found in spans(data, kind, 1)), None)
     if optional is not None:
         return dataclasses.replace(_of_type(data, optional, name), is_optional=True)
-    sequence = next((found for kind in _spans(data, type_, 4) for found in _spans(data, kind, 1)), None)
+    sequence = next((found for kind in spans(data, type_, 4) for found in spans(data, kind, 1)), None)
     if sequence is not None:
         return _of_items(data, sequence, name)
-    tensor = next(_spans(data, type_, 1), None)
+    tensor = next(spans(data, type_, 1), None)
     if tensor is None:
         return Port(name, None, None)
-    shape = next(_spans(data, tensor, 2), None)
-    dims = None if shape is None else tuple(_dim(data, dim) for dim in _spans(data, shape, 1))
-    return Port(name, _ELEMENTS.get(_number(data, tensor, 1)), dims)
+    shape = next(spans(data, tensor, 2), None)
+    dims = None if shape is None else tuple(_dim(data, dim) for dim in spans(data, shape, 1))
+    return Port(name, _ELEMENTS.get(first_number(data, tensor, 1)), dims)
 
 
 def _of_items(data: mmap.mmap, item: Span, name: str) -> Port:
     """Reads the type of a sequence's items: a tensor, or a map (key_type 1, value_type 2) to tensors."""
-    mapping = next(_spans(data, item, 5), None)
+    mapping = next(spans(data, item, 5), None)
     if mapping is None:
         of_item = _of_type(data, item, name)
         return Port(name, None if of_item.items else of_item.element, None, TENSORS)
-    key, value = _ELEMENTS.get(_number(data, mapping, 1)), next(_spans(data, mapping, 2), None)
+    key, value = _ELEMENTS.get(first_number(data, mapping, 1)), next(spans(data, mapping, 2), None)
     return Port(name, None if value is None else _of_type(data, value, name).element, None, key)
-
-
-def _number(data: mmap.mmap, span: Span, wanted: int) -> int:
-    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
 
 
 def _dim(data: mmap.mmap, span: Span) -> int | None:
     """Reads a Dimension: dim_value 1; a dim_param is a length that is not fixed."""
-    value = _number(data, span, 1)
+    value = first_number(data, span, 1)
     return value if 0 < value < 1 << 62 else None
 
 
-def _spans(data: mmap.mmap, span: Span, wanted: int) -> Iterator[Span]:
-    return ((start, end) for number, start, end in fields(data, *span) if number == wanted and end >= 0)
-
-
 def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
-    found = next(_spans(data, span, wanted), None)
+    found = next(spans(data, span, wanted), None)
     return "" if found is None else data[found[0] : found[1]].decode()

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from beam_ensembles.handlers.open_inference.address import Address, credentials, headers
 from beam_ensembles.handlers.open_inference.failures import UNAVAILABLE, CallError
-from beam_ensembles.handlers.wire import WireError, fields
+from beam_ensembles.handlers.wire import WireError, fields, packed
 
 _METHOD: Final = "/inference.GRPCInferenceService/ModelMetadata"
 _MOST_SECONDS: Final = 5.0
@@ -134,16 +134,6 @@ def _dims(answer: bytes, found: Sequence[tuple[int, int, int]]) -> tuple[int | N
     values: list[int] = []
     for number, at, end in found:
         if number == 3:
-            values.extend([at] if end < 0 else _packed(answer, at, end))
+            values.extend([at] if end < 0 else packed(answer, at, end))
     # -1, any length, is written as the largest 64-bit number.
     return tuple(value if 0 < value < 1 << 62 else None for value in values) or None
-
-
-def _packed(answer: bytes, at: int, end: int) -> Iterator[int]:
-    value = shift = 0
-    for byte in answer[at:end]:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            yield value
-            value = shift = 0

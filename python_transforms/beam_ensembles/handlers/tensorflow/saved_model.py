@@ -14,7 +14,7 @@ from typing import Final
 
 from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorflow.saved_model_code import unsafe_parts
-from beam_ensembles.handlers.wire import WireError, fields
+from beam_ensembles.handlers.wire import Span, WireError, fields, first_number, spans
 
 FILE: Final = "saved_model.pb"
 _SERVE: Final = "serve"
@@ -29,7 +29,6 @@ ELEMENTS: Final[Mapping[int, str]] = {
 
 _RAGGED: Final = 3
 """TypeSpecProto.TypeSpecClass of a ragged tensor."""
-Span = tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,28 +75,28 @@ def _links_out(folder: str) -> Iterator[str]:
 
 
 def _saved_model(data: mmap.mmap) -> SavedModel:
-    graphs = list(_spans(data, (0, len(data)), 2))
+    graphs = list(spans(data, (0, len(data)), 2))
     served = [graph for graph in graphs if _SERVE in _tags(data, graph)]
     if not served:
         raise ModelFormatError(f"its {FILE} holds no graph for serving")
     found: dict[str, Signature] = {}
-    for entry in _spans(data, served[0], 5):
-        name, signature = _text(data, entry, 1), next(_spans(data, entry, 2), None)
+    for entry in spans(data, served[0], 5):
+        name, signature = _text(data, entry, 1), next(spans(data, entry, 2), None)
         if signature is not None and name != _INTERNAL:
             found[name] = Signature(_ports(data, signature, 1), _ports(data, signature, 2))
     return SavedModel(found, unsafe_parts(data, graphs))
 
 
 def _tags(data: mmap.mmap, graph: Span) -> set[str]:
-    info = next(_spans(data, graph, 1), None)
-    return set() if info is None else {data[start:end].decode() for start, end in _spans(data, info, 4)}
+    info = next(spans(data, graph, 1), None)
+    return set() if info is None else {data[start:end].decode() for start, end in spans(data, info, 4)}
 
 
 def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
     """Reads a map of names to TensorInfo, in the order of the names, as TensorFlow itself lists them."""
     found = {}
-    for entry in _spans(data, signature, number):
-        info = next(_spans(data, entry, 2), None)
+    for entry in spans(data, signature, number):
+        info = next(spans(data, entry, 2), None)
         if info is not None:
             found[_text(data, entry, 1)] = info
     return tuple(_port(data, name, found[name]) for name in sorted(found))
@@ -105,20 +104,20 @@ def _ports(data: mmap.mmap, signature: Span, number: int) -> tuple[Port, ...]:
 
 def _port(data: mmap.mmap, name: str, info: Span) -> Port:
     """Reads a TensorInfo: name 1 (of plain tensors), dtype 2, tensor_shape 3, composite_tensor 5."""
-    if next(_spans(data, info, 1), None) is None:
-        composite = next(_spans(data, info, 5), None)
+    if next(spans(data, info, 1), None) is None:
+        composite = next(spans(data, info, 5), None)
         return Port(name, None, None) if composite is None else _composite(data, name, composite)
-    shape = next(_spans(data, info, 3), None)
-    element = ELEMENTS.get(_number(data, info, 2))
+    shape = next(spans(data, info, 3), None)
+    element = ELEMENTS.get(first_number(data, info, 2))
     return Port(name, element, None if shape is None else _dims(data, shape))
 
 
 def _composite(data: mmap.mmap, name: str, composite: Span) -> Port:
     """Reads a CompositeTensor: type_spec 1 (its class 1), components 2; a ragged tensor's first are its values."""
-    spec, values = next(_spans(data, composite, 1), None), next(_spans(data, composite, 2), None)
-    if spec is None or values is None or _number(data, spec, 1) != _RAGGED:
+    spec, values = next(spans(data, composite, 1), None), next(spans(data, composite, 2), None)
+    if spec is None or values is None or first_number(data, spec, 1) != _RAGGED:
         return Port(name, None, None)
-    return Port(name, ELEMENTS.get(_number(data, values, 2)), None, TENSORS)
+    return Port(name, ELEMENTS.get(first_number(data, values, 2)), None, TENSORS)
 
 
 def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
@@ -126,20 +125,12 @@ def _dims(data: mmap.mmap, shape: Span) -> tuple[int | None, ...] | None:
     if any(number == 3 and value and end < 0 for number, value, end in fields(data, *shape)):
         return None
     found = []
-    for dim in _spans(data, shape, 2):
-        size = _number(data, dim, 1)
+    for dim in spans(data, shape, 2):
+        size = first_number(data, dim, 1)
         found.append(size if 0 < size < 1 << 62 else None)
     return tuple(found)
 
 
-def _number(data: mmap.mmap, span: Span, wanted: int) -> int:
-    return next((value for number, value, end in fields(data, *span) if number == wanted and end < 0), 0)
-
-
-def _spans(data: mmap.mmap, span: Span, wanted: int) -> Iterator[Span]:
-    return ((start, end) for number, start, end in fields(data, *span) if number == wanted and end >= 0)
-
-
 def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
-    found = next(_spans(data, span, wanted), None)
+    found = next(spans(data, span, wanted), None)
     return "" if found is None else data[found[0] : found[1]].decode()

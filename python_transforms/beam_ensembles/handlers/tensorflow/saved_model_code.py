@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.handlers.tensorflow.operations import computing
-from beam_ensembles.handlers.wire import WireError, fields
+from beam_ensembles.handlers.wire import Span, WireError, fields, packed, spans
 
 _OF_SAVER: Final = frozenset((b"SaveV2", b"RestoreV2", b"MergeV2Checkpoints"))
 _OF_TEXT_TABLE: Final = frozenset((b"InitializeTableFromTextFile", b"InitializeTableFromTextFileV2"))
@@ -37,7 +37,6 @@ _LONGEST: Final = 100
 """Characters of a name that are shown."""
 _KINDS: Final = frozenset((4, 5, 6, 7, 8, 9, 10, 12))
 _ASSET: Final = 5
-Span = tuple[int, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def _unsafe(data: mmap.mmap, graph: Span, *, is_alone: bool) -> Iterator[str]:
     definition, objects = _only(data, graph, 2), _only(data, graph, 7)
     functions = _functions(data, definition)
     names = {function.name for function in functions}
-    nodes = [_node(data, span) for span in _spans(data, definition, 1)]
+    nodes = [_node(data, span) for span in spans(data, definition, 1)]
     for node in (*nodes, *(node for function in functions for node in function.nodes)):
         if not _is_allowed(node.operation, names):
             yield node.operation.decode()
@@ -86,7 +85,7 @@ def _unsafe(data: mmap.mmap, graph: Span, *, is_alone: bool) -> Iterator[str]:
     else:
         yield from _misplaced_saver(data, functions, objects)
         yield from _misplaced_tables(data, functions, objects)
-    for asset in _spans(data, graph, 6):
+    for asset in spans(data, graph, 6):
         name = _text(data, asset, 2).decode()
         if any(part in ("", ".", "..") for part in name.split("/")):
             yield f"the asset '{name}' out of its folder"
@@ -147,8 +146,8 @@ def _misplaced_tables(data: mmap.mmap, functions: Sequence[_Function], objects: 
 def _functions(data: mmap.mmap, definition: Span | None) -> list[_Function]:
     found = [
         _function(data, function)
-        for library in _spans(data, definition, 2)
-        for function in _spans(data, library, 1)
+        for library in spans(data, definition, 2)
+        for function in spans(data, library, 1)
     ]
     if len({function.name for function in found}) < len(found) or any(not one.name for one in found):
         raise WireError("functions without names of their own")
@@ -157,20 +156,20 @@ def _functions(data: mmap.mmap, definition: Span | None) -> list[_Function]:
 
 def _function(data: mmap.mmap, span: Span) -> _Function:
     signature = _only(data, span, 1)
-    arguments = tuple(_text(data, argument, 1) for argument in _spans(data, signature, 2))
-    nodes = tuple(_node(data, node) for node in _spans(data, span, 3))
+    arguments = tuple(_text(data, argument, 1) for argument in spans(data, signature, 2))
+    nodes = tuple(_node(data, node) for node in spans(data, span, 3))
     return _Function(_text(data, signature, 1), arguments, nodes, span)
 
 
 def _node(data: mmap.mmap, span: Span) -> _Node:
-    inputs = tuple(data[start:end] for start, end in _spans(data, span, 3))
+    inputs = tuple(data[start:end] for start, end in spans(data, span, 3))
     return _Node(_text(data, span, 2), inputs)
 
 
 def _bound(data: mmap.mmap, objects: Span) -> dict[bytes, tuple[int, ...]]:
     """Returns the objects that each function captures, by the function's name."""
     found: dict[bytes, tuple[int, ...]] = {}
-    for entry in _spans(data, objects, 2):
+    for entry in spans(data, objects, 2):
         name, function = _text(data, entry, 1), _only(data, entry, 2)
         if name in found:
             raise WireError("a function that is described twice")
@@ -182,7 +181,7 @@ def _assets(data: mmap.mmap, objects: Span) -> set[int]:
     """Returns which objects are assets, and nothing else."""
     return {
         at
-        for at, node in enumerate(_spans(data, objects, 1))
+        for at, node in enumerate(spans(data, objects, 1))
         if [number for number, _, _ in fields(data, *node) if number in _KINDS] == [_ASSET]
     }
 
@@ -194,32 +193,16 @@ def _mentions(data: mmap.mmap, span: Span, name: bytes) -> bool:
 def _numbers(data: mmap.mmap, span: Span | None, wanted: int) -> Iterator[int]:
     """Yields a field's numbers, packed or one by one."""
     for number, value, end in fields(data, *(span or (0, 0))):
-        if number != wanted:
-            continue
-        if end < 0:
-            yield value
-            continue
-        current = shift = 0
-        for byte in data[value:end]:
-            current |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                yield current
-                current = shift = 0
+        if number == wanted:
+            yield from (value,) if end < 0 else packed(data, value, end)
 
 
 def _only(data: mmap.mmap, span: Span | None, wanted: int) -> Span | None:
     """Returns the only value of a field, or None. Of two, readers of protocol buffers take the last, or both."""
-    found = list(_spans(data, span, wanted))
+    found = list(spans(data, span, wanted))
     if len(found) > 1:
         raise WireError(f"field {wanted} twice before byte {found[1][0]}")
     return found[0] if found else None
-
-
-def _spans(data: mmap.mmap, span: Span | None, wanted: int) -> Iterator[Span]:
-    if span is None:
-        return iter(())
-    return ((start, end) for number, start, end in fields(data, *span) if number == wanted and end >= 0)
 
 
 def _text(data: mmap.mmap, span: Span | None, wanted: int) -> bytes:
