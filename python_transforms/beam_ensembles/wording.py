@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
+from beam_ensembles.allowance import Allowance
 from beam_ensembles.limits import LONGEST_NAME, MOST_COMPARED
 from beam_ensembles.printable import truncate
 
-_comparisons_left: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_comparisons_left")
+_COMPARISONS: Final = Allowance("comparisons")
 
 
-@contextlib.contextmanager
-def few_suggestions() -> Iterator[None]:
+def few_suggestions() -> contextlib.AbstractContextManager[None]:
     """Limit ``nearest`` within a block to ``limits.MOST_COMPARED`` pairs of characters; after that it returns nothing.
 
     Whoever wrote a file with thousands of unknown names does not read thousands of hints. A block within another one
     shares what is left of it.
     """
-    if _comparisons_left.get(None) is not None:
-        yield
-        return
-    token = _comparisons_left.set([MOST_COMPARED])
-    try:
-        yield
-    finally:
-        _comparisons_left.reset(token)
+    return _COMPARISONS.of(MOST_COMPARED)
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
@@ -42,17 +35,18 @@ def nearest_of(word: str, allowed: Iterable[str]) -> str | None:
     Long words have no suggestion, nor has any word once a file has had many (``few_suggestions``); then ``allowed`` is
     not even iterated over.
     """
-    left = _comparisons_left.get(None)
-    left = [MOST_COMPARED] if left is None else left
-    if left[0] <= 0 or len(word) > LONGEST_NAME:
+    left = MOST_COMPARED if _COMPARISONS.left is None else _COMPARISONS.left
+    if left <= 0 or len(word) > LONGEST_NAME:
         return None
     words: list[str] = []
+    spent = 0
     for one in allowed:
         if len(one) <= LONGEST_NAME:
             words.append(one)
-        left[0] -= len(word) * min(len(one), LONGEST_NAME) + 1
-        if left[0] <= 0:
+        spent += len(word) * min(len(one), LONGEST_NAME) + 1
+        if spent >= left:
             break
+    _COMPARISONS.spend(spent)
     close = [one for one in words if one.casefold() == word.casefold()]
     close = close or difflib.get_close_matches(word, words, n=1)
     return close[0] if close else None

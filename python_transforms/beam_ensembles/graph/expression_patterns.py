@@ -7,11 +7,11 @@ polars compiles a pattern in time that grows with what it stands for, not with i
 from __future__ import annotations
 
 import contextlib
-import contextvars
 import re
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.allowance import Allowance
 from beam_ensembles.graph.expression_functions import function_name
 from beam_ensembles.graph.expression_trees import Tree, kind_of, parts
 from beam_ensembles.limits import LONGEST_EXPRESSION, MOST_IN_PATTERNS
@@ -27,20 +27,12 @@ _PART: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_left: contextvars.ContextVar[list[int]] = contextvars.ContextVar("_left")
+_CHARACTERS: Final = Allowance("patterns")
 
 
-@contextlib.contextmanager
-def few_patterns() -> Iterator[None]:
-    """Lets ``check_patterns`` pass patterns of ``limits.MOST_IN_PATTERNS`` characters in all within a block."""
-    if _left.get(None) is not None:
-        yield
-        return
-    token = _left.set([MOST_IN_PATTERNS])
-    try:
-        yield
-    finally:
-        _left.reset(token)
+def few_patterns() -> contextlib.AbstractContextManager[None]:
+    """Limit the patterns that ``check_patterns`` passes within a block to ``limits.MOST_IN_PATTERNS`` characters."""
+    return _CHARACTERS.of(MOST_IN_PATTERNS)
 
 
 def check_patterns(tree: Tree) -> None:
@@ -49,12 +41,11 @@ def check_patterns(tree: Tree) -> None:
     Raises:
         ExpressionError: ``bad_expression``: the file's patterns are too large together.
     """
-    left = _left.get(None)
-    if left is None:
+    if _CHARACTERS.left is None:
         return
     for pattern in _patterns(tree):
-        left[0] -= _LARGEST_PATTERN if pattern is None else size_of(pattern)
-        if left[0] < 0:
+        _CHARACTERS.spend(_LARGEST_PATTERN if pattern is None else size_of(pattern))
+        if _CHARACTERS.left < 0:
             text = f"the regular expressions of the file stand for more than {MOST_IN_PATTERNS:,} characters"
             raise ExpressionError(
                 "bad_expression", f"{text}, repetitions counted; repeat less, or use LIKE and STARTS_WITH"
@@ -62,7 +53,7 @@ def check_patterns(tree: Tree) -> None:
 
 
 def _patterns(tree: Tree) -> Iterator[str | None]:
-    """Gives the patterns of a tree, None for each that is no constant."""
+    """Yields the patterns of a tree, None for each that is not a constant."""
     waiting = [tree]
     while waiting:
         kind, held = kind_of(waiting.pop())
@@ -95,11 +86,10 @@ def _constant(tree: Tree) -> str | None:
 def size_of(pattern: str) -> int:
     """Estimates for how many characters a pattern stands: its own, wide classes for many, all times their repetitions.
 
-    What is no pattern has some size, too: polars says what is wrong with it.
+    An invalid pattern has some size, too: polars says what is wrong with it.
     """
-    groups: list[list[int]] = [
-        [0, 0]
-    ]  # of each open group what it counts, and its last part, which may be repeated
+    # Of each open group what it counts, and its last part, which may be repeated.
+    groups: list[list[int]] = [[0, 0]]
     in_class = False
     for found in _PART.finditer(pattern):
         text, group = found[0], groups[-1]
