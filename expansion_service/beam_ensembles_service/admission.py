@@ -25,6 +25,7 @@ from google.protobuf.message import DecodeError
 from grpc_health.v1 import health
 
 from beam_ensembles.interruption import Interrupted, while_wanted
+from beam_ensembles_service.callers import service_of
 from beam_ensembles_service.reading import Reader
 from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.slots import MOST_WAITING, Busy, CallerGone, Slots
@@ -54,7 +55,7 @@ class Admission(grpc.ServerInterceptor):
     def intercept_service(self, continuation: Callable[[Any], Any], details: Any) -> Any:
         """Returns a handler that calls the servicer only for an admitted call."""
         handler = continuation(details)
-        service = details.method.rpartition("/")[0].lstrip("/")
+        service = service_of(details)
         if handler is None or service == health.SERVICE_NAME:
             return handler and _reading_quietly(handler)
         if handler.response_streaming:

@@ -29,6 +29,11 @@ _LOG_SECONDS: Final = 10.0
 _AUTHORIZATION: Final = "authorization"
 
 
+def service_of(details: grpc.HandlerCallDetails) -> str:
+    """Returns the full name of the service that a call is for."""
+    return str(details.method).lstrip("/").rpartition("/")[0]
+
+
 class _RefusedError(Exception):
     """A caller may not call.
 
@@ -67,7 +72,7 @@ class Callers(grpc.ServerInterceptor):
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         """Return a handler that first checks who calls."""
         handler = continuation(handler_call_details)
-        service = handler_call_details.method.strip("/").partition("/")[0]
+        service = service_of(handler_call_details)
         if handler is None or service == health.SERVICE_NAME:
             return handler
         check = self._check_pool if service in self._pools else self._check

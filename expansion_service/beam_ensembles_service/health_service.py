@@ -28,7 +28,7 @@ class Health(health.HealthServicer):
         self._watches_lock = threading.Lock()
 
     def set(self, service: str, status: Any) -> None:
-        """Says the health of a name from here on."""
+        """Set the health of a name."""
         self._names.add(service)
         super().set(service, status)
 

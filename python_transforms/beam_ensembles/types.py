@@ -304,7 +304,7 @@ def width_of(type_: Type) -> int | None:
 
 
 def fields_within(type_: Type) -> int:
-    """Gives how many fields the rows within a type have, those of inner rows included."""
+    """Returns how many fields the rows within a type have, those of inner rows included."""
     if isinstance(type_, Array):
         return fields_within(type_.element)
     if isinstance(type_, Map):

@@ -83,7 +83,7 @@ class Payload:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of attacks, which nobody trusts."""
-    folder = tmp_path_factory.mktemp("strangers")
+    folder = tmp_path_factory.mktemp("untrusted")
     for operation in ("PrintV2", "TextLineDataset", "MatchingFiles", "ReadFile", "RestoreV2", "Identity"):
         saved_model(folder / operation, operation)
     saved_model(folder / "asset", "Identity", "../../etc/passwd")

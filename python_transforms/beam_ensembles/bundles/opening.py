@@ -100,9 +100,8 @@ def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Man
         bundle = _described(archive, path, place, files)
         _check_code(archive.manifest, bundle)
         root, manifest = store.unpack_archive(archive)
-        if path != local_path(
-            place
-        ):  # a copy, which is handed to workers instead of what its owner may change
+        # Workers get a copy instead of a file that its owner may change.
+        if path != local_path(place):
             bundle = dataclasses.replace(bundle, archive=store.keep(path, archive.digest))
     return dataclasses.replace(bundle, root=root, places=manifest.places), manifest
 

@@ -56,9 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 1 for failure, 2 for a call that cannot be understood.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if isinstance(
-        sys.stdout, io.TextIOWrapper
-    ):  # its encoding may lack characters; standard error escapes them
+    # Its encoding may lack characters; standard error escapes them.
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     parser = _parser(given)
     args = parser.parse_args(given)

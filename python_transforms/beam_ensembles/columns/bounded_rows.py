@@ -28,8 +28,8 @@ class BoundedStream(InputStream):  # type: ignore[misc]
 
     Args:
         data: The bytes of a message.
-        fence: How many bytes follow them: as many as the numbers of one element can take. All of them are 255, with
-            which no varint, null or boolean begins, and which is no count of a list: those end with an error.
+        fence: How many bytes follow them: as many as the numbers of one element can take. All of them are 255. No
+            varint, null or boolean begins with that, and it is not a count of a list: reading one ends with an error.
     """
 
     __slots__ = ("fence",)

@@ -95,15 +95,15 @@ def check_file(
     for name in missing:
         node.problem("missing_file", key, f"'{path}' keeps weights in '{name}', which is not beside it")
     if pin is not None and pin_is_good and not missing:
-        _compare(node, place, path, str(pin), names)
+        _compare(node, key, place, path, str(pin), names)
     return place
 
 
-def _compare(node: NodeView, place: str, path: str, pin: str, names: Sequence[str]) -> None:
+def _compare(node: NodeView, key: str, place: str, path: str, pin: str, names: Sequence[str]) -> None:
     try:
         found = _digest(path, names)
     except OSError as exc:
-        node.problem("unreadable_file", "uri", f"'{place}' cannot be read: {exc.strerror or exc}")
+        node.problem("unreadable_file", key, f"'{place}' cannot be read: {exc.strerror or exc}")
         return
     if found != pin.lower():
         shown = found if node.files.is_trusted(place) else None

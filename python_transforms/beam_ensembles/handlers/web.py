@@ -68,9 +68,8 @@ def open_web(
     for _ in range(_MOST_REDIRECTS):
         try:
             answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
-        except (
-            ValueError
-        ) as exc:  # requests parses where a redirect leads, though it is told not to follow it
+        # requests parses where a redirect leads, though it is told not to follow it.
+        except ValueError as exc:
             raise OtherHost(f"'{url}' cannot be read, or leads to a place that is not a URL") from exc
         if not answer.is_redirect:
             break
