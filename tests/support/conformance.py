@@ -121,6 +121,31 @@ def make(name: str, folder: Path) -> Case:
     return Case(name, folder, rows, expected, refusals, parameters, large, clients and bool(rows))
 
 
+def write(rows: Any, **answers: Any) -> None:
+    """Writes the rows of a case, and what its library says of them, into the working folder: for ``make.py``.
+
+    Args:
+        rows: A DataFrame, or a mapping of columns; NaN is null.
+        answers: What the library gives for each column, an item a row.
+    """
+    columns = {name: [_as_json(value) for value in values] for name, values in dict(rows).items()}
+    _write("rows.jsonl", columns)
+    _write("expected.jsonl", {name: [_as_json(value) for value in given] for name, given in answers.items()})
+
+
+def _write(file: str, columns: Mapping[str, list[Any]]) -> None:
+    written = [
+        json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False)
+        for values in zip(*columns.values(), strict=True)
+    ]
+    Path(file).write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+
+
+def _as_json(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def lines(file: Path) -> list[dict[str, Any]]:
     """Reads JSON lines; none where there is no such file."""
     if not file.exists():

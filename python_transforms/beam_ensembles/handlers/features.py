@@ -28,11 +28,13 @@ class Features:
         columns: The node's columns in the order of the model's features; a tensor stands for several of them.
         names: The name of each feature; None where the model knows none.
         has_text: Whether one of them is text.
+        takes_texts: Whether a single one that is text is given as a list of texts, as what reads documents takes it.
     """
 
     columns: tuple[str, ...]
     names: tuple[str, ...] | None
     has_text: bool
+    takes_texts: bool = True
 
     def read(self, columns: Columns, pandas: Any) -> Any:
         """Gives the features of a batch: a DataFrame where they have names, else an array.
@@ -42,14 +44,14 @@ class Features:
             pandas: The module, or None to get an array in any case.
 
         Returns:
-            A DataFrame of N rows; numbers as a matrix [N, F]; a single column of text as it is, [N]; text beside other
-            columns as a matrix of objects [N, F].
+            A DataFrame of N rows; numbers as a matrix [N, F]; a single column of texts as it is, [N], where the model
+            takes texts; else text, alone or beside other columns, as a matrix of objects [N, F].
         """
         if self.names is not None and pandas is not None:
             if len(self.columns) == 1 and not self.has_text:
                 return pandas.DataFrame(matrix(columns, self.columns), columns=list(self.names))
             return pandas.DataFrame(dict(zip(self.names, self._single(columns), strict=True)))
-        if self.has_text and len(self.columns) > 1:
+        if self.has_text and (len(self.columns) > 1 or not self.takes_texts):
             return np.stack([values.astype(object) for values in self._single(columns)], axis=1)
         return matrix(columns, self.columns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -91,6 +92,7 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
+        features = dataclasses.replace(features, takes_texts=facts.features is None)
         arguments = member.inference_args(node)
         return member.BeamMember(
             handler,
