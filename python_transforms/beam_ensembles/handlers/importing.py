@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, listed, nearest
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 
@@ -60,7 +61,7 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
     except ENDS_THE_PROGRAM:
         raise
     except ImportError as exc:
-        raise _failed(node, key, str(exc)) from exc
+        raise _failed(node, key, text_of(exc)) from exc
     except BaseException as exc:  # what stands in a module may raise anything, and call sys.exit()
         raise _failed(node, key, f"importing '{name}' raises {NodeError.of(exc).message}") from exc
     if not (inspect.isclass(found) or inspect.isroutine(found)):

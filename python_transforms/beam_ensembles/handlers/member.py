@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.foreign import described, text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.model_file import verified
@@ -92,7 +93,7 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
 
 def not_installed(node: CheckedNode, extra: str, error: ImportError) -> EnsembleError:
     """Says that a worker lacks what a node needs, and how it is installed."""
-    text = f"this worker lacks {extra} ({error}); install it with: pip install 'beam-ensembles[{extra}]'"
+    text = f"this worker lacks {extra} ({text_of(error)}); install it with: pip install 'beam-ensembles[{extra}]'"
     return InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "not_installed", text)])
 
 
@@ -139,7 +140,7 @@ def load(
         raise
     except Exception as exc:  # a model's file can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.target}"
-        text = f"{what}: {type(exc).__name__}: {exc}"
+        text = f"{what}: {described(exc)}"
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from exc
 
 
@@ -152,7 +153,7 @@ def check_call(node: CheckedNode, function: Any) -> None:
     try:
         inspect.signature(function).bind(None, **inference_args(node))
     except TypeError as exc:
-        text = f"{getattr(function, '__qualname__', 'the model')} does not take these: {exc}"
+        text = f"{getattr(function, '__qualname__', 'the model')} does not take these: {text_of(exc)}"
         problem = Problem(node.spec.path("inference_args"), "signature_mismatch", text)
         raise InvalidEnsemble([problem]) from exc
 

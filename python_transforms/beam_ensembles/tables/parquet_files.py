@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.tables.arrow import array_of_values, arrow_type, plain_values, type_of_arrow, values_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
@@ -74,7 +75,7 @@ class ParquetReader:
                 self.schema: pa.Schema = file.schema_arrow
                 self.total: int = file.metadata.num_rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            text = f"the file is no Parquet file: {' '.join(str(error).split())}"
+            text = f"the file is no Parquet file: {text_of(error)}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
         self.fields: Mapping[str, Type | None] = {

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.foreign import described
 from beam_ensembles.graph.files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.handlers.config import Accepted
@@ -187,8 +188,7 @@ def opened(node: CheckedNode) -> Iterator[Place]:
         raise
     except Exception as exc:  # a model can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.kind} '{node.spec.target}'"
-        text = " ".join(str(exc).split())
-        problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {type(exc).__name__}: {text}")
+        problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {described(exc)}")
         raise InvalidEnsemble([problem]) from exc
 
 

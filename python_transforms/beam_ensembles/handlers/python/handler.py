@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.foreign import described
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
@@ -174,7 +175,7 @@ def _made(node: CheckedNode, base: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:
-        text = f"'{options['handler']}' does not take these: {type(exc).__name__}: {exc}"
+        text = f"'{options['handler']}' does not take these: {described(exc)}"
         raise _wrong(node, "config", "signature_mismatch", text) from exc
     if not isinstance(handler, base.ModelHandler):
         text = f"'{options['handler']}' is no ModelHandler of Beam, nor does it make one"
@@ -231,7 +232,7 @@ def _load(node: CheckedNode, handler: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:  # a handler can fail in any way
-        text = f"'{node.spec.options['handler']}' cannot load its model: {type(exc).__name__}: {exc}"
+        text = f"'{node.spec.options['handler']}' cannot load its model: {described(exc)}"
         raise _wrong(node, "handler", "load_failed", text) from exc
 
 
