@@ -10,8 +10,9 @@ from typing import Any
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, listed, nearest
 from beam_ensembles.foreign import text_of
-from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files
+from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files, is_of_library
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.handlers.load_failures import BRING_CODE, reason
 
 
 def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] | None = None) -> None:
@@ -60,6 +61,8 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
         found = _find(name)
     except ENDS_THE_PROGRAM:
         raise
+    except ModuleNotFoundError as exc:
+        raise _failed(node, key, f"importing '{name}': {reason(exc)}") from exc
     except ImportError as exc:
         raise _failed(node, key, text_of(exc)) from exc
     except BaseException as exc:  # what stands in a module may raise anything, and call sys.exit()
@@ -103,7 +106,8 @@ def _find(name: str) -> Any:
                 )
             found = getattr(found, part)
         return found
-    raise ImportError(f"this worker has no module '{parts[0]}'")
+    how = "install it" if is_of_library(name) else BRING_CODE
+    raise ImportError(f"this worker has no module '{parts[0]}'; {how}")
 
 
 def _failed(node: CheckedNode, key: str, text: str) -> InvalidEnsemble:

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.foreign import described, text_of
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import verified
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
+from beam_ensembles.handlers.versions import Versions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class BeamMember:
         read: Makes the model's argument of the columns.
         write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
         per_row: Whether the model is called once a row, with the row's lists as its batch.
+        versions: Where the model was saved with other versions than this worker's, which (``Versions.text``): a call
+            may fail for that.
     """
 
     handler: Any
@@ -41,9 +45,21 @@ class BeamMember:
     read: Callable[[Columns], Any]
     write: Callable[[Any, int], Columns]
     per_row: bool = False
+    versions: str = ""
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the model once on all rows, or once on each."""
+        try:
+            return self._call(columns)
+        except NodeError:
+            raise
+        except Exception as exc:
+            if not self.versions:
+                raise
+            error = NodeError.of(exc)
+            raise NodeError(error.code, f"{error.message} ({self.versions})", stack=error.stack) from exc
+
+    def _call(self, columns: Columns) -> Columns:
         rows = len(next(iter(columns.values())))
         if not self.per_row:
             return self._run(columns, rows)
@@ -114,6 +130,7 @@ def load(
     *,
     folders: bool = False,
     beside: Beside = nothing_beside,
+    versions: Versions | None = None,
 ) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
 
@@ -122,6 +139,7 @@ def load(
         make: Makes the handler for the place of the model's file on this machine.
         folders: Whether a model of this kind may be a folder.
         beside: Which files belong to a model's file.
+        versions: Takes what is found out about the versions that the model was saved with.
 
     Returns:
         The handler and the model.
@@ -130,17 +148,24 @@ def load(
         InvalidEnsemble: The file is not the pinned one, or it cannot be loaded (``load_failed``), or the handler
             refuses the node's ``inference_args``.
     """
+    versions = Versions() if versions is None else versions
     try:
         with verified(node, folders=folders, beside=beside) as place:
-            handler = make(place)
-            handler.validate_inference_args(inference_args(node))
-            handler.set_environment_vars()
-            return handler, handler.load_model()
+            try:
+                handler = make(place)
+                handler.validate_inference_args(inference_args(node))
+                handler.set_environment_vars()
+                with versions.noted(f"'{node.uri}'"):
+                    return handler, handler.load_model()
+            except EnsembleError:
+                raise
+            except Exception as exc:
+                versions.find(place, exc)
+                raise
     except EnsembleError:
         raise
     except Exception as exc:  # a model's file can fail to load in any way
-        what = f"cannot load '{node.uri}' as {node.spec.target}"
-        text = f"{what}: {described(exc)}"
+        text = versions.behind(f"cannot load '{node.uri}' as {node.spec.target}: {reason(exc)}")
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from exc
 
 

@@ -20,6 +20,7 @@ from beam_ensembles.handlers.arguments import list_argument
 from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.policy import check_policy
@@ -232,7 +233,7 @@ def _load(node: CheckedNode, handler: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:  # a handler can fail in any way
-        text = f"'{node.spec.options['handler']}' cannot load its model: {described(exc)}"
+        text = f"'{node.spec.options['handler']}' cannot load its model: {reason(exc)}"
         raise _wrong(node, "handler", "load_failed", text) from exc
 
 

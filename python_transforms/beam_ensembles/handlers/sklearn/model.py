@@ -21,6 +21,7 @@ from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
+from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
 
 METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
@@ -80,7 +81,8 @@ class SklearnKind:
         """Loads the model and compares it with what the file says about it."""
         beam = member.handlers_of(node, "sklearn_inference", "sklearn")
         method = str(node.spec.options.get("method", "predict"))
-        handler, model = member.load(node, functools.partial(_handler, node, beam, method))
+        versions = Versions()
+        handler, model = member.load(node, functools.partial(_handler, node, beam, method), versions=versions)
         facts = facts_of(model)
         problems = list(disagreements(node, facts, method))
         if not hasattr(model, method):
@@ -99,6 +101,7 @@ class SklearnKind:
             read=lambda columns: features.read(columns, beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
+            versions=versions.text,
         )
 
 
