@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
@@ -35,8 +35,6 @@ class BeamMember:
         read: Makes the model's argument of the columns.
         write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
         per_row: Whether the model is called once a row, with the row's lists as its batch.
-        versions: Where the model was saved with other versions than this worker's, which (``Versions.text``): a call
-            may fail for that.
     """
 
     handler: Any
@@ -45,21 +43,9 @@ class BeamMember:
     read: Callable[[Columns], Any]
     write: Callable[[Any, int], Columns]
     per_row: bool = False
-    versions: str = ""
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the model once on all rows, or once on each."""
-        try:
-            return self._call(columns)
-        except NodeError:
-            raise
-        except Exception as exc:
-            if not self.versions:
-                raise
-            error = NodeError.of(exc)
-            raise NodeError(error.code, f"{error.message} ({self.versions})", stack=error.stack) from exc
-
-    def _call(self, columns: Columns) -> Columns:
         rows = len(next(iter(columns.values())))
         if not self.per_row:
             return self._run(columns, rows)

@@ -16,6 +16,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, Final
 
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import Columns, Member
+
 _LOGGER: Final = logging.getLogger(__name__)
 
 _PART: Final = 1 << 20
@@ -96,9 +99,31 @@ class Versions:
         if not self.text:
             self.text = _of_error(error) or ("" if path is None else _of_file(path))
 
+    def told_by(self, member: Member) -> Member:
+        """Returns a loaded model whose errors name the versions, where they are known to differ."""
+        return _SaysVersions(member, self) if self.text else member
+
     def behind(self, text: str) -> str:
         """Returns a message with what is known of the versions behind it."""
         return f"{text} ({self.text})" if self.text else text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SaysVersions:
+    """A loaded model that was saved with another version, which a call may fail for."""
+
+    member: Member
+    versions: Versions
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Runs it."""
+        try:
+            return self.member(columns)
+        except NodeError:
+            raise
+        except Exception as exc:
+            error = NodeError.of(exc)
+            raise NodeError(error.code, self.versions.behind(error.message), stack=error.stack) from exc
 
 
 def version_here(module: str) -> str | None:

@@ -423,3 +423,17 @@ def test_code_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["run", "e.yaml", "--input", "a.csv", "--output", "b.csv", "--code", str(tmp_path / "none")])
     assert "there is no" in capsys.readouterr().err
+
+
+def test_what_is_warned_of_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: string}\nnodes:\n"
+        "  r: {route: split, inputs: [x], arms: {a: 1, b: 1}, outputs: {arm: string}}\n"
+        "  y: {apply: sql, when: arm = 'c', inputs: [x], select: {y: x}, outputs: {y: string}}\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"x": "1"}\n')
+    call = [sys.executable, "-m", "beam_ensembles.cli.main", "run", "e.yaml", "--output", "o.jsonl"]
+    done = subprocess.run(
+        [*call, "--input", "rows.jsonl"], check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "WARNING: ensemble 'e': [unknown_arm]" in done.stderr

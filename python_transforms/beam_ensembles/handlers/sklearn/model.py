@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import feature_arguments, match
+from beam_ensembles.handlers.features import feature_arguments, match, order_taken
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
@@ -24,6 +25,7 @@ from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_heade
 from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
 
+_LOGGER: Final = logging.getLogger(__name__)
 METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
 ENDINGS: Final = {".joblib": "joblib", ".pkl": "pickle", ".pickle": "pickle", ".skops": "skops"}
 FORMATS: Final = tuple(dict.fromkeys(ENDINGS.values()))
@@ -73,6 +75,9 @@ class SklearnKind:
         check_labels(node)
         feature_arguments(node)
         check_ports(node, [_method(node)])
+        order = order_taken(node, facts.names)
+        if order is not None:
+            node.warning("features_by_position", "inputs", order)
         for where, text in disagreements(node, facts, _method(node)):
             node.problem("signature_mismatch", where, text)
         return _settled(node, answer_type(facts, _method(node)))
@@ -93,16 +98,21 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
+        order = order_taken(node, facts.names)
+        if (
+            order is not None and _format(node.spec.options, str(node.uri)) != "skops"
+        ):  # which was read before
+            _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
         arguments = member.inference_args(node)
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model if arguments else quickened(model, method),
             arguments,
             read=lambda columns: features.read(columns, beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
-            versions=versions.text,
         )
+        return versions.told_by(loaded)
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:

@@ -10,7 +10,14 @@ import numpy as np
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.arguments import Argument, Values
-from beam_ensembles.handlers.features import Features, count_of, feature_arguments, is_number, match
+from beam_ensembles.handlers.features import (
+    Features,
+    count_of,
+    feature_arguments,
+    is_number,
+    match,
+    order_taken,
+)
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import Scalar, width_of
 
@@ -45,6 +52,9 @@ def check_features(node: NodeView, header: Header | None) -> None:
             node.problem("type_mismatch", argument.place, text)
             return
     if header is not None:
+        order = order_taken(node, header.names)
+        if order is not None:
+            node.warning("features_by_position", "inputs", order)
         for place, text in disagreements(node, header.features, header.names, header.types):
             node.problem("signature_mismatch", place, text)
 
