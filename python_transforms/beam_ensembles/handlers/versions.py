@@ -76,7 +76,9 @@ class Versions:
             subject: What is loaded, for the log.
         """
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+            own = getattr(sys.modules.get("sklearn.exceptions"), "InconsistentVersionWarning", None)
+            if own is not None:
+                warnings.simplefilter("always", own)
             try:
                 yield
             finally:
