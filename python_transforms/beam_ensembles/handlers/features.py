@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import listed, nearest
+from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.arguments import (
     Argument,
@@ -159,6 +159,13 @@ def match(
     if problems:
         return in_order, problems
     return Features(tuple(given[name] for name in names), tuple(names), has_text), []
+
+
+def warn_of_order(node: NodeView, names: Sequence[str] | None) -> None:
+    """Warns of columns that are taken by their position (``order_taken``)."""
+    text = order_taken(node, names)
+    if text is not None:
+        node.warn(Problem(node.spec.path("inputs"), "features_by_position", text))
 
 
 def order_taken(node: NodeView | CheckedNode, names: Sequence[str] | None) -> str | None:

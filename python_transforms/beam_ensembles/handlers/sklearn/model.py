@@ -16,7 +16,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import feature_arguments, match, order_taken
+from beam_ensembles.handlers.features import feature_arguments, match, order_taken, warn_of_order
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
@@ -75,9 +75,7 @@ class SklearnKind:
         check_labels(node)
         feature_arguments(node)
         check_ports(node, [_method(node)])
-        order = order_taken(node, facts.names)
-        if order is not None:
-            node.warning("features_by_position", "inputs", order)
+        warn_of_order(node, facts.names)
         for where, text in disagreements(node, facts, _method(node)):
             node.problem("signature_mismatch", where, text)
         return _settled(node, answer_type(facts, _method(node)))
