@@ -16,7 +16,7 @@ from beam_ensembles.handlers.features import (
     feature_arguments,
     is_number,
     match,
-    order_taken,
+    warn_of_order,
 )
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import Scalar, width_of
@@ -52,9 +52,7 @@ def check_features(node: NodeView, header: Header | None) -> None:
             node.problem("type_mismatch", argument.place, text)
             return
     if header is not None:
-        order = order_taken(node, header.names)
-        if order is not None:
-            node.warning("features_by_position", "inputs", order)
+        warn_of_order(node, header.names)
         for place, text in disagreements(node, header.features, header.names, header.types):
             node.problem("signature_mismatch", place, text)
 
