@@ -20,6 +20,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import verified
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
 from beam_ensembles.handlers.versions import Versions
 
@@ -134,7 +135,7 @@ def load(
         InvalidEnsemble: The file is not the pinned one, or it cannot be loaded (``load_failed``), or the handler
             refuses the node's ``inference_args``.
     """
-    versions = Versions() if versions is None else versions
+    versions, hint = versions or Versions(), ""
     try:
         with verified(node, folders=folders, beside=beside) as place:
             try:
@@ -147,11 +148,12 @@ def load(
                 raise
             except Exception as exc:
                 versions.find(place, exc)
+                hint = other_kind(node.spec.target, place)
                 raise
     except EnsembleError:
         raise
     except Exception as exc:  # a model's file can fail to load in any way
-        text = versions.behind(f"cannot load '{node.uri}' as {node.spec.target}: {reason(exc)}")
+        text = versions.behind(f"cannot load '{node.uri}' as {node.spec.target}: {reason(exc)}{hint}")
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from exc
 
 

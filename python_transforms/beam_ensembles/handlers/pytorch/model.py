@@ -26,6 +26,7 @@ from beam_ensembles.handlers.importing import check_import
 from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.pytorch.answers import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
@@ -149,7 +150,7 @@ def _format(node: NodeView, path: str) -> str | None:
     try:
         return settled_format(node.spec.options, path)
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
         return None
 
 
@@ -157,7 +158,7 @@ def _signature(node: NodeView, path: str) -> Signature | None:
     try:
         return read_program(path).signature
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
         return None
 
 

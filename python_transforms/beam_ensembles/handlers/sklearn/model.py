@@ -18,7 +18,9 @@ from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import feature_arguments, match, order_taken, warn_of_order
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
@@ -86,6 +88,7 @@ class SklearnKind:
         method = str(node.spec.options.get("method", "predict"))
         versions = Versions()
         handler, model = member.load(node, functools.partial(_handler, node, beam, method), versions=versions)
+        refuse_boosters(node, model)
         facts = facts_of(model)
         problems = list(disagreements(node, facts, method))
         if not hasattr(model, method):
@@ -106,7 +109,7 @@ class SklearnKind:
             handler,
             model if arguments else quickened(model, method),
             arguments,
-            read=lambda columns: features.read(columns, beam.pandas),
+            read=with_categories(model, lambda columns: features.read(columns, beam.pandas), beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
@@ -180,18 +183,23 @@ def _check_model(node: NodeView, place: str) -> Facts:
     uri = str(node.option("uri"))
     format_ = _format(node.spec.options, uri)
     if not format_:
-        text = f"'{uri}' ends in none of {', '.join(ENDINGS)}; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        node.problem("missing_key", "format", text)
+        hint = other_kind("sklearn", local_path(place))
+        how = hint or f"; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        node.problem("missing_key", "format", f"'{uri}' ends in none of {', '.join(ENDINGS)}{how}")
+    path = local_path(place)
     if format_ != "skops":
         check_trust(node, place)
+        hint = other_kind("sklearn", path) if format_ else ""
+        if hint:
+            text = f"'{path}': the file is no scikit-learn model saved with {format_}{hint}"
+            node.problem("bad_model_file", "uri", text)
         return Facts()
-    path = local_path(place)
     if path is None:
         return Facts()
     try:
         header = read_header(path)
     except (HeaderError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('sklearn', path)}")
         return Facts()
     if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, header.untrusted))

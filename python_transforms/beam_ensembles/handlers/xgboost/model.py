@@ -21,6 +21,7 @@ from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import Features, match, order_taken
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
@@ -86,7 +87,7 @@ class XgboostKind:
             try:
                 header = read_header(path)
             except (HeaderError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('xgboost', path)}")
         return _against_header(node, header)
 
     def load(self, node: CheckedNode) -> Member:
@@ -129,7 +130,9 @@ def _load(node: CheckedNode, model_class: Any, place: str) -> Any:
     try:
         check_model(data)
     except TreeError as exc:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        problem = Problem(
+            node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('xgboost', place)}"
+        )
         raise InvalidEnsemble([problem]) from exc
     model = model_class()
     model.load_model(bytearray(data))
