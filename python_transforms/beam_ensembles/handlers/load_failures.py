@@ -17,6 +17,13 @@ BRING_CODE: Final = (
 """What to do where a worker lacks a module of the user's."""
 _SCRIPT: Final = "__main__"
 _NO_ATTRIBUTE: Final = re.compile(r"Can't get attribute '([^']{1,200})' (?:on|from) <module '([^']{1,200})'")
+_NOT_REGISTERED: Final = re.compile(
+    r"Could not locate (?:class|function) '([^']{1,200})'"  # Keras
+    r"|Unknown (?:layer|function|object|optimizer|loss|metric|activation|initializer|regularizer): '([^']{1,200})'"
+    r"|Op type not registered '([^']{1,200})'"  # TensorFlow
+    r"|Unknown builtin op: ([\w:]{1,200})"  # TorchScript
+    r"|Could not find (?:the operator|schema for) ([\w:]{1,200})"
+)
 _NO_MODULE: Final = re.compile(r"No module named '([^']{1,200})'")
 
 
@@ -30,6 +37,13 @@ def reason(error: BaseException) -> str:
         found = _missing_code(one)
         if found is not None:
             return found
+        lacking = _NOT_REGISTERED.search(str(one))
+        if lacking is not None:
+            name = next(group for group in lacking.groups() if group is not None)
+            return (
+                f"it needs '{name}', which no imported module registers; name the module that does: "
+                "imports: [package.module]"
+            )
     return described(error)
 
 

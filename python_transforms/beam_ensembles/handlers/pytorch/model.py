@@ -22,7 +22,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.importing import IMPORTS, check_import, check_modules, import_modules
 from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
@@ -95,6 +95,7 @@ class PytorchKind:
             "Call the model with two rows of zeros when it is loaded, to see that it takes and gives what it should.",
             default="true",
         ),
+        IMPORTS,
         DEVICE,
         LABELS,
         *CALLS,
@@ -115,12 +116,14 @@ class PytorchKind:
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
+        check_modules(node)
         _check_numbers(node)
         return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model and compares it with the node."""
         beam = member.handlers_of(node, "pytorch_inference", "pytorch")
+        import_modules(node)
         handler, model = member.load(node, functools.partial(make_handler, node, beam))
         signature = None
         if isinstance(model, ExportedModel):
