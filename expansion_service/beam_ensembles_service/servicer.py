@@ -10,6 +10,7 @@ from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_a
 from apache_beam.transforms.environments import Environment
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.foreign import described
 from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.interruption import Interrupted, checkpoint
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
@@ -107,5 +108,4 @@ def _expected_schemas(config: RunEnsembleConfig) -> dict[str, schema_pb2.Schema]
 
 
 def _internal(error: Exception) -> str:
-    said = " ".join(str(error).split())[:300]
-    return f"internal error: {type(error).__name__}: {said} (the expansion service's log says more)"
+    return f"internal error: {described(error)} (the expansion service's log says more)"

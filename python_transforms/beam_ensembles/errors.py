@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from beam_ensembles import logs
+from beam_ensembles.foreign import described
 from beam_ensembles.limits import LONGEST_MESSAGE, LONGEST_PLACE, MOST_PROBLEMS, MOST_SHOWN
 from beam_ensembles.printable import printable, truncate
 from beam_ensembles.wording import few_suggestions as few_suggestions
@@ -136,10 +137,11 @@ class NodeError(EnsembleError):
         """Gives what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
         if isinstance(error, NodeError):
             return error
-        text = " ".join(str(error).split())[:LONGEST_MESSAGE]
         stack = "".join(traceback.format_exception(error))
-        message = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        return NodeError("model_error", message, stack=stack)
+        if isinstance(error, EnsembleError):
+            text = " ".join(str(error).split())[:LONGEST_MESSAGE]
+            return NodeError("model_error", f"{type(error).__name__}: {text}", stack=stack)
+        return NodeError("model_error", described(error), stack=stack)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore_node_error, (type(self), self.code, self.message, self.stack)

@@ -73,6 +73,8 @@ MOST_SHOWN: Final = 100
 """Problems that the text of an error shows."""
 LONGEST_MESSAGE: Final = 2_000
 """Characters of a problem's message."""
+LONGEST_FOREIGN: Final = 400
+"""Characters that are quoted of another library's exception."""
 LONGEST_PLACE: Final = 4_000
 """Characters of a problem's place."""
 MOST_COMPARED: Final = 2_000_000

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.handlers.huggingface.hub_cache import cached_snapshot
@@ -88,7 +89,7 @@ def _fetched(place: str, folders: bool, beside: Beside) -> Iterator[str]:
         try:
             copy = ends.enter_context(fetched(place, folders=folders, beside=beside))
         except Exception as exc:  # what a file system raises where it cannot be read is its own
-            text = " ".join(str(exc).split())
+            text = str(exc) if isinstance(exc, EnsembleError) else text_of(exc)
             raise EnsembleError(f"'{place}' cannot be fetched: {text}") from exc
         yield copy
 

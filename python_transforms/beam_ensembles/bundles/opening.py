@@ -15,6 +15,7 @@ from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
 from beam_ensembles.graph.local_files import open_regular
 from beam_ensembles.graph.uris import is_web
@@ -201,7 +202,7 @@ def _fetched(place: str, files: Files) -> Iterator[str]:
         try:
             copy = ends.enter_context(fetched(place, most=most, within=within, patience=_PATIENCE))
         except Exception as exc:  # what a file system raises where it cannot be read is its own
-            text = " ".join(str(exc).split())
+            text = str(exc) if isinstance(exc, EnsembleError) else text_of(exc)
             raise FileProblem("unreadable_file", f"'{place}' cannot be read: {text}") from exc
         yield copy
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
 from beam_ensembles.cli.metrics import show_metrics
 from beam_ensembles.cli.output import print_json, say
+from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
@@ -32,6 +33,7 @@ examples:
   beam-ensembles run digits.yaml --input rows.csv --output scored.parquet --parameter version=3
   beam-ensembles run digits.yaml --input rows.parquet --output scored.csv --json
   beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl --metrics
+  beam-ensembles run digits.yaml --input rows.jsonl --output scored.jsonl --code src/
 
 formats, by suffix (input and output may differ):
   .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
@@ -66,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", metavar="ROWS", required=True, help=f"the file of rows ({allowed})")
     parser.add_argument("--output", metavar="SCORED", required=True, help=f"where to write them ({allowed})")
     parser.add_argument("--errors", metavar="PATH", help="where to write failed rows instead (.jsonl)")
+    add_code_argument(parser)
     parser.add_argument(
         "--prefix", metavar="TEXT", default="", help="put before the name of every added column"
     )
@@ -88,8 +91,10 @@ def run(args: argparse.Namespace) -> int:
     message = _misuse(args)
     if message:
         return _say(message, _USAGE)
+    import_from(args.code)
     # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR)
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s: %(message)s")
+    logging.getLogger("beam_ensembles").setLevel(logging.WARNING)
     reached = _Reached()
     try:
         with terminable():

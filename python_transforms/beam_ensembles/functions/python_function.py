@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.handlers.config import BATCH, check_calls
 from beam_ensembles.handlers.importing import check_import, import_name
@@ -135,7 +136,7 @@ def _check_signature(node: CheckedNode, function: Any, member: FunctionMember) -
     try:
         inspect.signature(function).bind(*given, **named)
     except TypeError as exc:
-        text = f"'{name}' does not take these: {exc}"
+        text = f"'{name}' does not take these: {text_of(exc)}"
         raise InvalidEnsemble([Problem(node.spec.path("inputs"), "signature_mismatch", text)]) from exc
     except ValueError:
         return  # a function of C may not say what it takes

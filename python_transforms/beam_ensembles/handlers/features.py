@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import listed, nearest
+from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.arguments import (
     Argument,
@@ -17,7 +19,12 @@ from beam_ensembles.handlers.arguments import (
     matrix,
     named_arguments,
 )
+from beam_ensembles.printable import truncate
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type, width_of
+
+_PUNCTUATION: Final = re.compile(r"[\W_]+")
+_LONGEST: Final = 300
+"""Characters of an example in a message."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -149,11 +156,74 @@ def match(
     is_single = all(_width(types.get(column)) == 1 for column in given.values())
     by_name = is_single and (ports is not None or not set(given).isdisjoint(names or ()))
     if names is None or not by_name or list(given) == [whole]:
-        return in_order, []
+        return in_order, list(_misplaced(node, names)) if names is not None and ports is None else []
     problems = list(_unmatched(node, given, names))
     if problems:
         return in_order, problems
     return Features(tuple(given[name] for name in names), tuple(names), has_text), []
+
+
+def warn_of_order(node: NodeView, names: Sequence[str] | None) -> None:
+    """Warns of columns that are taken by their position (``order_taken``)."""
+    text = order_taken(node, names)
+    if text is not None:
+        node.warn(Problem(node.spec.path("inputs"), "features_by_position", text))
+
+
+def order_taken(node: NodeView | CheckedNode, names: Sequence[str] | None) -> str | None:
+    """Returns a sentence with both orders where listed columns go by position and have other names than the features.
+
+    None where the node names its features, where the model knows no names, and where those of each pair begin alike,
+    but for capitals and punctuation (``petal_width`` for ``petal width (cm)``).
+    """
+    inputs, columns = node.spec.inputs, node.spec.columns
+    if names is None or inputs is None or inputs.ports is not None or not len(columns) == len(names) > 1:
+        return None
+    are_single = all(_width(node.inputs.get(column)) == 1 for column in columns)
+    pairs = list(zip(columns, names, strict=True))
+    if not are_single or not set(columns).isdisjoint(names) or all(_is_like(*pair) for pair in pairs):
+        return None
+    by_plain = {_plain(name): name for name in names}
+    meant = [(by_plain.get(_plain(column), name), column) for column, name in pairs]
+    are_meant = len({name for name, _ in meant}) == len(names)
+    example = ", ".join(
+        f"{_quoted(name)}: {column}"
+        for name, column in (meant if are_meant else zip(names, columns, strict=True))
+    )
+    return (
+        f"no column has the name of a feature, so they are taken in their order: {listed(list(columns))} "
+        f"for the model's {listed(list(names))}; name the features to be sure: "
+        f"inputs: {{{truncate(example, _LONGEST)}}}"
+    )
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
+
+
+def _is_like(column: str, name: str) -> bool:
+    plain = _plain(column)
+    return bool(plain) and _plain(name).startswith(plain)
+
+
+def _plain(name: str) -> str:
+    return _PUNCTUATION.sub("", name.casefold())
+
+
+def _misplaced(node: NodeView | CheckedNode, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Finds columns beside tensors that have the name of another feature than that of their place."""
+    at: int | None = 0
+    for index, column in enumerate(node.spec.columns):
+        width = _width(node.inputs.get(column))
+        if at is None or width is None:
+            return
+        if width == 1 and column in names and at < len(names) and names[at] != column:
+            text = (
+                f"'{column}' stands where the model has the feature '{names[at]}' (its features: {listed(names)}); put "
+                "the columns into that order"
+            )
+            yield f"inputs[{index}]", text
+        at += width
 
 
 def _unmatched(

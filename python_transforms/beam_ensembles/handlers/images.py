@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.foreign import text_of
 
 IMAGE_FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """What Pillow may take bytes for; its other formats start programs, or are hardly ever images of rows."""
@@ -49,7 +50,7 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
     except UnidentifiedImageError as exc:
         raise _wrong(name, f"it is none of {listed(IMAGE_FORMATS)}") from exc
     except Exception as exc:  # a decoder of foreign bytes may raise anything
-        raise _wrong(name, str(exc) or type(exc).__name__) from exc
+        raise _wrong(name, text_of(exc) or type(exc).__name__) from exc
 
 
 def _wrong(name: str, reason: str) -> NodeError:

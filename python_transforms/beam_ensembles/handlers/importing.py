@@ -6,11 +6,52 @@ import fnmatch
 import importlib
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, listed, nearest
-from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files
-from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.foreign import text_of
+from beam_ensembles.graph.files import LIBRARY_CODE, FileProblem, Files, is_of_library
+from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.handlers.load_failures import BRING_CODE, reason
+from beam_ensembles.spec.places import below
+
+IMPORTS: Final = Option(
+    "imports",
+    "list",
+    "Modules that are imported before the model is loaded, such as those that register its layers or operators.",
+)
+
+
+def check_modules(node: NodeView) -> None:
+    """Reports modules under ``imports`` that are no names, or that nobody allowed: importing one runs its code."""
+    for index, name in enumerate(node.option("imports") or ()):
+        place = below("imports", index)
+        if not isinstance(name, str):
+            node.problem("wrong_type", place, f"a module is a text such as 'package.module', not {name!r}")
+        elif not all(part.isidentifier() for part in name.split(".")):
+            node.problem("bad_name", place, f"'{name}' is no module's name; it is made like 'package.module'")
+        elif not is_vouched_for(node.files, name):
+            text = f"importing '{name}' runs its code, which no flag allows"
+            how = f"allow it when starting the service: --allow-code '{name}'"
+            node.problem("untrusted_code", place, f"{text}; {how}")
+
+
+def import_modules(node: CheckedNode) -> None:
+    """Imports what a node names under ``imports``.
+
+    Raises:
+        InvalidEnsemble: ``import_failed``: a module is not there, or raises an error itself.
+    """
+    for index, name in enumerate(node.spec.options.get("imports") or ()):
+        place = below("imports", index)
+        try:
+            importlib.import_module(name)
+        except ENDS_THE_PROGRAM:
+            raise
+        except ImportError as exc:
+            raise _failed(node, place, f"importing '{name}': {reason(exc)}") from exc
+        except BaseException as exc:  # what stands in a module may raise anything, and call sys.exit()
+            raise _failed(node, place, f"importing '{name}' raises {NodeError.of(exc).message}") from exc
 
 
 def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] | None = None) -> None:
@@ -59,8 +100,10 @@ def import_name(node: CheckedNode, key: str, name: str) -> Any:
         found = _find(name)
     except ENDS_THE_PROGRAM:
         raise
+    except ModuleNotFoundError as exc:
+        raise _failed(node, key, f"importing '{name}': {reason(exc)}") from exc
     except ImportError as exc:
-        raise _failed(node, key, str(exc)) from exc
+        raise _failed(node, key, text_of(exc)) from exc
     except BaseException as exc:  # what stands in a module may raise anything, and call sys.exit()
         raise _failed(node, key, f"importing '{name}' raises {NodeError.of(exc).message}") from exc
     if not (inspect.isclass(found) or inspect.isroutine(found)):
@@ -102,7 +145,8 @@ def _find(name: str) -> Any:
                 )
             found = getattr(found, part)
         return found
-    raise ImportError(f"this worker has no module '{parts[0]}'")
+    how = "install it" if is_of_library(name) else BRING_CODE
+    raise ImportError(f"this worker has no module '{parts[0]}'; {how}")
 
 
 def _failed(node: CheckedNode, key: str, text: str) -> InvalidEnsemble:

@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import verified
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
+from beam_ensembles.handlers.versions import Versions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
 
 def not_installed(node: CheckedNode, extra: str, error: ImportError) -> EnsembleError:
     """Says that a worker lacks what a node needs, and how it is installed."""
-    text = f"this worker lacks {extra} ({error}); install it with: pip install 'beam-ensembles[{extra}]'"
+    text = f"this worker lacks {extra} ({text_of(error)}); install it with: pip install 'beam-ensembles[{extra}]'"
     return InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "not_installed", text)])
 
 
@@ -113,6 +117,7 @@ def load(
     *,
     folders: bool = False,
     beside: Beside = nothing_beside,
+    versions: Versions | None = None,
 ) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
 
@@ -121,6 +126,7 @@ def load(
         make: Makes the handler for the place of the model's file on this machine.
         folders: Whether a model of this kind may be a folder.
         beside: Which files belong to a model's file.
+        versions: Takes what is found out about the versions that the model was saved with.
 
     Returns:
         The handler and the model.
@@ -129,17 +135,25 @@ def load(
         InvalidEnsemble: The file is not the pinned one, or it cannot be loaded (``load_failed``), or the handler
             refuses the node's ``inference_args``.
     """
+    versions, hint = versions or Versions(), ""
     try:
         with verified(node, folders=folders, beside=beside) as place:
-            handler = make(place)
-            handler.validate_inference_args(inference_args(node))
-            handler.set_environment_vars()
-            return handler, handler.load_model()
+            try:
+                handler = make(place)
+                handler.validate_inference_args(inference_args(node))
+                handler.set_environment_vars()
+                with versions.noted(f"'{node.uri}'"):
+                    return handler, handler.load_model()
+            except EnsembleError:
+                raise
+            except Exception as exc:
+                versions.find(place, exc)
+                hint = other_kind(node.spec.target, place)
+                raise
     except EnsembleError:
         raise
     except Exception as exc:  # a model's file can fail to load in any way
-        what = f"cannot load '{node.uri}' as {node.spec.target}"
-        text = f"{what}: {type(exc).__name__}: {exc}"
+        text = versions.behind(f"cannot load '{node.uri}' as {node.spec.target}: {reason(exc)}{hint}")
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from exc
 
 
@@ -152,7 +166,7 @@ def check_call(node: CheckedNode, function: Any) -> None:
     try:
         inspect.signature(function).bind(None, **inference_args(node))
     except TypeError as exc:
-        text = f"{getattr(function, '__qualname__', 'the model')} does not take these: {exc}"
+        text = f"{getattr(function, '__qualname__', 'the model')} does not take these: {text_of(exc)}"
         problem = Problem(node.spec.path("inference_args"), "signature_mismatch", text)
         raise InvalidEnsemble([problem]) from exc
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.foreign import text_of
 
 SOUND_FORMATS: Final = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF")
 """What bytes may be, as libsndfile calls it; its other formats are hardly ever sounds of rows."""
@@ -53,7 +54,7 @@ def decode_sound(data: bytes, rate: int, name: str, most_seconds: float = MOST_S
                 raise NodeError("wrong_value", _text(name, "it is cut off"))
             return _resampled(_blocks(file, name, most_seconds), file.samplerate, rate)
     except (RuntimeError, ValueError) as exc:  # what libsndfile and soxr raise
-        raise NodeError("wrong_value", _text(name, str(exc).rstrip("."))) from exc
+        raise NodeError("wrong_value", _text(name, text_of(exc).rstrip("."))) from exc
 
 
 def _text(name: str, reason: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from apache_beam.io.filesystems import FileSystems
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.files import FileProblem, Files, local_path
 from beam_ensembles.graph.uris import canonical
 from beam_ensembles.handlers.deadlines import TookTooLong, call_within
@@ -95,7 +96,7 @@ def _read_remote(uri: str) -> str:
     try:
         content = call_within(_SECONDS, functools.partial(_content, uri), f"reading '{uri}'")
     except Exception as error:
-        said = str(error) if isinstance(error, TookTooLong) else f"'{uri}' cannot be read: {error}"
+        said = str(error) if isinstance(error, TookTooLong) else f"'{uri}' cannot be read: {text_of(error)}"
         raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", said)]) from error
     if len(content) > _MOST_BYTES:
         raise InvalidEnsemble([Problem("spec_uri", "unreadable_file", _too_large(uri))])

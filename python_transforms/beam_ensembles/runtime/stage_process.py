@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.foreign import described
 from beam_ensembles.handlers import child
 from beam_ensembles.runtime.stage_answers import Answer, Scored
 
@@ -100,7 +101,7 @@ def _said(code: StageCode, error: Exception) -> EnsembleError:
     """Gives an error that the worker can raise: our own as it is, of others what they say."""
     if isinstance(error, EnsembleError):
         return error
-    text = f"ensemble '{code.ensemble}': {type(error).__name__}: {error}"
+    text = f"ensemble '{code.ensemble}': {described(error)}"
     logging.getLogger(__name__).error(text, exc_info=error)
     return EnsembleError(text)
 

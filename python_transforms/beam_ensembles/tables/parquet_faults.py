@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.foreign import text_of
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.chunk import Fault
 
@@ -71,7 +72,7 @@ def _wrong(column: pa.Array) -> Iterator[tuple[int, str]]:
         except UnicodeDecodeError:
             yield at, "the text is not UTF-8"
         except _UNREADABLE as error:
-            said = " ".join(str(error).split())
+            said = text_of(error)
             yield at, "the text is not UTF-8" if "UTF8" in said else said
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from beam_ensembles.columns.arrow_types import taken
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arrow, values_of
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
@@ -77,7 +78,7 @@ class ParquetReader:
                 self.schema: pa.Schema = file.schema_arrow
                 self.total: int = file.metadata.num_rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            text = f"the file is no Parquet file: {' '.join(str(error).split())}"
+            text = f"the file is no Parquet file: {text_of(error)}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
         for field in self.schema:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -383,3 +384,56 @@ def test_batches_without_a_good_row(vote: Path, source: str, suffix: str) -> Non
     assert [row["row"] for row in lines("out.errors.jsonl")] == [1, 3, 4]
     if suffix == ".parquet":
         assert pq.read_table("out.parquet").select(["label", "confidence"]).to_pylist() == [ANSWER]
+
+
+@pytest.mark.parametrize("form", ["folder", "package", "module", "wheel"])
+def test_code_is_imported_from_where_the_call_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    name = f"our_code_in_a_{form}"
+    places = {
+        "folder": (f"src/{name}.py", "src"),
+        "package": (f"src/{name}/__init__.py", f"src/{name}"),
+        "module": (f"{name}.py", f"{name}.py"),
+        "wheel": (f"{name}-1.0-py3-none-any.whl", f"{name}-1.0-py3-none-any.whl"),
+    }
+    file, given = (tmp_path / one for one in places[form])
+    file.parent.mkdir(parents=True, exist_ok=True)
+    code = "def twice(x):\n    return 2 * x\n"
+    if form == "wheel":
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(f"{name}.py", code)
+    else:
+        file.write_text(code)
+    ensemble, rows, out = tmp_path / "e.yaml", tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    ensemble.write_text(
+        f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  y: {{apply: python, function: {name}.twice, inputs: [x], "
+        "outputs: {y: double}}\n"
+    )
+    rows.write_text('{"x": 1.5}\n')
+    call = ["run", str(ensemble), "--input", str(rows), "--output", str(out)]
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(call) == 1
+    assert "--code DIR" in capsys.readouterr().err
+    assert main([*call, "--code", str(given)]) == 0
+    assert json.loads(out.read_text()) == {"x": 1.5, "y": 3.0}
+
+
+def test_code_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "e.yaml", "--input", "a.csv", "--output", "b.csv", "--code", str(tmp_path / "none")])
+    assert "there is no" in capsys.readouterr().err
+
+
+def test_what_is_warned_of_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: string}\nnodes:\n"
+        "  r: {route: split, inputs: [x], arms: {a: 1, b: 1}, outputs: {arm: string}}\n"
+        "  y: {apply: sql, when: arm = 'c', inputs: [x], select: {y: x}, outputs: {y: string}}\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"x": "1"}\n')
+    call = [sys.executable, "-m", "beam_ensembles.cli.main", "run", "e.yaml", "--output", "o.jsonl"]
+    done = subprocess.run(
+        [*call, "--input", "rows.jsonl"], check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "WARNING: ensemble 'e': [unknown_arm]" in done.stderr

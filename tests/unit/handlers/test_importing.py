@@ -49,7 +49,7 @@ def test_what_cannot_be_imported(name: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "code", "text"),
     [
-        ("lacks", "import no_such_package", "No module named 'no_such_package'"),
+        ("lacks", "import no_such_package", "it needs the module 'no_such_package'"),
         ("raises", "raise KeyError('q')", "importing 'raises.Net' raises KeyError: 'q'"),
         ("open", "def f(", "importing 'open.Net' raises SyntaxError: '(' was never closed"),
         ("leaves", "raise SystemExit(0)", "importing 'leaves.Net' raises SystemExit: 0"),

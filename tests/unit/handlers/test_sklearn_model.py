@@ -199,3 +199,51 @@ def test_types_are_those_declared(sklearn_models: Path) -> None:
     assert types_of(sklearn_models, FOUR, PROBA | {"outputs": {"p": "array<float>[3]"}}) == {
         "p": "array<float>[3]"
     }
+
+
+class StandInForCatBoost:
+    """CatBoost's classifier once joblib has loaded it: 0 features, and names of its own kind."""
+
+    n_features_in_ = 0
+    classes_ = np.array(["a", "b"])
+
+    def __init__(self, *names: str) -> None:
+        self.feature_names_ = list(names)
+
+    def predict(self, rows: object) -> np.ndarray:
+        """Returns the first feature, from a frame by its name."""
+        values = rows["width"] if hasattr(rows, "columns") else np.asarray(rows)[:, 0]
+        return np.where(np.asarray(values) > 0, "a", "b")[:, None]
+
+
+class StandInForLightGbm:
+    """LightGBM's ``Booster``, whose names are those of an array."""
+
+    def feature_name(self) -> list[str]:
+        """Returns the names of its features."""
+        return ["Column_0", "Column_1"]
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        """Returns the sum of each row."""
+        return rows.sum(axis=1)
+
+
+def test_no_features_are_an_unknown_number_and_catboost_knows_the_names(tmp_path: Path) -> None:
+    node = {"model": "sklearn", "uri": "cb.joblib", "inputs": ["h", "w"], "outputs": {"y": "string"}}
+    inputs, rows = {"h": "double", "w": "double"}, {"h": np.array([1.0, -1.0]), "w": np.array([-1.0, 1.0])}
+    joblib.dump(StandInForCatBoost("0", "1"), tmp_path / "cb.joblib")
+    assert load_node(tmp_path, inputs, node)(rows)["y"].tolist() == ["a", "b"]
+    with pytest.raises(InvalidEnsemble, match="trained on 2 features, the columns of the node hold 1"):
+        load_node(tmp_path, inputs, node | {"inputs": ["h"]})
+    joblib.dump(StandInForCatBoost("height", "width"), tmp_path / "cb.joblib")
+    named = node | {"inputs": {"width": "w", "height": "h"}}
+    assert load_node(tmp_path, inputs, named)(rows)["y"].tolist() == ["b", "a"]
+    joblib.dump(StandInForCatBoost(), tmp_path / "cb.joblib")
+    assert load_node(tmp_path, inputs, node)(rows)["y"].tolist() == ["a", "b"]
+
+
+def test_names_that_only_count_are_none(tmp_path: Path) -> None:
+    node = {"model": "sklearn", "uri": "b.joblib", "inputs": {"h": "h", "w": "w"}, "outputs": {"y": "double"}}
+    inputs, rows = {"h": "double", "w": "double"}, {"h": np.array([1.0]), "w": np.array([2.0])}
+    joblib.dump(StandInForLightGbm(), tmp_path / "b.joblib")
+    assert load_node(tmp_path, inputs, node)(rows)["y"].tolist() == [3.0]

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from beam_ensembles.errors import BatchFailed, NodeError
+from beam_ensembles.foreign import quoted
 from beam_ensembles.functions.lookup.engine import without_secrets
 
 
@@ -34,7 +35,7 @@ def _failure(error: exc.SQLAlchemyError, engine: sa.Engine) -> NodeError:
     cause: BaseException = error
     if isinstance(error, exc.DBAPIError) and error.orig is not None:
         cause = error.orig
-    text = f"{type(cause).__name__}: {without_secrets(' '.join(str(cause).split()), engine)}"
+    text = f"{type(cause).__name__}: {quoted(without_secrets(str(cause), engine))}"
     is_gone = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     if is_gone or isinstance(error, exc.OperationalError | exc.InterfaceError | exc.TimeoutError):
         return Unreachable("server_unreachable", f"the database does not answer: {text}")

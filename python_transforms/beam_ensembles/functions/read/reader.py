@@ -20,6 +20,7 @@ from apache_beam.io.filesystems import FileSystems
 from urllib3.exceptions import HTTPError
 
 from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.foreign import described
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.local_files import open_regular
@@ -128,9 +129,7 @@ class Reader:
         except Exception as exc:  # each file system has errors of its own
             if not FileSystems.exists(place):
                 raise NodeError("missing_file", f"there is no file '{place}'") from exc
-            raise Passing(
-                "server_unreachable", f"'{place}' cannot be read: {type(exc).__name__}: {exc}"
-            ) from exc
+            raise Passing("server_unreachable", f"'{place}' cannot be read: {described(exc)}") from exc
 
     def _web(self, url: str) -> bytes:
         deadline = time.monotonic() + self._limits.seconds
@@ -207,5 +206,5 @@ def _session(connections: int) -> requests.Session:
 
 
 def _unreadable(place: str, error: Exception) -> NodeError:
-    said = str(error) if isinstance(error, EnsembleError) else f"{type(error).__name__}: {error}"
+    said = str(error) if isinstance(error, EnsembleError) else described(error)
     return NodeError("unreadable_file", f"'{place}' cannot be read: {said}")

@@ -23,6 +23,7 @@ from beam_ensembles.graph.files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.handlers.config import Accepted
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.member import not_installed
 from beam_ensembles.handlers.model_file import check_file, check_trust, verified
 
@@ -187,8 +188,7 @@ def opened(node: CheckedNode) -> Iterator[Place]:
         raise
     except Exception as exc:  # a model can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.kind} '{node.spec.target}'"
-        text = " ".join(str(exc).split())
-        problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {type(exc).__name__}: {text}")
+        problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {reason(exc)}")
         raise InvalidEnsemble([problem]) from exc
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed, nearest
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values, join, list_argument
@@ -121,7 +122,7 @@ def _check_call(node: CheckedNode, function: Any) -> None:
     try:
         inspect.signature(function).bind_partial(None, **member.inference_args(node))
     except TypeError as exc:
-        text = f"{function.__qualname__} does not take these: {exc}"
+        text = f"{function.__qualname__} does not take these: {text_of(exc)}"
         raise InvalidEnsemble(
             [Problem(node.spec.path("inference_args"), "signature_mismatch", text)]
         ) from exc

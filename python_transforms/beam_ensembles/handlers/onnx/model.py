@@ -24,6 +24,7 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
@@ -96,7 +97,7 @@ class OnnxKind:
                 weight_files(path)
                 _check_operators(node, path, str(place))
             except (ModelFormatError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('onnx', path)}")
         _check_device(node)
         return _check(node, signature)
 
@@ -145,7 +146,9 @@ def _check_loaded(node: CheckedNode, path: str) -> None:
         foreign = foreign_operators(path)
         check_trees(path)
     except ModelFormatError as exc:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        problem = Problem(
+            node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('onnx', path)}"
+        )
         raise InvalidEnsemble([problem]) from exc
     if foreign and node.spec.options.get("sha256") is None and not node.is_trusted:
         text = describe(str(node.uri), foreign)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.child import own_cores
 from beam_ensembles.handlers.member import no_gpu_for_device
@@ -111,7 +112,7 @@ def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
         try:
             setattr(options, name, getattr(getattr(ort, enumeration), member) if member else value)
         except (TypeError, RuntimeError) as exc:
-            text = f"config.session_options.{name}: onnxruntime does not take {value!r}: {exc}"
+            text = f"config.session_options.{name}: onnxruntime does not take {value!r}: {text_of(exc)}"
             raise EnsembleError(text) from exc
     return options
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from beam_ensembles.errors import BatchFailed, NodeError
+from beam_ensembles.foreign import quoted
 from beam_ensembles.handlers.open_inference.address import Address
 
 UNAVAILABLE: Final = "UNAVAILABLE"
@@ -27,7 +28,7 @@ class CallError(Exception):
 
     def __init__(self, status: str, message: str) -> None:
         self.status = status
-        self.message = " ".join(message.split())
+        self.message = quoted(message)
         super().__init__(f"{status}: {self.message}")
 
     @property

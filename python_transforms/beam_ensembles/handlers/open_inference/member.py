@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
@@ -66,7 +67,7 @@ class _Callers:
         except ImportError as exc:
             raise member.not_installed(self._node, "open_inference", exc) from exc
         except OSError as exc:
-            text = f"a certificate cannot be read on this worker: {exc}"
+            text = f"a certificate cannot be read on this worker: {text_of(exc)}"
             raise InvalidEnsemble([Problem(self._node.spec.path("config"), "load_failed", text)]) from exc
 
     def run_inference(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, NodeError
+from beam_ensembles.foreign import described
 from beam_ensembles.handlers.python.batches import batches
 
 
@@ -71,7 +72,7 @@ class Calls:
             found = list(self.handler.run_inference(examples, model, copy.deepcopy(inference_args)))
         except Exception as error:
             if self.is_servers(error):
-                raise BatchFailed("server_unreachable", f"{type(error).__name__}: {error}") from error
+                raise BatchFailed("server_unreachable", described(error)) from error
             raise
         if len(found) != len(examples) * self.samples:
             wanted = f"{self.samples} each" if self.samples > 1 else "one each"

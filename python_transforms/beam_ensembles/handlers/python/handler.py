@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.foreign import described
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
@@ -19,6 +20,7 @@ from beam_ensembles.handlers.arguments import list_argument
 from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.policy import check_policy
@@ -174,7 +176,7 @@ def _made(node: CheckedNode, base: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:
-        text = f"'{options['handler']}' does not take these: {type(exc).__name__}: {exc}"
+        text = f"'{options['handler']}' does not take these: {described(exc)}"
         raise _wrong(node, "config", "signature_mismatch", text) from exc
     if not isinstance(handler, base.ModelHandler):
         text = f"'{options['handler']}' is no ModelHandler of Beam, nor does it make one"
@@ -231,7 +233,7 @@ def _load(node: CheckedNode, handler: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:  # a handler can fail in any way
-        text = f"'{node.spec.options['handler']}' cannot load its model: {type(exc).__name__}: {exc}"
+        text = f"'{node.spec.options['handler']}' cannot load its model: {reason(exc)}"
         raise _wrong(node, "handler", "load_failed", text) from exc
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, cast, join
 from beam_ensembles.handlers.member import inference_args
@@ -165,5 +166,5 @@ def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | 
     try:
         signature.bind(*given, **dict.fromkeys(names))
     except TypeError as exc:
-        return f"the model's arguments are {signature}: {exc}"
+        return f"the model's arguments are {signature}: {text_of(exc)}"
     return None

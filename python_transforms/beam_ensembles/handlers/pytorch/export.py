@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.foreign import described
 from beam_ensembles.handlers.archives import DAMAGE
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 
@@ -60,7 +61,7 @@ def read_program(path: str) -> Program:
         StopIteration,
         RecursionError,
     ) as exc:
-        text = f"its graph is none that is known here ({type(exc).__name__}: {exc})"
+        text = f"its graph is none that is known here ({described(exc)})"
         raise ModelFormatError(text) from exc
 
 

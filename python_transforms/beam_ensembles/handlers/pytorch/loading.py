@@ -20,6 +20,7 @@ from beam_ensembles.handlers import member
 from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.library_models import arguments as arguments_of
 from beam_ensembles.handlers.library_models import makes_a_model
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.pytorch.call import infer
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.pytorch.export import Program, read_program
@@ -116,7 +117,7 @@ def _format(node: CheckedNode, place: str) -> str:
     try:
         format_ = settled_format(options, place)
     except ModelFormatError as exc:
-        text = f"'{node.uri}': {exc}"
+        text = f"'{node.uri}': {exc}{other_kind('pytorch', place)}"
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
     is_vouched = options.get("sha256") is not None or node.is_trusted
     if runs_code(format_, weights_only=options.get("weights_only", True)) and not is_vouched:

@@ -22,10 +22,11 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.importing import check_import
+from beam_ensembles.handlers.importing import IMPORTS, check_import, check_modules, import_modules
 from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.pytorch.answers import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
@@ -94,6 +95,7 @@ class PytorchKind:
             "Call the model with two rows of zeros when it is loaded, to see that it takes and gives what it should.",
             default="true",
         ),
+        IMPORTS,
         DEVICE,
         LABELS,
         *CALLS,
@@ -114,12 +116,14 @@ class PytorchKind:
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
+        check_modules(node)
         _check_numbers(node)
         return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model and compares it with the node."""
         beam = member.handlers_of(node, "pytorch_inference", "pytorch")
+        import_modules(node)
         handler, model = member.load(node, functools.partial(make_handler, node, beam))
         signature = None
         if isinstance(model, ExportedModel):
@@ -149,7 +153,7 @@ def _format(node: NodeView, path: str) -> str | None:
     try:
         return settled_format(node.spec.options, path)
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
         return None
 
 
@@ -157,7 +161,7 @@ def _signature(node: NodeView, path: str) -> Signature | None:
     try:
         return read_program(path).signature
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
         return None
 
 

@@ -31,12 +31,28 @@ class Facts:
 
 def facts_of(model: Any) -> Facts:
     """Reads the facts of a loaded model."""
-    names, classes = getattr(model, "feature_names_in_", None), getattr(model, "classes_", None)
+    names, classes = _names_of(model), getattr(model, "classes_", None)
+    count = getattr(model, "n_features_in_", None) or (None if names is None else len(names))
     return Facts(
-        getattr(model, "n_features_in_", None),
-        None if names is None else tuple(map(str, names)),
+        count,  # CatBoost says 0 once it was saved with joblib
+        None if names is None or _are_numbers(names) else names,
         None if classes is None or isinstance(classes, list) else tuple(classes.tolist()),
     )
+
+
+def _names_of(model: Any) -> tuple[str, ...] | None:
+    """Returns the names of a model's features: scikit-learn's, CatBoost's, or those of LightGBM's ``Booster``."""
+    found = getattr(model, "feature_names_in_", None)
+    if found is None and getattr(model, "n_features_in_", None) == 0:
+        found = getattr(model, "feature_names_", None)
+    if found is None and callable(getattr(model, "feature_name", None)):
+        found = model.feature_name()
+    return None if found is None or not len(found) else tuple(map(str, found))
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    """Whether names only count: what CatBoost and LightGBM call the features of an array."""
+    return all(name in (str(at), f"Column_{at}") for at, name in enumerate(names))
 
 
 def answer_type(facts: Facts, method: str) -> Type | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -16,14 +17,18 @@ from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import feature_arguments, match
+from beam_ensembles.handlers.features import feature_arguments, match, order_taken, warn_of_order
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
+from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
 
+_LOGGER: Final = logging.getLogger(__name__)
 METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
 ENDINGS: Final = {".joblib": "joblib", ".pkl": "pickle", ".pickle": "pickle", ".skops": "skops"}
 FORMATS: Final = tuple(dict.fromkeys(ENDINGS.values()))
@@ -73,6 +78,7 @@ class SklearnKind:
         check_labels(node)
         feature_arguments(node)
         check_ports(node, [_method(node)])
+        warn_of_order(node, facts.names)
         for where, text in disagreements(node, facts, _method(node)):
             node.problem("signature_mismatch", where, text)
         return _settled(node, answer_type(facts, _method(node)))
@@ -81,7 +87,9 @@ class SklearnKind:
         """Loads the model and compares it with what the file says about it."""
         beam = member.handlers_of(node, "sklearn_inference", "sklearn")
         method = str(node.spec.options.get("method", "predict"))
-        handler, model = member.load(node, functools.partial(_handler, node, beam, method))
+        versions = Versions()
+        handler, model = member.load(node, functools.partial(_handler, node, beam, method), versions=versions)
+        refuse_boosters(node, model)
         facts = facts_of(model)
         problems = list(disagreements(node, facts, method))
         if not hasattr(model, method):
@@ -93,15 +101,21 @@ class SklearnKind:
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
         features = dataclasses.replace(features, takes_texts=facts.features is None)
+        order = order_taken(node, facts.names)
+        if (
+            order is not None and _format(node.spec.options, str(node.uri)) != "skops"
+        ):  # which was read before
+            _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
         arguments = member.inference_args(node)
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model if arguments else quickened(model, method),
             arguments,
-            read=lambda columns: features.read(columns, beam.pandas),
+            read=with_categories(model, lambda columns: features.read(columns, beam.pandas), beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
+        return versions.told_by(loaded)
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:
@@ -171,18 +185,23 @@ def _check_model(node: NodeView, place: str) -> Facts:
     uri = str(node.option("uri"))
     format_ = _format(node.spec.options, uri)
     if not format_:
-        text = f"'{uri}' ends in none of {', '.join(ENDINGS)}; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
-        node.problem("missing_key", "format", text)
+        hint = other_kind("sklearn", local_path(place))
+        how = hint or f"; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
+        node.problem("missing_key", "format", f"'{uri}' ends in none of {', '.join(ENDINGS)}{how}")
+    path = local_path(place)
     if format_ != "skops":
         check_trust(node, place)
+        hint = other_kind("sklearn", path) if format_ else ""
+        if hint:
+            text = f"'{path}': the file is no scikit-learn model saved with {format_}{hint}"
+            node.problem("bad_model_file", "uri", text)
         return Facts()
-    path = local_path(place)
     if path is None:
         return Facts()
     try:
         header = read_header(path)
     except (HeaderError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('sklearn', path)}")
         return Facts()
     if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, header.untrusted))

@@ -14,6 +14,7 @@ from beam_ensembles.handlers.arguments import leaf
 from beam_ensembles.handlers.importing import check_import
 from beam_ensembles.handlers.library_models import check_params
 from beam_ensembles.handlers.model_file import check_file, check_trust
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.signature_checks import check_inputs, check_signature, port_type
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorflow.formats import (
@@ -91,7 +92,7 @@ def _read(node: NodeView, path: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(path)
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('tensorflow', path)}")
         return None
 
 

@@ -23,6 +23,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
+from beam_ensembles.handlers.importing import IMPORTS, check_modules, import_modules
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256
 from beam_ensembles.handlers.signatures import Signature
@@ -79,6 +80,7 @@ class TensorflowKind:
         Option(CREATE, "string", "A function that makes the Keras model whose weights 'uri' holds."),
         Option("model_params", "mapping", f"The arguments of '{CREATE}'."),
         Option("handler", "string", "Which of Beam's handlers runs it.", choices=HANDLERS, default="numpy"),
+        IMPORTS,
         LABELS,
         DEVICE,
         *CALLS,
@@ -89,11 +91,13 @@ class TensorflowKind:
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
+        check_modules(node)
         return check_model(node)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model and compares the node with it once more: the file may have been far away before."""
         beam = _beam(node)
+        import_modules(node)
         node = _in_cache(node)
         device = device_of(node, beam.tf)
         with device():

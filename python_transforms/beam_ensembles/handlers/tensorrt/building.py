@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.config import batch_limit
@@ -35,7 +36,7 @@ def modules(node: CheckedNode) -> tuple[Any, Any]:
     except ModuleNotFoundError as exc:
         raise not_installed(node, "tensorrt", exc) from exc
     except (ImportError, OSError) as exc:
-        text = f"this worker cannot load TensorRT ({exc}); {libraries.how()}"
+        text = f"this worker cannot load TensorRT ({text_of(exc)}); {libraries.how()}"
         raise InvalidEnsemble([Problem(node.spec.path("model"), "not_installed", text)]) from exc
     if int(trt.__version__.partition(".")[0]) < _OLDEST:
         raise not_installed(
@@ -44,7 +45,7 @@ def modules(node: CheckedNode) -> tuple[Any, Any]:
     try:
         error, count = cuda.cudaGetDeviceCount()
     except RuntimeError as exc:  # the driver's library cannot be opened
-        raise no_gpu(node, "model", str(exc)) from exc
+        raise no_gpu(node, "model", text_of(exc)) from exc
     if error != cuda.cudaError_t.cudaSuccess or not count:
         raise no_gpu(node, "model", f"CUDA says {error}, {count or 0} devices")
     return trt, cuda

@@ -28,6 +28,7 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.pytorch.call import given_of
@@ -162,7 +163,7 @@ def _graph(node: NodeView, path: str) -> Signature | None:
         found = read_signature(path)
         _check_whole(path)
     except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('onnx', path)}")
         return None
     return Signature(tuple(map(_any_rows, found.inputs)), tuple(map(_any_rows, found.outputs)))
 

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.foreign import described
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.per_thread import PerThread
@@ -44,7 +45,7 @@ def load_endpoint(node: CheckedNode) -> VertexMember:
         )
         endpoint = handler.load_model()
     except Exception as exc:  # Google's libraries fail in many ways
-        text = f"the endpoint '{options['endpoint']}' cannot be used: {type(exc).__name__}: {exc}"
+        text = f"the endpoint '{options['endpoint']}' cannot be used: {described(exc)}"
         raise InvalidEnsemble([Problem(node.spec.path("endpoint"), "load_failed", text)]) from exc
     return VertexMember(node, handler, Counted(endpoint, options.get("timeout")))
 
@@ -166,7 +167,7 @@ def _failure(error: Exception) -> NodeError:
     from google.auth.exceptions import GoogleAuthError
     from urllib3.exceptions import HTTPError
 
-    text = f"Vertex AI: {type(error).__name__}: {error}"
+    text = f"Vertex AI: {described(error)}"
     if isinstance(error, api.TooManyRequests | api.ServerError | api.RetryError | HTTPError | OSError):
         return BatchFailed("server_unreachable", text)
     if isinstance(error, api.NotFound | api.Forbidden | api.Unauthorized | GoogleAuthError):

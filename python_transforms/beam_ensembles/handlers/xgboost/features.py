@@ -10,7 +10,14 @@ import numpy as np
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.arguments import Argument, Values
-from beam_ensembles.handlers.features import Features, count_of, feature_arguments, is_number, match
+from beam_ensembles.handlers.features import (
+    Features,
+    count_of,
+    feature_arguments,
+    is_number,
+    match,
+    warn_of_order,
+)
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import Scalar, width_of
 
@@ -45,6 +52,7 @@ def check_features(node: NodeView, header: Header | None) -> None:
             node.problem("type_mismatch", argument.place, text)
             return
     if header is not None:
+        warn_of_order(node, header.names)
         for place, text in disagreements(node, header.features, header.names, header.types):
             node.problem("signature_mismatch", place, text)
 

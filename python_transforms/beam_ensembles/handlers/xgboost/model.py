@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -18,8 +19,9 @@ from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import Features, match
+from beam_ensembles.handlers.features import Features, match, order_taken
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
@@ -35,6 +37,7 @@ from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_hea
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
+_LOGGER: Final = logging.getLogger(__name__)
 CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
 MODEL_CLASSES: Final = ("Booster", *CLASSIFIERS, "XGBRegressor", "XGBRFRegressor", "XGBRanker")
 METHODS: Final = ("predict", "predict_proba")
@@ -84,7 +87,7 @@ class XgboostKind:
             try:
                 header = read_header(path)
             except (HeaderError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}")
+                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('xgboost', path)}")
         return _against_header(node, header)
 
     def load(self, node: CheckedNode) -> Member:
@@ -127,7 +130,9 @@ def _load(node: CheckedNode, model_class: Any, place: str) -> Any:
     try:
         check_model(data)
     except TreeError as exc:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
+        problem = Problem(
+            node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('xgboost', place)}"
+        )
         raise InvalidEnsemble([problem]) from exc
     model = model_class()
     model.load_model(bytearray(data))
@@ -241,6 +246,9 @@ def _features(node: CheckedNode, booster: Any) -> tuple[Features, dict[str, Any]
     """Compares a loaded model's features with the node; gives them, and the categories that the model keeps."""
     names, categories = booster.feature_names, categories_of(booster)
     features, _ = match(node, names, (MARGIN,), WHOLE)
+    order = order_taken(node, names)
+    if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before
+        _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
     found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
     found = found or list(uncategorised(node, features, categories))
     if found:

@@ -1,0 +1,103 @@
+"""Why a model, or the code that it needs, cannot be loaded, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from typing import Final
+
+from beam_ensembles.foreign import described
+from beam_ensembles.handlers.versions import version_here
+
+BRING_CODE: Final = (
+    "put its folder on PYTHONPATH, name it with 'beam-ensembles run --code DIR', or bring it in a bundle: "
+    "'beam-ensembles pack --code PATH'"
+)
+"""What to do where a worker lacks a module of the user's."""
+_SCRIPT: Final = "__main__"
+_NO_ATTRIBUTE: Final = re.compile(r"Can't get attribute '([^']{1,200})' (?:on|from) <module '([^']{1,200})'")
+_NOT_REGISTERED: Final = re.compile(
+    r"Could not locate (?:class|function) '([^']{1,200})'"  # Keras
+    r"|Unknown (?:layer|function|object|optimizer|loss|metric|activation|initializer|regularizer): '([^']{1,200})'"
+    r"|Op type not registered '([^']{1,200})'"  # TensorFlow
+    r"|Unknown builtin op: ([\w:]{1,200})"  # TorchScript
+    r"|Could not find (?:the operator|schema for) ([\w:]{1,200})"
+)
+_NO_MODULE: Final = re.compile(r"No module named '([^']{1,200})'")
+
+
+def reason(error: BaseException) -> str:
+    """Returns why something cannot be loaded: what an exception says, in plain words where code is missing.
+
+    Args:
+        error: What loading raised, or what is its cause.
+    """
+    for one in _chain(error):
+        found = _missing_code(one)
+        if found is not None:
+            return found
+        lacking = _NOT_REGISTERED.search(str(one))
+        if lacking is not None:
+            name = next(group for group in lacking.groups() if group is not None)
+            return (
+                f"it needs '{name}', which no imported module registers; name the module that does: "
+                "imports: [package.module]"
+            )
+    return described(error)
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__
+    return found
+
+
+def _missing_code(error: BaseException) -> str | None:
+    if isinstance(error, AttributeError):
+        lacking = _NO_ATTRIBUTE.search(str(error))
+        return None if lacking is None else _missing_name(lacking[1], lacking[2])
+    if isinstance(error, ModuleNotFoundError):
+        lacking = _NO_MODULE.search(str(error))
+        name = error.name or (lacking[1] if lacking is not None else "")
+        return _missing_module(name) if name else None
+    return None
+
+
+def _missing_name(name: str, module: str) -> str:
+    script = getattr(
+        sys.modules.get(_SCRIPT), "__spec__", None
+    )  # Python shows a script by the module that it is
+    if module == _SCRIPT or (script is not None and module == script.name):
+        return (
+            f"it needs '{name}' of '{_SCRIPT}', the script or notebook that saved it; move '{name}' to a module, save "
+            f"the model again with what is imported from there, and bring the module: {BRING_CODE}"
+        )
+    library = _library(module)
+    if library is not None:
+        return f"it needs '{module}.{name}', which {library} on this worker does not have"
+    return (
+        f"it needs '{name}' of the module '{module}', which has no such name on this worker; bring the module that it "
+        f"was saved with: {BRING_CODE}"
+    )
+
+
+def _missing_module(name: str) -> str:
+    top = name.partition(".")[0]
+    library = _library(name)
+    if library is not None:
+        return f"it needs the module '{name}', which {library} on this worker does not have"
+    if top != name and importlib.util.find_spec(top) is not None:
+        return f"it needs the module '{name}', which '{top}' on this worker does not have; {BRING_CODE}"
+    return f"it needs the module '{name}', which this worker does not have; install it, {BRING_CODE}"
+
+
+def _library(name: str) -> str | None:
+    """Returns the installed library that a module's name is of, with its version; None for a module of the user's."""
+    top = name.partition(".")[0]
+    if top not in sys.modules or "." not in name:
+        return None
+    version = version_here(top)
+    return None if version is None else f"{top} {version}"

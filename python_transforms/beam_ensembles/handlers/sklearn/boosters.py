@@ -1,0 +1,108 @@
+"""Models of XGBoost and LightGBM that were saved with joblib: which are refused, and the categories of LightGBM's.
+
+Written for LightGBM 4 and XGBoost 2 and 3. LightGBM keeps the categories of a DataFrame's columns, but takes them only
+from columns of pandas's own type, in the order of the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.graph.kinds import CheckedNode, Columns
+
+_CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
+_SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
+
+
+def refuse_boosters(node: CheckedNode, model: Any) -> None:
+    """Refuses models that fail on every row as they are.
+
+    Raises:
+        InvalidEnsemble: ``bad_model_file``: XGBoost's own ``Booster``, or a model whose categories it only takes from
+            columns of pandas's own type.
+    """
+    text = ""
+    if _is_of("xgboost", model) and type(model).__name__ == "Booster":
+        text = f"it is XGBoost's Booster, which takes no array or DataFrame; {_SAVE_XGBOOST}"
+    elif "c" in _types_of(model):
+        text = (
+            "it was trained on categories, which XGBoost takes only from columns of pandas's own type; "
+            f"{_SAVE_XGBOOST} with 'model_class: {type(model).__name__}'"
+        )
+    elif _kept(model) and len(_places(model)) != len(_kept(model)):
+        text = (
+            "LightGBM keeps categories for other features than its file names as such; train it with the DataFrame's "
+            "category columns alone, or put an encoder before it in a Pipeline"
+        )
+    if text:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")
+        raise InvalidEnsemble([problem])
+
+
+def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> Callable[[Columns], Any]:
+    """Returns what makes a model's features of a batch, with the categories that a model of LightGBM keeps.
+
+    Args:
+        model: The loaded model.
+        read: Makes its features, as a DataFrame where it knows their names.
+        pandas: The module.
+    """
+    categories = dict(zip(_places(model), _kept(model), strict=False))
+    return (lambda columns: _categorical(read(columns), categories, pandas)) if categories else read
+
+
+def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any) -> Any:
+    """Gives columns of a DataFrame the categories of training.
+
+    Raises:
+        NodeError: ``wrong_value``: a value is none of them. LightGBM would take it for a missing one.
+    """
+    for at, known in categories.items():
+        name = rows.columns[at]
+        codes = pandas.Index(known).get_indexer(rows[name])
+        unknown = np.flatnonzero((codes < 0) & ~pandas.isna(rows[name]).to_numpy())
+        if len(unknown):
+            found, allowed = rows[name].iloc[unknown[0]], listed([str(one) for one in known])
+            text = f"the feature '{name}' is {found!r}, which is no category (allowed: {allowed})"
+            raise NodeError("wrong_value", text)
+        rows[name] = pandas.Categorical.from_codes(codes, categories=known)
+    return rows
+
+
+def _is_of(library: str, model: Any) -> bool:
+    return type(model).__module__.partition(".")[0] == library
+
+
+def _types_of(model: Any) -> Sequence[str]:
+    """Returns the types of a model's features, where it is a fitted one of XGBoost's scikit-learn classes."""
+    if not _is_of("xgboost", model):
+        return ()
+    try:
+        return model.get_booster().feature_types or ()
+    except Exception:  # an unfitted one; its rows say so
+        return ()
+
+
+def _booster(model: Any) -> Any:
+    """Returns LightGBM's ``Booster``, in whatever class a model is; None of any other library's model."""
+    if not _is_of("lightgbm", model):
+        return None
+    return model if type(model).__name__ == "Booster" else getattr(model, "booster_", None)
+
+
+def _kept(model: Any) -> list[list[Any]]:
+    """Returns the categories that a model of LightGBM keeps, in the order of the columns that had them."""
+    return getattr(_booster(model), "pandas_categorical", None) or []
+
+
+def _places(model: Any) -> list[int]:
+    """Returns the places of the features that are categories, where the model keeps those."""
+    if not _kept(model):
+        return []
+    found = _CATEGORICAL.search(_booster(model).model_to_string(num_iteration=1))
+    return [] if found is None else sorted(map(int, found[1].split(",")))

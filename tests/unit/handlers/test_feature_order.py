@@ -1,0 +1,139 @@
+"""Listed columns and a model that knows its features by name: in whose order they are taken, and what is said of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas
+import pytest
+import skops.io
+import xgboost
+from sklearn.linear_model import LinearRegression
+
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.features import order_taken
+from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.spec.model import Inputs, NodeSpec
+from beam_ensembles.types import parse_type
+from tests.support.nodes import load_node
+
+NAMES = ("height", "width", "depth")
+
+
+def frame() -> pandas.DataFrame:
+    return pandas.DataFrame(np.random.default_rng(1).normal(size=(40, 3)), columns=list(NAMES))
+
+
+def save_joblib(path: Path) -> None:
+    joblib.dump(LinearRegression().fit(frame(), frame() @ [1.0, 10.0, 100.0]), path)
+
+
+def save_skops(path: Path) -> None:
+    skops.io.dump(LinearRegression().fit(frame(), frame() @ [1.0, 10.0, 100.0]), path)
+
+
+def save_xgboost(path: Path) -> None:
+    xgboost.XGBRegressor(n_estimators=20).fit(frame(), frame() @ [1.0, 10.0, 100.0]).save_model(path)
+
+
+SAVED: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "m.joblib": ("sklearn", save_joblib),
+    "m.skops": ("sklearn", save_skops),
+    "m.json": ("xgboost", save_xgboost),
+}
+
+
+def warnings_of(folder: Path, uri: str, columns: list[str], caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Returns what is warned of when a node is checked and loaded."""
+    kind, save = SAVED[uri]
+    save(folder / uri)
+    listed = ", ".join(columns)
+    text = (
+        f"ensemble: e\ninputs: {{{', '.join(f'{one}: double' for one in sorted(columns))}}}\nnodes:\n"
+        f"  n: {{model: {kind}, uri: {uri}, inputs: [{listed}], outputs: {{y: float}}}}\n"
+    )
+    with caplog.at_level(logging.WARNING, "beam_ensembles"):
+        graph = check_text(text, KINDS, Files(str(folder), (str(folder),), is_own=True))
+        KINDS["model", kind].load(graph.nodes[0])
+    logged = [one.getMessage() for one in caplog.records if one.name.startswith("beam_ensembles")]
+    return [*map(str, graph.warnings), *logged]
+
+
+@pytest.mark.parametrize("uri", SAVED)
+def test_other_names_go_by_position_with_both_orders_shown_once(
+    uri: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (warning,) = warnings_of(tmp_path, uri, ["w", "h", "d"], caplog)
+    assert "nodes.n.inputs: no column has the name of a feature" in warning
+    assert "taken in their order: w, h, d for the model's height, width, depth" in warning
+    assert "inputs: {height: w, width: h, depth: d}" in warning
+
+
+@pytest.mark.parametrize("uri", SAVED)
+@pytest.mark.parametrize("columns", [["depth", "height", "width"], ["hei_ght", "Width", "dep"]])
+def test_names_of_the_features_or_like_them_are_not_warned_of(
+    uri: str, columns: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not warnings_of(tmp_path, uri, columns, caplog)
+
+
+def node(columns: dict[str, str], ports: tuple[str, ...] | None = None) -> CheckedNode:
+    spec = NodeSpec("n", "model", "sklearn", Inputs(tuple(columns), ports), (), {})
+    return CheckedNode(spec, {name: parse_type(type_) for name, type_ in columns.items()}, {})
+
+
+def test_names_alike_in_another_order_show_what_is_meant() -> None:
+    said = order_taken(
+        node({"petal_width": "double", "sepal_width": "double"}), ("sepal width (cm)", "petal width (cm)")
+    )
+    assert said is not None
+    said = order_taken(node({"Income": "double", "Age": "double"}), ("age", "income"))
+    assert said is not None
+    assert "inputs: {income: Income, age: Age}" in said
+
+
+@pytest.mark.parametrize(
+    ("one", "names"),
+    [
+        (node({"x": "array<double>[2]"}), ("a", "b")),
+        (node({"x": "double", "y": "double"}), None),
+        (node({"x": "double"}), ("a",)),
+        (node({"x": "double", "y": "double"}, ("a", "b")), ("a", "b")),
+        (node({"sepal_length": "double", "b": "double"}), ("Sepal length (cm)", "B")),
+    ],
+)
+def test_where_nothing_can_be_compared_nothing_is_said(
+    one: CheckedNode, names: tuple[str, ...] | None
+) -> None:
+    assert order_taken(one, names) is None
+
+
+@pytest.mark.parametrize("uri", SAVED)
+def test_some_names_that_match_take_all_by_name(uri: str, tmp_path: Path) -> None:
+    kind, save = SAVED[uri]
+    save(tmp_path / uri)
+    given = {"model": kind, "uri": uri, "outputs": {"y": "float"}}
+    inputs = {"width": "double", "height": "double", "d": "double"}
+    with pytest.raises(InvalidEnsemble, match="no feature 'd'"):
+        load_node(tmp_path, inputs, given | {"inputs": ["width", "height", "d"]})
+
+
+@pytest.mark.parametrize("uri", SAVED)
+def test_a_name_beside_a_tensor_must_stand_in_its_place(uri: str, tmp_path: Path) -> None:
+    kind, save = SAVED[uri]
+    save(tmp_path / uri)
+    given: dict[str, Any] = {"model": kind, "uri": uri, "outputs": {"y": "float"}}
+    inputs = {"two": "array<double>[2]", "depth": "double", "height": "double"}
+    load_node(tmp_path, inputs, given | {"inputs": ["two", "depth"]})
+    load_node(tmp_path, inputs, given | {"inputs": ["height", "two"]})
+    for wrong in (["depth", "two"], ["two", "height"]):
+        with pytest.raises(InvalidEnsemble, match="stands where the model has the feature"):
+            load_node(tmp_path, inputs, given | {"inputs": wrong})
