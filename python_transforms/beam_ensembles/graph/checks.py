@@ -94,6 +94,7 @@ class _Checker:
         self._fields_left = MOST_FIELDS
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self._notes: dict[str, list[str]] = {}
 
     def graph(self) -> EnsembleGraph | None:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
@@ -176,7 +177,8 @@ class _Checker:
         found: list[Problem] = []
         read = self._makers(node)
         spec = dataclasses.replace(node, options=sound)
-        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append)
+        note = self._notes.setdefault(node.name, []).append
+        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append, note)
         types = kind.check(view)
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
@@ -209,6 +211,7 @@ class _Checker:
             compared=compared(node, beside) if beside is not None else (),
             makers=self._makers(node),
             files=self._files.for_workers(),
+            notes=tuple(self._notes.get(node.name, ())),
         )
 
     def _place(self, node: NodeSpec) -> str | None:

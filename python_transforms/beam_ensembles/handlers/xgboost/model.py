@@ -31,7 +31,7 @@ from beam_ensembles.handlers.xgboost.features import (
     reader,
     uncategorised,
 )
-from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import COUNT, Header, HeaderError, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
@@ -95,9 +95,11 @@ class XgboostKind:
         handler, model = member.load(node, functools.partial(_handler, node, beam, model_class, call))
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         features, categories = _features(node, booster)
+        call.is_linear = _is_linear(booster)
+        rounds = {} if call.is_linear else _rounds_that_count(node, booster)
         if isinstance(model, beam.xgboost.Booster):
-            call.is_linear = _is_linear(booster)
             call.matrix = functools.partial(_matrix, beam.xgboost.DMatrix, booster)
+            call.defaults = rounds
         elif features.names is not None:
             call.defaults = {
                 "validate_features": False
@@ -144,7 +146,7 @@ class _Call:
         matrix: Makes XGBoost's own matrix of a batch, as Beam's function does for every row; None for a model that
             makes it itself.
         is_linear: Whether it is a booster that cannot read numpy's matrix in place, which is faster and gives the same.
-        defaults: Arguments of the call where the node has none.
+        defaults: Arguments of the call that the node's own replace.
     """
 
     result: Any
@@ -156,14 +158,15 @@ class _Call:
     def __call__(self, batch: list[Batch], model: Any, inference_args: Mapping[str, Any] | None) -> list[Any]:
         (one,) = batch
         args = {**self.defaults, **(inference_args or {})}
+        reads_in_place = not inference_args and not self.is_linear and isinstance(one.rows, np.ndarray)
         if self.matrix is None:
             margin = {} if one.margin is None else {MARGIN: one.margin}
             answer = getattr(model, self.method)(one.rows, **margin, **args)
-        elif args or self.is_linear or not isinstance(one.rows, np.ndarray):
+        elif not reads_in_place:
             answer = model.predict(self.matrix(one), **args)
         else:
             _refuse_infinite(one.rows)
-            answer = model.inplace_predict(one.rows, base_margin=one.margin)
+            answer = model.inplace_predict(one.rows, base_margin=one.margin, **args)
         return [self.result(one.rows, answer)]
 
 
@@ -183,6 +186,21 @@ def _refuse_infinite(rows: Values) -> None:
     """XGBoost's own matrix refuses what no float32 holds; reading in place it would not look."""
     if (np.abs(rows) > np.finfo(np.float32).max).any():
         raise NodeError("wrong_value", "a feature is infinite or too large for XGBoost's float32")
+
+
+def _rounds_that_count(node: CheckedNode, booster: Any) -> dict[str, Any]:
+    """Returns the rounds that XGBoost's scikit-learn classes use: up to ``best_iteration`` where that is said.
+
+    Raises:
+        InvalidEnsemble: ``bad_model_file``: ``best_iteration`` is not one of the model's rounds.
+    """
+    best, rounds = booster.attr("best_iteration"), booster.num_boosted_rounds()
+    if best is None:
+        return {}
+    if not COUNT.fullmatch(best) or int(best) >= rounds:
+        text = f"'{node.uri}': its 'best_iteration' is {best[:40]!r}, the model has {rounds} rounds, counted from 0"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
+    return {"iteration_range": (0, int(best) + 1)}
 
 
 def _is_linear(booster: Any) -> bool:
@@ -215,10 +233,22 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
     if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
         text = f"the model was trained for {header.objective}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
+    _note_rounds(node, header)
     answer = answer_type(header, _model_class(node), _method(node))
     if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
         answer = None
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
+
+
+def _note_rounds(node: NodeView, header: Header) -> None:
+    """Says which rounds a model uses, where that is not all of them."""
+    given = (node.option("inference_args") or {}).get("iteration_range")
+    if isinstance(given, list) and len(given) == 2:
+        node.note(f"boosting rounds {given[0]} to {given[1]}, the last excluded ('iteration_range')")
+    elif header.best_iteration is not None:
+        node.note(
+            f"{header.best_iteration + 1} boosting rounds, up to its best_iteration {header.best_iteration}"
+        )
 
 
 def answer_type(header: Header, model_class: str, method: str) -> Type | None:
