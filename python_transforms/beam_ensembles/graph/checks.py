@@ -12,7 +12,7 @@ from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -172,7 +172,7 @@ class _Checker:
         sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}
-        if not kind.takes_nulls:
+        if not reads_nulls(kind, node):
             inputs = {column: type_ and type_.required() for column, type_ in inputs.items()}
         found: list[Problem] = []
         read = self._makers(node)
@@ -207,7 +207,7 @@ class _Checker:
             is_trusted=place is not None and self._files.is_trusted(place),
             condition=_known(condition),
             on_error=self._policies[node.name],
-            takes_nulls=kind.takes_nulls or "quorum" in node.options,
+            takes_nulls=reads_nulls(kind, node) or "quorum" in node.options,
             compared=compared(node, beside) if beside is not None else (),
             makers=self._makers(node),
             files=self._files.for_workers(),

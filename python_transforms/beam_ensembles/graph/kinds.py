@@ -168,7 +168,8 @@ class Kind(Protocol):
     takes_nulls: bool
     """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
 
-    Such a kind sees nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
+    A kind with the option ``nulls`` does where a node says ``nulls: missing`` (``reads_nulls``). Such a kind sees
+    nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
     """
     options: tuple[Option, ...]
     """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
@@ -181,6 +182,21 @@ class Kind(Protocol):
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the node on a worker; here and only here may a framework be imported."""
+
+
+def takes_missing(node: NodeSpec) -> bool:
+    """Whether a node says that a null is a missing value to its model."""
+    return node.options.get("nulls") == "missing"
+
+
+def has_option(kind: Kind, name: str) -> bool:
+    """Whether a kind takes a key on its node."""
+    return any(option.name == name for option in kind.options)
+
+
+def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
+    """Whether a node of a kind reads nullable columns with their nulls."""
+    return kind.takes_nulls or (takes_missing(node) and has_option(kind, "nulls"))
 
 
 @runtime_checkable

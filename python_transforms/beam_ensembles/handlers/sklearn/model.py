@@ -15,11 +15,14 @@ from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import feature_arguments, match
+from beam_ensembles.handlers.features import column_of_each, feature_arguments, match
+from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
+from beam_ensembles.handlers.sklearn.parts import parts_of
+from beam_ensembles.handlers.sklearn.reading import SaysUnknownCategories, reader
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.types import DOUBLE, Array, Type
 
@@ -59,11 +62,13 @@ class SklearnKind:
             "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
         ),
         LABELS,
+        NULLS,
         *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks all but the model itself, which only a skops file lets see without running its code."""
+        node = view_of(node)
         format_ = _format(node.spec.options, str(node.option("uri")))
         place = check_file(node, runs_code=format_ in ("joblib", "pickle"))
         facts = Facts() if place is None else _check_model(node, place)
@@ -91,15 +96,18 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
+        columns = tuple(column_of_each(node.inputs, features.columns))
+        parts = parts_of(model, len(columns))
         arguments = member.inference_args(node)
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model if arguments else quickened(model, method),
             arguments,
-            read=lambda columns: features.read(columns, beam.pandas),
+            read=reader(node, features, parts, beam.pandas, is_matrix=facts.features is not None),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
+        return SaysUnknownCategories(loaded, parts, columns)
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:

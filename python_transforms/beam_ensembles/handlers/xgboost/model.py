@@ -19,17 +19,23 @@ from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import Features, match
+from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.xgboost.categories import (
+    Category,
+    OfKnownCategories,
+    categories_of,
+    kept_categories,
+    uncategorised,
+)
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
     WHOLE,
     Batch,
-    categories_of,
     check_features,
     disagreements,
     reader,
-    uncategorised,
 )
 from beam_ensembles.handlers.xgboost.header import COUNT, Header, HeaderError, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
@@ -67,11 +73,13 @@ class XgboostKind:
         Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
         Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
         LABELS,
+        NULLS,
         *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
+        node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
@@ -94,7 +102,7 @@ class XgboostKind:
         call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
         handler, model = member.load(node, functools.partial(_handler, node, beam, model_class, call))
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        features, categories = _features(node, booster)
+        features, categories = _features(node, booster, beam.pandas)
         call.is_linear = _is_linear(booster)
         rounds = {} if call.is_linear else _rounds_that_count(node, booster)
         if isinstance(model, beam.xgboost.Booster):
@@ -105,14 +113,15 @@ class XgboostKind:
                 "validate_features": False
             }  # they are in their order; numpy's arrays have no names
         member.check_call(node, getattr(model, call.method))
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model,
             member.inference_args(node),
-            read=reader(node, features, categories, beam.pandas),
+            read=reader(node, features, categories),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
+        return OfKnownCategories(loaded, categories) if categories else loaded
 
 
 def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
@@ -158,7 +167,7 @@ class _Call:
     def __call__(self, batch: list[Batch], model: Any, inference_args: Mapping[str, Any] | None) -> list[Any]:
         (one,) = batch
         args = {**self.defaults, **(inference_args or {})}
-        reads_in_place = not inference_args and not self.is_linear and isinstance(one.rows, np.ndarray)
+        reads_in_place = not inference_args and not self.is_linear
         if self.matrix is None:
             margin = {} if one.margin is None else {MARGIN: one.margin}
             answer = getattr(model, self.method)(one.rows, **margin, **args)
@@ -171,8 +180,6 @@ class _Call:
 
 
 def _matrix(make: Callable[..., Any], booster: Any, batch: Batch) -> Any:
-    if not isinstance(batch.rows, np.ndarray):
-        return make(batch.rows, base_margin=batch.margin, enable_categorical=True)
     return make(
         batch.rows,
         base_margin=batch.margin,
@@ -267,14 +274,24 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
     return Array(FLOAT, (header.targets,)) if header.targets > 1 else FLOAT
 
 
-def _features(node: CheckedNode, booster: Any) -> tuple[Features, dict[str, Any]]:
-    """Compares a loaded model's features with the node; gives them, and the categories that the model keeps."""
-    names, categories = booster.feature_names, categories_of(booster)
+def _features(node: CheckedNode, booster: Any, pandas: Any) -> tuple[Features, tuple[Category, ...]]:
+    """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
+    names = booster.feature_names
+    try:
+        kept = kept_categories(booster)
+    except UnicodeDecodeError as exc:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': a category is not UTF-8")
+        raise InvalidEnsemble([problem]) from exc
     features, _ = match(node, names, (MARGIN,), WHOLE)
     found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
-    found = found or list(uncategorised(node, features, categories))
+    found = found or list(uncategorised(node, features, kept))
     if found:
         raise InvalidEnsemble(
             Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
         )
+    categories = categories_of(node, features, kept, pandas)
+    twice = next((one for one in categories if not one.index.is_unique), None)
+    if twice is not None:
+        text = f"'{node.uri}': the feature '{twice.name}' has a category twice"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
     return features, categories

@@ -1,0 +1,146 @@
+"""The parts of a fitted scikit-learn model that read its features as they come: imputers and encoders.
+
+They say what a missing text is to the model, and which feature an unknown category was found in.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.handlers.categories import is_missing, unknown_category
+
+_UNKNOWN: Final = re.compile(
+    r"Found unknown categories (\[.*?\]) in column (\d+) during transform", re.DOTALL
+)
+_NUMPY_SCALAR: Final = re.compile(r"np\.\w+\(((?:'[^']*'|[^()'])*)\)")
+_DEEPEST: Final = 16
+_ONE_WITHIN: Final = ("best_estimator_", "estimator_", "regressor_", "classifier_")
+"""Where models that wrap another keep it, once it is fitted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """An estimator that reads features of the model as they come.
+
+    Attributes:
+        estimator: It.
+        features: The places of the features that are its columns.
+    """
+
+    estimator: Any
+    features: tuple[int, ...]
+
+
+def parts_of(model: Any, features: int) -> list[Part]:
+    """Returns the parts of a model, those that see a feature first before those that see it later.
+
+    Args:
+        model: An estimator or a pipeline.
+        features: How many features it takes.
+    """
+    return list(_parts(model, tuple(range(features)), 0))
+
+
+def _parts(model: Any, features: tuple[int, ...], depth: int) -> Iterator[Part]:
+    if depth > _DEEPEST:
+        return
+    if hasattr(model, "steps"):
+        yield from _of_steps([step for _, step in model.steps], features, depth + 1)
+    elif hasattr(model, "transformers_"):
+        places = getattr(model, "_transformer_to_input_indices", {})
+        for name, transformer, _ in model.transformers_:
+            own = tuple(features[at] for at in places.get(name, ()) if at < len(features))
+            yield from _parts(transformer, own, depth + 1)
+    elif hasattr(model, "transformer_list"):
+        for _, transformer in model.transformer_list:
+            yield from _parts(transformer, features, depth + 1)
+    else:
+        yield Part(model, features)
+        for name in _ONE_WITHIN:
+            if hasattr(model, name):
+                yield from _parts(getattr(model, name), features, depth + 1)
+
+
+def _of_steps(steps: Sequence[Any], features: tuple[int, ...], depth: int) -> Iterator[Part]:
+    """Goes through steps as long as each takes as many columns as there are features."""
+    for step in steps:
+        if getattr(step, "n_features_in_", len(features)) != len(features):
+            return
+        yield from _parts(step, features, depth)
+        if hasattr(step, "transformers_") or hasattr(step, "transformer_list"):
+            return
+
+
+def missing_marks(parts: Sequence[Part]) -> Mapping[int, float | None]:
+    """Returns what a missing text is to a model, None or NaN, by feature, where it says so."""
+    found: dict[int, float | None] = {}
+    for part in parts:
+        for at, mark in _marks(part.estimator, len(part.features)):
+            found.setdefault(part.features[at], mark)
+    return found
+
+
+def _marks(estimator: Any, count: int) -> Iterator[tuple[int, float | None]]:
+    if hasattr(estimator, "missing_values"):
+        wanted = estimator.missing_values
+        is_not_available = type(wanted).__name__ == "NAType"  # of pandas; scikit-learn takes it for NaN
+        if is_not_available or is_missing(wanted):
+            yield from ((at, None if wanted is None else math.nan) for at in range(count))
+    for at, known in enumerate(_categories(estimator)[:count]):
+        marks = [value for value in np.asarray(known).ravel().tolist() if is_missing(value)]
+        if marks:
+            yield at, None if marks[0] is None else math.nan
+
+
+def _categories(estimator: Any) -> list[Any]:
+    found = getattr(estimator, "categories_", None)
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def unknown_category_of(error: ValueError, parts: Sequence[Part], columns: Sequence[str]) -> NodeError | None:
+    """Returns an encoder's error of an unknown category in words of its own; None for any other error.
+
+    Args:
+        error: The error.
+        parts: The parts of the model.
+        columns: The column of each feature of the model.
+    """
+    found = _UNKNOWN.search(str(error))
+    if found is None:
+        return None
+    encoder, at = _raised_by(error), int(found.group(2))
+    part = next((part for part in parts if part.estimator is encoder), None)
+    known = _categories(encoder)
+    if part is not None and at < len(part.features):
+        where = f"'{columns[part.features[at]]}'"
+    else:
+        where = f"column {at} of its {'encoder' if encoder is None else type(encoder).__name__}"
+    return unknown_category(where, _first_value(found.group(1)), known[at] if at < len(known) else ())
+
+
+def _first_value(said: str) -> Any:
+    """Reads the first value of a list as scikit-learn prints it: ``['violet', nan]``, ``[np.int64(3)]``."""
+    plain = _NUMPY_SCALAR.sub(r"\1", said)
+    try:
+        (found, *_) = ast.literal_eval("[None]" if plain == "[nan]" else plain)
+    except (ValueError, SyntaxError):
+        return plain
+    return found
+
+
+def _raised_by(error: BaseException) -> Any:
+    """Returns the encoder that raised an error: only the frame of its method knows it."""
+    at, encoder = error.__traceback__, None
+    while at is not None:
+        one = at.tb_frame.f_locals.get("self")
+        encoder = one if _categories(one) else encoder
+        at = at.tb_next
+    return encoder
