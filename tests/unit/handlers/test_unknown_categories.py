@@ -14,7 +14,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.runtime.executor import run_split
@@ -132,7 +132,9 @@ def test_an_encoder_names_column_value_and_categories(tmp_path: Path, encoder: A
     joblib.dump(model, tmp_path / "m.joblib")
     given = told[:8].copy()
     given.loc[1, "colour"], given.loc[3, "colour"], given.loc[4, "doors"] = "", "violet", 4
-    outputs, faults = run_split(load_node(tmp_path, TYPES, node("m.joblib", "sklearn")), batch(given), 8)
+    member, calls = load_node(tmp_path, TYPES, node("m.joblib", "sklearn")), []
+    outputs, faults = run_split(lambda one: (calls.append(1), member(one))[1], batch(given), 8)
+    assert len(calls) == 1, "the rows are known without trying halves"
     np.testing.assert_array_equal(outputs["y"], model.predict(told[:8].drop(index=[1, 3, 4])))
     assert {at: error.message for at, error in faults.items()} == {
         1: "'colour' is '' (an empty text), a category that the model does not know; it knows 'blue', 'green', 'red'",
@@ -166,3 +168,31 @@ def test_a_long_list_of_categories_is_shortened(tmp_path: Path) -> None:
     assert "'city-000', " in faults[0].message
     assert faults[0].message.endswith("and 488 more")
     assert len(faults[0].message) < 400
+
+
+def test_a_text_that_a_step_before_changes_is_told_by_the_step_that_fails(tmp_path: Path) -> None:
+    lower = FunctionTransformer(_lowered, feature_names_out="one-to-one")
+    columns = make_column_transformer((make_pipeline(lower, OneHotEncoder()), ["colour"]))
+    model = make_pipeline(columns, Ridge()).fit(frame(), target(frame()))
+    joblib.dump(model, tmp_path / "m.joblib")
+    member = load_node(tmp_path, TYPES, node("m.joblib", "sklearn", inputs=["colour"]))
+    given = {"colour": np.array(["RED", "Violet", "blue"], dtype=object)}
+    outputs, faults = run_split(member, given, 3)
+    np.testing.assert_array_equal(outputs["y"], model.predict(pandas.DataFrame({"colour": ["red", "blue"]})))
+    assert list(faults) == [1]
+    assert faults[1].message.startswith("'colour' is 'violet', a category that the model does not know")
+
+
+def _lowered(told: pandas.DataFrame) -> pandas.DataFrame:
+    return told.map(str.lower)
+
+
+def test_a_null_that_an_encoder_does_not_know_is_called_so(tmp_path: Path) -> None:
+    model = make_pipeline(OneHotEncoder(), Ridge()).fit(frame()[["colour"]], target(frame()))
+    joblib.dump(model, tmp_path / "m.joblib")
+    told = node("m.joblib", "sklearn", inputs=["colour"], nulls="missing")
+    given = {
+        "colour": np.array(["red", None], dtype=object), validity("colour"): np.array([True, False])
+    }  # fmt: skip
+    _, faults = run_split(load_node(tmp_path, {"colour": "string?"}, told), given, 2)
+    assert faults[1].message.startswith("'colour' is null, a category that the model does not know")

@@ -105,8 +105,29 @@ def _categories(estimator: Any) -> list[Any]:
     return list(found) if isinstance(found, list | tuple) else []
 
 
-def unknown_category_of(error: ValueError, parts: Sequence[Part], columns: Sequence[str]) -> NodeError | None:
-    """Returns an encoder's error of an unknown category in words of its own; None for any other error.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unknown:
+    """What an encoder says of a category that it does not know.
+
+    Attributes:
+        where: Where it is, for people.
+        value: The category, or the first of several.
+        known: Those that the encoder knows.
+        feature: The feature's place; None where the encoder does not see it as it comes.
+    """
+
+    where: str
+    value: Any
+    known: Sequence[Any]
+    feature: int | None
+
+    def error(self, value: Any) -> NodeError:
+        """Returns the error of a row with a value."""
+        return unknown_category(self.where, value, self.known)
+
+
+def unknown_of(error: ValueError, parts: Sequence[Part], columns: Sequence[str]) -> Unknown | None:
+    """Returns what an encoder's error says; None for any other error.
 
     Args:
         error: The error.
@@ -118,12 +139,21 @@ def unknown_category_of(error: ValueError, parts: Sequence[Part], columns: Seque
         return None
     encoder, at = _raised_by(error), int(found.group(2))
     part = next((part for part in parts if part.estimator is encoder), None)
-    known = _categories(encoder)
-    if part is not None and at < len(part.features):
-        where = f"'{columns[part.features[at]]}'"
-    else:
-        where = f"column {at} of its {'encoder' if encoder is None else type(encoder).__name__}"
-    return unknown_category(where, _first_value(found.group(1)), known[at] if at < len(known) else ())
+    known = _categories(encoder)[at].tolist() if at < len(_categories(encoder)) else ()
+    value = _first_value(found.group(1))
+    if part is None or at >= len(part.features):
+        name = "encoder" if encoder is None else type(encoder).__name__
+        return Unknown(f"column {at} of its {name}", value, known, None)
+    feature = part.features[at]
+    return Unknown(
+        f"'{columns[feature]}'", value, known, feature if _is_first(part, feature, parts) else None
+    )
+
+
+def _is_first(part: Part, feature: int, parts: Sequence[Part]) -> bool:
+    """Whether nothing but an imputer may have changed a feature before a part sees it."""
+    before = parts[: parts.index(part)]
+    return all(feature not in one.features or hasattr(one.estimator, "statistics_") for one in before)
 
 
 def _first_value(said: str) -> Any:
