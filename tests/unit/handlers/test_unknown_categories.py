@@ -173,7 +173,7 @@ def test_a_long_list_of_categories_is_shortened(tmp_path: Path) -> None:
 def test_a_text_that_a_step_before_changes_is_told_by_the_step_that_fails(tmp_path: Path) -> None:
     lower = FunctionTransformer(_lowered, feature_names_out="one-to-one")
     columns = make_column_transformer((make_pipeline(lower, OneHotEncoder()), ["colour"]))
-    model = make_pipeline(columns, Ridge()).fit(frame(), target(frame()))
+    model = make_pipeline(columns, Ridge()).fit(frame()[["colour"]], target(frame()))
     joblib.dump(model, tmp_path / "m.joblib")
     member = load_node(tmp_path, TYPES, node("m.joblib", "sklearn", inputs=["colour"]))
     given = {"colour": np.array(["RED", "Violet", "blue"], dtype=object)}

@@ -62,11 +62,10 @@ def _parts(model: Any, features: tuple[int, ...], depth: int) -> Iterator[Part]:
     elif hasattr(model, "transformer_list"):
         for _, transformer in model.transformer_list:
             yield from _parts(transformer, features, depth + 1)
+    elif (within := next((name for name in _ONE_WITHIN if hasattr(model, name)), None)) is not None:
+        yield from _parts(getattr(model, within), features, depth + 1)
     else:
         yield Part(model, features)
-        for name in _ONE_WITHIN:
-            if hasattr(model, name):
-                yield from _parts(getattr(model, name), features, depth + 1)
 
 
 def _of_steps(steps: Sequence[Any], features: tuple[int, ...], depth: int) -> Iterator[Part]:
