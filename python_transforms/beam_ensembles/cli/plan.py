@@ -98,6 +98,7 @@ def _node(node: CheckedNode) -> dict[str, Any]:
         "shadow_of": node.spec.shadow_of,
         "batch": options.get("batch"),
         "device": options.get("device"),
+        "notes": list(node.notes),
     }
 
 
@@ -138,7 +139,8 @@ def _lines(stage: Mapping[str, Any], *, is_last: bool) -> Iterator[tuple[str, st
 def _runs(node: Mapping[str, Any]) -> str:
     text = f"{node['name']} ({node['kind']}: {node['runs']})"
     text += f" when {node['when']}" if node["when"] else ""
-    return text + (f", in the shadow of {node['shadow_of']}" if node["shadow_of"] else "")
+    text += f", in the shadow of {node['shadow_of']}" if node["shadow_of"] else ""
+    return text + "".join(f", {note}" for note in node["notes"])
 
 
 def _batches(stage: Mapping[str, Any]) -> Iterator[str]:

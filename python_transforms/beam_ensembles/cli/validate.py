@@ -20,6 +20,7 @@ from beam_ensembles.cli.ensemble_file import (
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.printable import printable
 
 DESCRIPTION: Final = """\
@@ -63,6 +64,11 @@ def run(args: argparse.Namespace) -> int:
 def _right(path: str, graph: EnsembleGraph) -> str:
     lines = [f"{coloured('OK', GREEN, sys.stdout)} {path}: ensemble '{graph.spec.name}'"]
     lines += [f"  reads  {column}: {type_}" for column, type_ in graph.spec.inputs]
-    lines += [f"  runs   {node.spec.name}: {node.spec.kind} {node.spec.target}" for node in graph.nodes]
+    lines += [f"  runs   {_runs(node)}" for node in graph.nodes]
     lines += [f"  adds   {column}: {type_}" for column, type_ in graph.outputs]
     return "\n".join([lines[0], *map(printable, lines[1:])])
+
+
+def _runs(node: CheckedNode) -> str:
+    text = f"{node.spec.name}: {node.spec.kind} {node.spec.target}"
+    return f"{text} ({'; '.join(node.notes)})" if node.notes else text

@@ -12,7 +12,7 @@ from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -94,6 +94,7 @@ class _Checker:
         self._fields_left = MOST_FIELDS
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self._notes: dict[str, list[str]] = {}
 
     def graph(self) -> EnsembleGraph | None:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
@@ -171,12 +172,13 @@ class _Checker:
         sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}
-        if not kind.takes_nulls:
+        if not reads_nulls(kind, node):
             inputs = {column: type_ and type_.required() for column, type_ in inputs.items()}
         found: list[Problem] = []
         read = self._makers(node)
         spec = dataclasses.replace(node, options=sound)
-        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append)
+        note = self._notes.setdefault(node.name, []).append
+        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append, note)
         types = kind.check(view)
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
@@ -205,10 +207,11 @@ class _Checker:
             is_trusted=place is not None and self._files.is_trusted(place),
             condition=_known(condition),
             on_error=self._policies[node.name],
-            takes_nulls=kind.takes_nulls or "quorum" in node.options,
+            takes_nulls=reads_nulls(kind, node) or "quorum" in node.options,
             compared=compared(node, beside) if beside is not None else (),
             makers=self._makers(node),
             files=self._files.for_workers(),
+            notes=tuple(self._notes.get(node.name, ())),
         )
 
     def _place(self, node: NodeSpec) -> str | None:

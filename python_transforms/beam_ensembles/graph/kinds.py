@@ -84,6 +84,7 @@ class NodeView:
         report: Takes a problem; the kind goes on to find more.
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         warn: Takes what could not be checked now but may well be right; it stops nothing.
+        note: Takes what the model's file says about how it runs, and people may want to know: no sentence, no dot.
     """
 
     spec: NodeSpec
@@ -92,6 +93,7 @@ class NodeView:
     report: Callable[[Problem], None]
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
     warn: Callable[[Problem], None] = lambda _: None
+    note: Callable[[str], None] = lambda _: None
 
     def problem(self, code: str, keys: str, message: str) -> None:
         """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""
@@ -123,6 +125,7 @@ class CheckedNode:
         compared: For a shadow the pairs of its own columns and those of the node beside it.
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         files: Where the node's other URIs are, and which hosts the rows themselves may name.
+        notes: What its kind says about how it runs, for people.
     """
 
     spec: NodeSpec
@@ -137,6 +140,7 @@ class CheckedNode:
     compared: tuple[tuple[str, str], ...] = ()
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
     files: Files = dataclasses.field(default_factory=Files)
+    notes: tuple[str, ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -164,7 +168,8 @@ class Kind(Protocol):
     takes_nulls: bool
     """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
 
-    Such a kind sees nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
+    A kind with the option ``nulls`` does where a node says ``nulls: missing`` (``reads_nulls``). Such a kind sees
+    nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
     """
     options: tuple[Option, ...]
     """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
@@ -177,6 +182,21 @@ class Kind(Protocol):
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the node on a worker; here and only here may a framework be imported."""
+
+
+def takes_missing(node: NodeSpec) -> bool:
+    """Whether a node says that a null is a missing value to its model."""
+    return node.options.get("nulls") == "missing"
+
+
+def has_option(kind: Kind, name: str) -> bool:
+    """Whether a kind takes a key on its node."""
+    return any(option.name == name for option in kind.options)
+
+
+def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
+    """Whether a node of a kind reads nullable columns with their nulls."""
+    return kind.takes_nulls or (takes_missing(node) and has_option(kind, "nulls"))
 
 
 @runtime_checkable

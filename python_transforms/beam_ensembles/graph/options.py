@@ -54,6 +54,9 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
         elif name in CALLS_OF_ANY_KIND:
             yield from _check_call(node, name, value, place)
         else:
+            if name == "nulls":
+                yield Problem(place, "unknown_option", _no_missing_values(node, kind))
+                continue
             near = "" if name in COMMON_KEYS else nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
             allowed = listed(("inputs", "outputs", *taken))
             text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"
@@ -65,6 +68,15 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
                 f"a node with '{kind.kind}: {kind.name}' needs '{option.name}': {_inside(option.description)}"
             )
             yield Problem(below(node.path(), option.name), "missing_key", text)
+
+
+def _no_missing_values(node: NodeSpec, kind: Kind) -> str:
+    """Says what to do where a node cannot take nulls for missing values."""
+    if kind.takes_nulls:
+        return f"'{kind.name}' reads nulls as they are; leave 'nulls' out"
+    column = node.columns[0] if node.columns else "column"
+    text = f"'{kind.name}' cannot be given nulls: it has no missing value"
+    return f"{text}; fill them before (apply: sql, COALESCE), or give the node a 'when: {column} IS NOT NULL'"
 
 
 def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[Problem]:

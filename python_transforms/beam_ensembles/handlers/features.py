@@ -35,13 +35,13 @@ class Features:
         columns: The node's columns in the order of the model's features; a tensor stands for several of them.
         names: The name of each feature; None where the model knows none.
         has_text: Whether one of them is text.
-        takes_texts: Whether a single one that is text is given as a list of texts, as what reads documents takes it.
+        objects: Columns that stay objects in a DataFrame, whatever pandas makes of objects by itself.
     """
 
     columns: tuple[str, ...]
     names: tuple[str, ...] | None
     has_text: bool
-    takes_texts: bool = True
+    objects: frozenset[str] = frozenset()
 
     def read(self, columns: Columns, pandas: Any) -> Any:
         """Gives the features of a batch: a DataFrame where they have names, else an array.
@@ -57,19 +57,23 @@ class Features:
         if self.names is not None and pandas is not None:
             if len(self.columns) == 1 and not self.has_text:
                 return pandas.DataFrame(matrix(columns, self.columns), columns=list(self.names))
-            return pandas.DataFrame(dict(zip(self.names, self._single(columns), strict=True)))
-        if self.has_text and (len(self.columns) > 1 or not self.takes_texts):
-            return np.stack([values.astype(object) for values in self._single(columns)], axis=1)
+            series = [
+                pandas.Series(values, dtype=object) if name in self.objects else values
+                for name, values in self._single(columns)
+            ]
+            return pandas.DataFrame(dict(zip(self.names, series, strict=True)))
+        if self.has_text and len(self.columns) > 1:
+            return np.stack([values.astype(object) for _, values in self._single(columns)], axis=1)
         return matrix(columns, self.columns)
 
-    def _single(self, columns: Columns) -> Iterator[Values]:
-        """Gives the values of each feature, [N]."""
+    def _single(self, columns: Columns) -> Iterator[tuple[str, Values]]:
+        """Gives the column and the values of each feature, [N]."""
         for name in self.columns:
             values = columns[name]
             if values.ndim == 1:
-                yield values
+                yield name, values
             else:
-                yield from values.reshape(len(values), -1).T
+                yield from ((name, one) for one in values.reshape(len(values), -1).T)
 
 
 def feature_arguments(node: NodeView, aside: Sequence[str] = (), whole: str = "") -> dict[str, Argument]:
@@ -115,6 +119,13 @@ def _mixed(node: NodeView) -> dict[str, Argument]:
 
 def _is_text(type_: Type) -> bool:
     return isinstance(type_, Scalar) and type_.name == "string"
+
+
+def column_of_each(types: Mapping[str, Type | None], columns: Sequence[str]) -> Iterator[str]:
+    """Gives the column of each feature: a tensor's for as many as it holds."""
+    for column in columns:
+        type_ = types.get(column)
+        yield from [column] * ((width_of(type_) if type_ is not None else None) or 1)
 
 
 def count_of(types: Mapping[str, Type | None], columns: Sequence[str]) -> int | None:

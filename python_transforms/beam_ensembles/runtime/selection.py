@@ -8,8 +8,9 @@ import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.kinds import CheckedNode, validity
+from beam_ensembles.graph.kinds import CheckedNode, has_option, validity
 from beam_ensembles.runtime.conditions import RowsWhere
+from beam_ensembles.runtime.kinds import KINDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -77,8 +78,13 @@ class Selection:
                 f"the member '{column}' has no value, and {spec.target} needs all (votes may have a 'quorum')"
             )
             return NodeError("member_missing", text)
-        text = f"'{column}' is null, and {spec.target} takes no nulls; give the node a 'when: {column} IS NOT NULL'"
-        return NodeError("null_value", text)
+        leave_out = f"give the node a 'when: {column} IS NOT NULL'"
+        if not has_option(KINDS[(spec.kind, spec.target)], "nulls"):
+            return NodeError(
+                "null_value", f"'{column}' is null, and {spec.target} takes no nulls; {leave_out}"
+            )
+        missing = "say 'nulls: missing' on the node if its model was trained for missing values"
+        return NodeError("null_value", f"'{column}' is null; {missing}, or {leave_out}")
 
     def _too_few(self) -> NodeError:
         text = f"fewer than {self.quorum} of the members ({listed(self.members)}) have a value"

@@ -23,6 +23,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.lists import by_length
+from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
@@ -47,7 +48,7 @@ from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.signature_checks import asked_for, check_signature
 from beam_ensembles.handlers.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
-from beam_ensembles.types import Type
+from beam_ensembles.types import DOUBLE, Type, dtype_of
 
 
 def _is_names(value: Any) -> bool:
@@ -67,6 +68,7 @@ CONFIG_HONOURED: Final = {
         is_session_options,
     ),
 }
+_FLOATS: Final = ("float16", "float", "double")
 CONFIG_REFUSED: Final = {**REFUSED, "model_uri": "'uri' of the node says where the model is"}
 
 
@@ -81,7 +83,7 @@ class OnnxKind:
     extra: str | None = "onnx"
     modules: tuple[str, ...] = ("onnx", "onnxruntime")
     takes_nulls = False
-    options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, *CALLS)
+    options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, NULLS, *CALLS)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
@@ -117,12 +119,12 @@ class OnnxKind:
         by_name = {port.name: port for port in signature.outputs}
         outputs = {column: by_name[name] for column, name in ports_of(node.spec, list(by_name)).items()}
         names = list(dict.fromkeys(port.name for port in outputs.values()))
-        feed = feeder(node, signature, next(iter(asked_for(view, signature)), None))
+        feed, fill = feeder(node, signature, next(iter(asked_for(view, signature)), None)), filler(node)
         loaded = member.BeamMember(
             handler,
             session,
             extra_feeds(node, signature),
-            read=lambda columns: (names, feed(columns)),
+            read=lambda columns: (names, feed(fill(columns))),
             write=functools.partial(columns_of, node, outputs),
             per_row=member.is_per_row(node),
         )
@@ -172,7 +174,27 @@ def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | N
         if signature is not None and name not in names:
             text = f"the model has no input '{name}' (its inputs: {listed(names)}){nearest(name, names)}"
             node.problem("unknown_port", below("inference_args", name), text)
-    return check_signature(node, signature, FEEDING)
+    _check_missing(node, signature)
+    return check_signature(view_of(node), signature, FEEDING)
+
+
+def _check_missing(node: NodeView, signature: Signature | None) -> None:
+    """Reports columns whose nulls have no missing value in a tensor: only floating-point numbers have one, NaN."""
+    inputs = node.spec.inputs
+    if inputs is None:
+        return
+    elements = {} if signature is None else {port.name: port.element for port in signature.inputs}
+    for column in may_be_missing(node):
+        index = inputs.columns.index(column)
+        name = next(iter(elements), "") if inputs.ports is None else inputs.ports[index]
+        wanted = elements.get(name) or "float"
+        is_number = dtype_of(given(node.inputs[column] or DOUBLE)) is not None
+        if not is_number or wanted not in _FLOATS:
+            held = f"a tensor of {wanted}" if is_number else "a tensor of text, or a list,"
+            text = f"'{column}' may be null, and {held} has no missing value, as floats have NaN"
+            node.problem(
+                "type_mismatch", inputs.path(index), f"{text}; fill it before (apply: sql, COALESCE)"
+            )
 
 
 def _compare(node: CheckedNode, signature: Signature) -> NodeView:

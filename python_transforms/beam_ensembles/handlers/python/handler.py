@@ -21,6 +21,7 @@ from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls,
 from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.load_failures import reason
+from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.policy import check_policy
@@ -85,6 +86,7 @@ class PythonKind:
             "postprocess", "list", "Dotted names of functions that each prediction goes through, in order."
         ),
         LABELS,
+        NULLS,
         *CALLS,
     )
 
@@ -104,7 +106,7 @@ class PythonKind:
         check_labels(node)
         inputs = node.spec.inputs
         if inputs is not None and inputs.ports is None and len(inputs.columns) > 1:
-            list_argument(node)
+            list_argument(view_of(node))
         return {output.column: output.type for output in node.spec.outputs}
 
     def load(self, node: CheckedNode) -> Member:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.nulls import values_with_nulls
 from beam_ensembles.errors import NodeError, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.handlers.arguments import Values, matrix
+from beam_ensembles.handlers.missing import filler
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.model import OutputSpec
 
@@ -20,19 +22,23 @@ def examples_of(node: CheckedNode, columns: Columns) -> list[Any]:
     Args:
         node: The node. A list of one column gives its values: a text, bytes, a number of Python's own, a list, or an
             array for a tensor. A list of several gives arrays [F] of their numbers in order. A mapping gives a
-            dictionary from port to value.
+            dictionary from port to value. A null is None, among the numbers of an array NaN.
         columns: The batch.
     """
     inputs = node.spec.inputs
     if inputs is not None and inputs.ports is not None:
-        values = [_values(columns[column]) for column in inputs.columns]
+        values = [_values(columns, column) for column in inputs.columns]
         return [dict(zip(inputs.ports, row, strict=True)) for row in zip(*values, strict=True)]
     if len(node.spec.columns) == 1:
-        return _values(columns[node.spec.columns[0]])
-    return list(matrix(columns, node.spec.columns))
+        return _values(columns, node.spec.columns[0])
+    return list(matrix(filler(node)(columns), node.spec.columns))
 
 
-def _values(column: Values) -> list[Any]:
+def _values(columns: Columns, name: str) -> list[Any]:
+    return values_with_nulls(columns[name], columns.get(validity(name)), _values_of)
+
+
+def _values_of(column: Values) -> list[Any]:
     return list(column) if column.ndim > 1 or column.dtype == object else column.tolist()
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.categories import unknown_category
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
 _SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
@@ -60,16 +61,14 @@ def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any
     """Gives columns of a DataFrame the categories of training.
 
     Raises:
-        NodeError: ``wrong_value``: a value is none of them. LightGBM would take it for a missing one.
+        NodeError: ``unknown_category``: a value is none of them. LightGBM would take it for a missing one.
     """
     for at, known in categories.items():
         name = rows.columns[at]
         codes = pandas.Index(known).get_indexer(rows[name])
         unknown = np.flatnonzero((codes < 0) & ~pandas.isna(rows[name]).to_numpy())
         if len(unknown):
-            found, allowed = rows[name].iloc[unknown[0]], listed([str(one) for one in known])
-            text = f"the feature '{name}' is {found!r}, which is no category (allowed: {allowed})"
-            raise NodeError("wrong_value", text)
+            raise unknown_category(f"the feature '{name}'", rows[name].iloc[unknown[0]], known)
         rows[name] = pandas.Categorical.from_codes(codes, categories=known)
     return rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,13 +16,22 @@ from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import feature_arguments, match, order_taken, warn_of_order
+from beam_ensembles.handlers.features import (
+    column_of_each,
+    feature_arguments,
+    match,
+    order_taken,
+    warn_of_order,
+)
+from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
+from beam_ensembles.handlers.sklearn.parts import parts_of
+from beam_ensembles.handlers.sklearn.reading import SaysUnknownCategories, reader
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
@@ -65,11 +73,13 @@ class SklearnKind:
             "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
         ),
         LABELS,
+        NULLS,
         *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks all but the model itself, which only a skops file lets see without running its code."""
+        node = view_of(node)
         format_ = _format(node.spec.options, str(node.option("uri")))
         place = check_file(node, runs_code=format_ in ("joblib", "pickle"))
         facts = Facts() if place is None else _check_model(node, place)
@@ -100,22 +110,26 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
-        features = dataclasses.replace(features, takes_texts=facts.features is None)
+        columns = tuple(column_of_each(node.inputs, features.columns))
+        parts = parts_of(model, len(columns))
         order = order_taken(node, facts.names)
-        if (
-            order is not None and _format(node.spec.options, str(node.uri)) != "skops"
-        ):  # which was read before
+        is_checked = _format(node.spec.options, str(node.uri)) == "skops"
+        if order is not None and not is_checked:
             _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
         arguments = member.inference_args(node)
         loaded = member.BeamMember(
             handler,
             model if arguments else quickened(model, method),
             arguments,
-            read=with_categories(model, lambda columns: features.read(columns, beam.pandas), beam.pandas),
+            read=with_categories(
+                model,
+                reader(node, features, parts, beam.pandas, is_matrix=facts.features is not None),
+                beam.pandas,
+            ),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
-        return versions.told_by(loaded)
+        return SaysUnknownCategories(versions.told_by(loaded), parts, columns)
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:

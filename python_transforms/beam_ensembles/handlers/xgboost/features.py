@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
-
-import numpy as np
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
-from beam_ensembles.handlers.arguments import Argument, Values
+from beam_ensembles.handlers.arguments import Argument, Values, matrix
 from beam_ensembles.handlers.features import (
     Features,
+    column_of_each,
     count_of,
     feature_arguments,
     is_number,
     match,
     warn_of_order,
 )
+from beam_ensembles.handlers.missing import filler
+from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column
 from beam_ensembles.handlers.xgboost.header import Header
-from beam_ensembles.types import Scalar, width_of
+from beam_ensembles.types import width_of
 
 MARGIN: Final = "base_margin"
 WHOLE: Final = "data"
-_CATEGORY: Final = "c"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,11 +32,11 @@ class Batch:
     """What a model is called with.
 
     Attributes:
-        rows: A matrix [N, F], or a DataFrame where the model keeps its own categories.
+        rows: A matrix [N, F]; categories that the model keeps are codes, what is missing is NaN.
         margin: The base margins, [N] or [N, classes], or None.
     """
 
-    rows: Any
+    rows: Values
     margin: Values | None
 
 
@@ -45,7 +46,7 @@ def check_features(node: NodeView, header: Header | None) -> None:
     margin = arguments.pop(MARGIN, None)
     if margin is not None:
         _check_margin(node, margin, header)
-    takes_text = header is None or _CATEGORY in (header.types or ())
+    takes_text = header is None or CATEGORY in (header.types or ())
     for argument in arguments.values():
         if not is_number(argument) and not (takes_text and argument.element == "string"):
             text = f"an XGBoost model takes numbers, the node gives {argument.element}"
@@ -80,17 +81,11 @@ def disagreements(
         text = f"the model takes {count} features, the columns of the node hold {width}"
         yield "inputs", text
         return
-    for column, type_ in zip(_column_of_each(node, features.columns), types or (), strict=False):
+    for column, type_ in zip(column_of_each(node.inputs, features.columns), types or (), strict=False):
         is_text = getattr(node.inputs.get(column), "name", "") == "string"
-        if is_text and type_ != _CATEGORY:
+        if is_text and type_ != CATEGORY:
             text = f"'{column}' is text, but its feature is no category: the model takes a number ({type_})"
             yield "inputs", text
-
-
-def _column_of_each(node: NodeView | CheckedNode, columns: Sequence[str]) -> Iterator[str]:
-    for column in columns:
-        type_ = node.inputs.get(column)
-        yield from [column] * ((width_of(type_) if type_ is not None else None) or 1)
 
 
 def _check_margin(node: NodeView, margin: Argument, header: Header | None) -> None:
@@ -105,62 +100,27 @@ def _check_margin(node: NodeView, margin: Argument, header: Header | None) -> No
 
 
 def reader(
-    node: CheckedNode, features: Features, categories: Mapping[str, Any], pandas: Any
+    node: CheckedNode, features: Features, categories: Sequence[Category]
 ) -> Callable[[Columns], Batch]:
-    """Gives the function that makes what the model is called with of a batch's columns.
+    """Returns the function that makes what the model is called with of a batch's columns.
 
     Args:
         node: The node.
         features: Its features.
-        categories: The numpy dtype of the categories of each feature that has its own in the model.
-        pandas: The module.
+        categories: Those that are categories; the batch has their codes.
     """
     inputs = node.spec.inputs
     ports = dict(zip((inputs.ports if inputs else None) or (), node.spec.columns, strict=False))
     margin = ports.get(MARGIN)
+    fill = filler(node)
+    names = list(features.columns)
+    if categories:
+        coded = {category.feature: code_column(category.feature) for category in categories}
+        places = itertools.accumulate((width_of(node.inputs[name]) or 1 for name in names), initial=0)
+        names = [coded.get(at, name) for at, name in zip(places, names, strict=False)]
 
     def read(columns: Columns) -> Batch:
-        rows = features.read(columns, pandas if categories else None)
-        for name, dtype in categories.items():
-            values = rows[name]
-            rows[name] = (values if dtype.kind == "O" else values.astype(dtype)).astype("category")
-        return Batch(rows, None if margin is None else columns[margin])
+        filled = fill(columns)
+        return Batch(matrix(filled, names), None if margin is None else filled[margin])
 
     return read
-
-
-def categories_of(booster: Any) -> dict[str, Any]:
-    """Gives the numpy dtype of the categories that a model keeps, by the feature's name.
-
-    XGBoost keeps them from version 3.1 on for models trained on a DataFrame; before, a category was the number that
-    it had in the DataFrame at hand.
-    """
-    is_categorical = _CATEGORY in (booster.feature_types or ()) and booster.feature_names is not None
-    if not is_categorical or not hasattr(booster, "get_categories"):
-        return {}
-    kept = booster.get_categories(export_to_arrow=True)
-    found = [] if kept is None or kept.empty() else kept.to_arrow()
-    return {name: _dtype(values) for name, values in found if values is not None}
-
-
-def _dtype(values: Any) -> Any:
-    return np.dtype(values.type.to_pandas_dtype())
-
-
-def uncategorised(
-    node: CheckedNode, features: Features, categories: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Finds text for which the model keeps no categories, and fractions that stand for categories."""
-    names = features.names or ()
-    for at, column in enumerate(_column_of_each(node, features.columns)):
-        type_ = node.inputs[column]
-        name = names[at] if at < len(names) else column
-        is_text = isinstance(type_, Scalar) and type_.name == "string"
-        if is_text and name not in categories:
-            text = f"'{column}' is text, and the model keeps no categories for it"
-            yield "inputs", f"{text}: train it on a DataFrame and save it with XGBoost 3.1 or newer"
-        elif not is_text and name in categories and str(type_).startswith(("float", "double", "array")):
-            yield (
-                "inputs",
-                f"'{column}' is {type_}, but the feature '{name}' is a category: text or a whole number",
-            )

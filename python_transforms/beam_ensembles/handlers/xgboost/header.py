@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import Final
+from typing import Any, Final
 
 _PART: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
@@ -22,6 +22,12 @@ _JSON_OBJECTIVE: Final = re.compile(  # parameters of a ranking stand before its
 _JSON_TEXTS: Final = r'(?<!\\)"%s"\s*:\s*(?=\[)'
 _UBJ_NUMBER: Final = r"%sSL.{8}(\d{1,9})"
 _UBJ_TEXTS: Final = r"L.{7}\x0d%s\[#L"
+_JSON_ATTRIBUTES: Final = re.compile(rb'\{\s*"learner"\s*:\s*\{\s*"attributes"\s*:\s*(?=\{)')
+_UBJ_ATTRIBUTES: Final = re.compile(rb"\{L.{7}\x07learner\{L.{7}\x0aattributes\{", re.DOTALL)
+_BEST: Final = "best_iteration"
+COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
+"""How XGBoost writes ``best_iteration``."""
+_LINEAR: Final = b"gblinear"
 _UBJ_OBJECTIVE: Final = re.compile(rb"objective\{.{0,4000}?L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
 
 
@@ -41,6 +47,8 @@ class Header:
         objective: What it was trained for, such as ``multi:softprob``.
         names: The features' names; None where it has none.
         types: The features' types (``float``, ``int``, ``c`` for a category); None where it has none.
+        best_iteration: The last round that counts, where training stopped early; None where that is not said, or where
+            it does not matter, since the model is linear.
     """
 
     features: int
@@ -49,6 +57,7 @@ class Header:
     objective: str
     names: tuple[str, ...] | None = None
     types: tuple[str, ...] | None = None
+    best_iteration: int | None = None
 
 
 def read_header(path: str) -> Header:
@@ -68,7 +77,9 @@ def read_header(path: str) -> Header:
         raise HeaderError(
             "the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
         )
-    return _header(head, tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
+    header = _header(head, tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
+    is_linear = _LINEAR in tail[max(0, at - 64) : at]  # the booster's name stands right before
+    return dataclasses.replace(header, best_iteration=None) if is_linear else header
 
 
 def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
@@ -83,6 +94,7 @@ def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
         objective.group(1).decode(),
         _texts(head, "feature_names", is_json),
         _texts(head, "feature_types", is_json),
+        _best_iteration(head, is_json),
     )
 
 
@@ -90,6 +102,42 @@ def _number(tail: bytes, name: str, is_json: bool) -> int | None:
     pattern = (_JSON_NUMBER if is_json else _UBJ_NUMBER) % name
     found = re.search(pattern.encode(), tail, re.DOTALL)
     return None if found is None else int(found.group(1))
+
+
+def _best_iteration(head: bytes, is_json: bool) -> int | None:
+    """Reads it from the first thing in a file, the attributes; None where they are not all in what was read."""
+    found = (_JSON_ATTRIBUTES if is_json else _UBJ_ATTRIBUTES).match(head)
+    if found is None:
+        return None
+    try:
+        rest = head[found.end() :]
+        attributes = _json_object(rest) if is_json else _ubj_object(rest)
+    except (ValueError, IndexError, RecursionError):
+        return None
+    text = str(attributes.get(_BEST, ""))
+    return int(text) if COUNT.fullmatch(text) else None
+
+
+def _json_object(data: bytes) -> dict[str, Any]:
+    found, _ = json.JSONDecoder().raw_decode(data.decode(errors="ignore"))
+    return dict(found)
+
+
+def _ubj_object(data: bytes) -> dict[str, str]:
+    """Reads ``L<length><name>SL<length><text>`` until ``}``."""
+    found, at = {}, 0
+    while data[at : at + 1] != b"}":
+        name, at = _ubj_text(data, at, b"L")
+        found[name], at = _ubj_text(data, at, b"SL")
+    return found
+
+
+def _ubj_text(data: bytes, at: int, mark: bytes) -> tuple[str, int]:
+    start = at + len(mark) + 8
+    end = start + int.from_bytes(data[start - 8 : start])
+    if data[at : at + len(mark)] != mark or end > len(data):
+        raise ValueError("the text goes on behind what was read")
+    return data[start:end].decode(), end
 
 
 def _texts(head: bytes, name: str, is_json: bool) -> tuple[str, ...] | None:
@@ -113,9 +161,6 @@ def _ubj_texts(data: bytes, at: int) -> list[str]:
     """Reads ``#L<count>`` times ``SL<length><text>``; whole numbers have 8 bytes, the first the highest."""
     texts, count, at = [], int.from_bytes(data[at : at + 8]), at + 8
     for _ in range(count):
-        length, start = int.from_bytes(data[at + 2 : at + 10]), at + 10
-        if data[at : at + 2] != b"SL" or start + length > len(data):
-            raise ValueError("the list goes on behind what was read")
-        texts.append(data[start : start + length].decode())
-        at = start + length
+        text, at = _ubj_text(data, at, b"SL")
+        texts.append(text)
     return texts

@@ -20,20 +20,26 @@ from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import Features, match, order_taken
+from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.xgboost.categories import (
+    Category,
+    OfKnownCategories,
+    categories_of,
+    kept_categories,
+    uncategorised,
+)
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
     WHOLE,
     Batch,
-    categories_of,
     check_features,
     disagreements,
     reader,
-    uncategorised,
 )
-from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import COUNT, Header, HeaderError, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
@@ -70,11 +76,13 @@ class XgboostKind:
         Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
         Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
         LABELS,
+        NULLS,
         *CALLS,
     )
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
+        node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
@@ -97,23 +105,26 @@ class XgboostKind:
         call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
         handler, model = member.load(node, functools.partial(_handler, node, beam, model_class, call))
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        features, categories = _features(node, booster)
+        features, categories = _features(node, booster, beam.pandas)
+        call.is_linear = _is_linear(booster)
+        rounds = {} if call.is_linear else _rounds_that_count(node, booster)
         if isinstance(model, beam.xgboost.Booster):
-            call.is_linear = _is_linear(booster)
             call.matrix = functools.partial(_matrix, beam.xgboost.DMatrix, booster)
+            call.defaults = rounds
         elif features.names is not None:
             call.defaults = {
                 "validate_features": False
             }  # they are in their order; numpy's arrays have no names
         member.check_call(node, getattr(model, call.method))
-        return member.BeamMember(
+        loaded = member.BeamMember(
             handler,
             model,
             member.inference_args(node),
-            read=reader(node, features, categories, beam.pandas),
+            read=reader(node, features, categories),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
+        return OfKnownCategories(loaded, categories) if categories else loaded
 
 
 def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
@@ -149,7 +160,7 @@ class _Call:
         matrix: Makes XGBoost's own matrix of a batch, as Beam's function does for every row; None for a model that
             makes it itself.
         is_linear: Whether it is a booster that cannot read numpy's matrix in place, which is faster and gives the same.
-        defaults: Arguments of the call where the node has none.
+        defaults: Arguments of the call that the node's own replace.
     """
 
     result: Any
@@ -161,20 +172,19 @@ class _Call:
     def __call__(self, batch: list[Batch], model: Any, inference_args: Mapping[str, Any] | None) -> list[Any]:
         (one,) = batch
         args = {**self.defaults, **(inference_args or {})}
+        reads_in_place = not inference_args and not self.is_linear
         if self.matrix is None:
             margin = {} if one.margin is None else {MARGIN: one.margin}
             answer = getattr(model, self.method)(one.rows, **margin, **args)
-        elif args or self.is_linear or not isinstance(one.rows, np.ndarray):
+        elif not reads_in_place:
             answer = model.predict(self.matrix(one), **args)
         else:
             _refuse_infinite(one.rows)
-            answer = model.inplace_predict(one.rows, base_margin=one.margin)
+            answer = model.inplace_predict(one.rows, base_margin=one.margin, **args)
         return [self.result(one.rows, answer)]
 
 
 def _matrix(make: Callable[..., Any], booster: Any, batch: Batch) -> Any:
-    if not isinstance(batch.rows, np.ndarray):
-        return make(batch.rows, base_margin=batch.margin, enable_categorical=True)
     return make(
         batch.rows,
         base_margin=batch.margin,
@@ -188,6 +198,21 @@ def _refuse_infinite(rows: Values) -> None:
     """XGBoost's own matrix refuses what no float32 holds; reading in place it would not look."""
     if (np.abs(rows) > np.finfo(np.float32).max).any():
         raise NodeError("wrong_value", "a feature is infinite or too large for XGBoost's float32")
+
+
+def _rounds_that_count(node: CheckedNode, booster: Any) -> dict[str, Any]:
+    """Returns the rounds that XGBoost's scikit-learn classes use: up to ``best_iteration`` where that is said.
+
+    Raises:
+        InvalidEnsemble: ``bad_model_file``: ``best_iteration`` is not one of the model's rounds.
+    """
+    best, rounds = booster.attr("best_iteration"), booster.num_boosted_rounds()
+    if best is None:
+        return {}
+    if not COUNT.fullmatch(best) or int(best) >= rounds:
+        text = f"'{node.uri}': its 'best_iteration' is {best[:40]!r}, the model has {rounds} rounds, counted from 0"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
+    return {"iteration_range": (0, int(best) + 1)}
 
 
 def _is_linear(booster: Any) -> bool:
@@ -220,10 +245,22 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
     if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
         text = f"the model was trained for {header.objective}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
+    _note_rounds(node, header)
     answer = answer_type(header, _model_class(node), _method(node))
     if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
         answer = None
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
+
+
+def _note_rounds(node: NodeView, header: Header) -> None:
+    """Says which rounds a model uses, where that is not all of them."""
+    given = (node.option("inference_args") or {}).get("iteration_range")
+    if isinstance(given, list) and len(given) == 2:
+        node.note(f"boosting rounds {given[0]} to {given[1]}, the last excluded ('iteration_range')")
+    elif header.best_iteration is not None:
+        node.note(
+            f"{header.best_iteration + 1} boosting rounds, up to its best_iteration {header.best_iteration}"
+        )
 
 
 def answer_type(header: Header, model_class: str, method: str) -> Type | None:
@@ -242,17 +279,27 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
     return Array(FLOAT, (header.targets,)) if header.targets > 1 else FLOAT
 
 
-def _features(node: CheckedNode, booster: Any) -> tuple[Features, dict[str, Any]]:
-    """Compares a loaded model's features with the node; gives them, and the categories that the model keeps."""
-    names, categories = booster.feature_names, categories_of(booster)
+def _features(node: CheckedNode, booster: Any, pandas: Any) -> tuple[Features, tuple[Category, ...]]:
+    """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
+    names = booster.feature_names
+    try:
+        kept = kept_categories(booster)
+    except UnicodeDecodeError as exc:
+        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': a category is not UTF-8")
+        raise InvalidEnsemble([problem]) from exc
     features, _ = match(node, names, (MARGIN,), WHOLE)
     order = order_taken(node, names)
     if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before
         _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
     found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
-    found = found or list(uncategorised(node, features, categories))
+    found = found or list(uncategorised(node, features, kept))
     if found:
         raise InvalidEnsemble(
             Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
         )
+    categories = categories_of(node, features, kept, pandas)
+    twice = next((one for one in categories if not one.index.is_unique), None)
+    if twice is not None:
+        text = f"'{node.uri}': the feature '{twice.name}' has a category twice"
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
     return features, categories

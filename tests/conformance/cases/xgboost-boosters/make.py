@@ -1,30 +1,28 @@
-"""XGBoost's other boosters and classes, and arguments of its predict."""
+"""Boosters and objectives of every kind: the default class answers as the trained object does."""
+
+import json
 
 import numpy as np
 import xgboost as xgb
-from sklearn.datasets import load_iris
 
-from tests.support.conformance import write
-
-x, y = load_iris(return_X_y=True)
-rows = x[::17]
+draw = np.random.default_rng(5)
+x = draw.normal(size=(200, 3)).astype(np.float32)
+level = np.digitize(x[:, 0], [-0.5, 0.5])
+said = {}
+for booster in ("gbtree", "dart", "gblinear"):
+    model = xgb.XGBClassifier(n_estimators=6, booster=booster).fit(x, level)
+    model.save_model(f"{booster}.json")
+    said[booster] = model.predict_proba(x)
+said["level"] = xgb.XGBClassifier(n_estimators=6).fit(x, level).predict(x)
 models = {
-    "linear": xgb.XGBRegressor(booster="gblinear", n_estimators=20),
-    "dart": xgb.XGBRegressor(booster="dart", rate_drop=0.5, n_estimators=10, random_state=1),
-    "forest": xgb.XGBRFRegressor(n_estimators=10, random_state=1),
+    "poisson": xgb.XGBRegressor(n_estimators=6, objective="count:poisson", base_score=2.5),
+    "forest": xgb.XGBRFRegressor(n_estimators=6),
+    "quantiles": xgb.XGBRegressor(n_estimators=6, objective="reg:quantileerror", quantile_alpha=[0.1, 0.9]),
 }
-answers = {}
 for name, model in models.items():
-    model.fit(x, y).save_model(f"{name}.json")
-    answers[name] = model.predict(rows)
-ranker = xgb.XGBRanker(n_estimators=5).fit(x, y, qid=np.arange(150) // 15)
-ranker.save_model("rank.json")
-odds = xgb.XGBClassifier(n_estimators=5).fit(x, y == 2)
-odds.save_model("odds.json")
-write(
-    {"x": rows},
-    **answers,
-    rank=ranker.predict(rows),
-    margin=odds.predict(rows, output_margin=True),
-    first=odds.predict_proba(rows, iteration_range=(0, 2))[:, 1],
-)
+    model.fit(x, np.abs(x[:, 1] * 5).round()).save_model(f"{name}.json")
+    said[name] = model.predict(x)
+with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as out:
+    for at in range(6):
+        rows.write(json.dumps({"x": x[at].tolist()}) + "\n")
+        out.write(json.dumps({name: answers[at].tolist() for name, answers in said.items()}) + "\n")
