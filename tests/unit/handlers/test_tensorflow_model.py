@@ -14,6 +14,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.files import sha256_of
+from tests.support import squeezing
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
@@ -331,3 +332,9 @@ def test_nothing_of_tensorflow_is_imported_to_check(models: Path) -> None:
         "assert not {'tensorflow', 'keras', 'tensorflow_hub'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_model_that_squeezes_answers_one_row(tmp_path: Path, width: int) -> None:
+    made = squeezing.make_tensorflow(tmp_path, width)
+    squeezing.check_rows(load_node(tmp_path, squeezing.INPUT, made), width)

@@ -22,7 +22,7 @@ from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.policy import check_policy
-from beam_ensembles.handlers.python.values import columns_of, examples_of
+from beam_ensembles.handlers.python.values import columns_of, examples_of, shape_of_one
 from beam_ensembles.handlers.sharing import SharedMember
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import is_secret
@@ -117,7 +117,13 @@ class PythonKind:
         if handler.share_model_across_processes() and not is_shared:
             return SharedMember(PythonKind(is_shared=True), node, handler.model_copies())
         return member.BeamMember(
-            Calls(handler, base.PredictionResult, node.spec.options.get("samples") or 1, blame(base, inner)),
+            Calls(
+                handler,
+                base.PredictionResult,
+                node.spec.options.get("samples") or 1,
+                blame(base, inner),
+                shape_of_one(node),
+            ),
             _load(node, handler),
             member.inference_args(node),
             read=functools.partial(examples_of, node),
