@@ -32,7 +32,7 @@ def check_rows(member: Member, width: int) -> None:
 
 def answer_of(x: np.ndarray, width: int) -> np.ndarray:
     """Returns what every model here answers: [N] for a width of 1, else [N, width]."""
-    found = x @ _weights(width)
+    found: np.ndarray = x @ _weights(width)
     return found[:, 0] if width == 1 else found
 
 
@@ -47,7 +47,7 @@ class Estimator:
         self.width = width
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        return np.squeeze(x.astype(np.float32) @ _weights(self.width))
+        return np.asarray(np.squeeze(x.astype(np.float32) @ _weights(self.width)))
 
 
 class Texts:
@@ -115,7 +115,8 @@ def make_pytorch(folder: Path, width: int) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is deprecated
-        torch.jit.trace(Squeeze(), torch.ones(2, 3)).save(folder / f"squeeze{width}.pt")
+        traced: Any = torch.jit.trace  # it has no types
+        traced(Squeeze(), torch.ones(2, 3)).save(folder / f"squeeze{width}.pt")
     return {"model": "pytorch", "uri": f"squeeze{width}.pt"} | _ends(width)
 
 

@@ -399,6 +399,42 @@ def _save_written(folder: Path, body: str, save: str) -> None:
         exec(save, {"torch": torch, "Written": written.Written, "folder": folder})
 
 
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        ("torch.nn.Linear(4, 8), torch.nn.Dropout(0.5)", "differ from call to call"),
+        ("torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8, track_running_stats=False)", "the rows beside it"),
+    ],
+)
+def test_a_model_that_was_saved_in_training_mode_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, layers: str, text: str
+) -> None:
+    body = f"""def __init__(self):
+        super().__init__(); self.layers = torch.nn.Sequential({layers})
+    def forward(self, x):
+        return self.layers(x)"""
+    save = (
+        "torch.jit.trace(Written().train(), torch.ones(3, 4), check_trace=False).save(folder / 'written.pt')"
+    )
+    _save_written(tmp_path, body, save)
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[8]"}}
+    load_node(tmp_path, FOUR, model)
+    assert text in caplog.text
+
+
+def test_rows_that_are_taken_for_a_sequence_are_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = """def __init__(self):
+        super().__init__(); torch.manual_seed(0); self.lstm = torch.nn.LSTM(2, 3)
+    def forward(self, x):
+        return self.lstm(x)[0][:, -1]"""
+    _save_written(tmp_path, body, "torch.jit.script(Written().eval()).save(folder / 'written.pt')")
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[3]"}}
+    load_node(tmp_path, {"x": "array<float>[5,2]"}, model)
+    assert "rows along another dimension than the first" in caplog.text
+
+
 def test_a_trial_finds_columns_of_another_width_before_any_row_comes(folder: Path) -> None:
     five = {"x": "array<double>[5]"}
     with pytest.raises(InvalidEnsemble, match=r"mat1 and mat2.*'trial: false'") as caught:

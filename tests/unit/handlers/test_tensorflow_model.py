@@ -338,3 +338,14 @@ def test_nothing_of_tensorflow_is_imported_to_check(models: Path) -> None:
 def test_a_model_that_squeezes_answers_one_row(tmp_path: Path, width: int) -> None:
     made = squeezing.make_tensorflow(tmp_path, width)
     squeezing.check_rows(load_node(tmp_path, squeezing.INPUT, made), width)
+
+
+def test_a_model_that_mixes_rows_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None, 3], tf.float32, name="x")
+    module.call = tf.function(lambda x: {"y": x - tf.reduce_mean(x, axis=0)}, input_signature=[spec])
+    tf.saved_model.save(module, str(tmp_path / "mix"), {"serving_default": module.call})
+    load_node(tmp_path, squeezing.INPUT, node("mix"))
+    assert "depends on the rows beside it" in caplog.text

@@ -163,7 +163,8 @@ def _own_arguments(function: Any, schema: Any) -> Sequence[Any]:
     """Returns the arguments that a caller gives: a method's first one is its module, whatever it is called."""
     import torch
 
-    return schema.arguments if isinstance(function, torch.jit.ScriptFunction) else schema.arguments[1:]
+    arguments: Sequence[Any] = schema.arguments
+    return arguments if isinstance(function, torch.jit.ScriptFunction) else arguments[1:]
 
 
 def _parameter(argument: Any) -> inspect.Parameter:
