@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import time
 from collections.abc import Sequence
@@ -63,10 +64,10 @@ class Estimator:
         return self.monotonic_cst  # type: ignore[attr-defined]
 
     def _module(self, x: np.ndarray) -> Any:
-        import a_module_that_is_gone  # noqa: F401
+        importlib.import_module("a_module_that_is_gone")
 
     def _numpy(self, x: np.ndarray) -> Any:
-        return np.a_name_that_is_gone(x)
+        return getattr(np, "a_name_that_is_gone")(x)  # noqa: B009
 
     def _nothing_found(self, x: np.ndarray) -> Any:
         found: Any = None
