@@ -31,7 +31,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import TRIAL, call_limit
 from beam_ensembles.handlers.threads import load_here
@@ -387,8 +387,6 @@ def made_up(inputs: Mapping[str, Type], rows: int, *, zeros: bool = False) -> di
         if any(value is None for value in values):
             return None
         columns[name] = np.fromiter(values, dtype=object, count=rows)
-        if type_.nullable:
-            columns[validity(name)] = np.ones(rows, np.bool_)
     return columns
 
 
