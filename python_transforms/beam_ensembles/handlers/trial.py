@@ -26,6 +26,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -151,13 +152,14 @@ def trial_of(node: CheckedNode, member: Member) -> Trial | None:
         return member.trial()
     limit = call_limit(node)
     most = _MOST_ROWS if limit is None else min(limit, _MOST_ROWS)
-    columns = made_up(node.inputs, most)
+    known: Mapping[str, Sequence[Any]] = getattr(member, "examples", {})
+    columns = made_up(node.inputs, most, known)
     if columns is None:
         return Trial(refused="no rows can be made up for the types of its inputs")
     asking = _Asking(member, columns, most)
     asking.first()
     if not asking.answered:
-        zeros = made_up(node.inputs, most, zeros=True)
+        zeros = made_up(node.inputs, most, known, zeros=True)
         if zeros is not None:
             asking = _Asking(member, zeros, most)
             asking.first()
@@ -363,12 +365,20 @@ def _shown(one: Any, other: Any) -> tuple[str, str]:
     return f"{one!r:.40}", f"{other!r:.40}"
 
 
-def made_up(inputs: Mapping[str, Type], rows: int, *, zeros: bool = False) -> dict[str, Values] | None:
+def made_up(
+    inputs: Mapping[str, Type],
+    rows: int,
+    known: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    *,
+    zeros: bool = False,
+) -> dict[str, Values] | None:
     """Makes up rows: the same ones each time, each other than the one before.
 
     Args:
         inputs: The columns and their types.
         rows: How many.
+        known: Values that the model takes in some columns, such as the categories that it was trained on (a member's
+            ``examples``).
         zeros: Whether all numbers are 0.
 
     Returns:
@@ -377,6 +387,10 @@ def made_up(inputs: Mapping[str, Type], rows: int, *, zeros: bool = False) -> di
     columns: dict[str, Values] = {}
     for at, (name, type_) in enumerate(inputs.items()):
         dtype = dtype_of(type_)
+        if known.get(name):
+            values = [known[name][row % len(known[name])] for row in range(rows)]
+            columns[name] = np.fromiter(values, dtype=dtype or object, count=rows)
+            continue
         if dtype is not None:
             shape = (rows, *row_shape(type_))
             if int(np.prod(shape)) > _MOST_NUMBERS:

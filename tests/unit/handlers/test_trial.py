@@ -228,6 +228,13 @@ def test_made_up_rows_are_the_same_each_time_and_differ(tmp_path: Path) -> None:
     assert first["t"].tolist() == ["two", "three", "four", "five", "one"]
 
 
+def test_columns_get_values_that_the_model_knows(tmp_path: Path) -> None:
+    types = {"x": parse_type("array<double>[3]"), "t": parse_type("string"), "n": parse_type("int64")}
+    found = made_up(types, 5, {"t": ["a", "b"], "n": [7]})
+    assert found is not None
+    assert (found["t"].tolist(), found["n"].tolist()) == (["a", "b", "a", "b", "a"], [7] * 5)
+
+
 def test_what_was_found_is_told(tmp_path: Path) -> None:
     node = check_node(tmp_path, INPUT, sklearn(tmp_path, "good"))
     found = trial_of(node, KINDS["model", "sklearn"].load(node))
