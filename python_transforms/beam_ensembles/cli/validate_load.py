@@ -81,9 +81,11 @@ class LoadedNode:
         """Returns it as lines for people."""
         with_ = f" with {_listed(self.versions)}" if self.versions else ""
         lines = [f"{self.name}: {self.model}{with_}, loaded in {self.loading_milliseconds:,.0f} ms"]
-        if self.trial is not None and self.trial.refused:
+        if self.trial is None:
+            lines.append("is not asked made-up rows")
+        elif self.trial.refused:
             lines.append(f"takes none of the made-up rows, so it was not tried: {self.trial.refused}")
-        elif self.trial is not None:
+        else:
             rows = ", ".join(map(str, self.trial.rows))
             lines.append(f"answers made-up rows ({rows} at once), in {self.trial.milliseconds:,.1f} ms")
         if self.metrics is not None and self.metrics.inference_batch_latency_micro_secs is not None:
@@ -294,7 +296,8 @@ def classes_of(member: Any) -> list[str]:
     while member is not None and not hasattr(member, "model"):
         member = getattr(member, "member", None) or getattr(member, "_member", None)
     model = getattr(member, "model", None)
-    for holder in (model, getattr(model, "model", None), getattr(model, "last", None)):
+    forest = getattr(model, "forest", model)  # that of a pipeline, which is called in its place
+    for holder in (forest, getattr(forest, "model", None)):
         classes = getattr(holder, "classes_", None)
         if isinstance(classes, np.ndarray) and classes.ndim == 1:
             return [str(one) for one in classes.tolist()]
