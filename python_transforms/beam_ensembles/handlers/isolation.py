@@ -17,7 +17,7 @@ _MOST_IN_A_ROW: Final = 24
 _LOADING: Final = 3_600.0
 """Seconds that loading may take."""
 
-_TRYING: Final = 60.0
+_TRYING: Final = 300.0
 """Seconds that a trial may take."""
 
 
