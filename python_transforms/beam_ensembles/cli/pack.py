@@ -9,7 +9,7 @@ import sys
 from typing import Any, Final
 
 from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
-from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, warn, wrong
 from beam_ensembles.cli.output import print_json, print_lines, say
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
@@ -146,6 +146,7 @@ def _pack(args: argparse.Namespace) -> int:
     )
     with progress() as show:
         packed = pack(packing, KINDS, lambda doing, done, total: show(doing, done=done, total=total))
+    warn(args.file, packed.warnings)
     if args.json:
         print_json(_as_data(packed))
     else:
@@ -167,6 +168,7 @@ def _as_data(packed: Any) -> dict[str, Any]:
         "wheels": list(manifest.wheels),
         "requirements": list(manifest.requirements),
         "left": dict(packed.left),
+        "warnings": list(packed.warnings),
     }
 
 
