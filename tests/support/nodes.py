@@ -13,6 +13,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import CheckedNode, Member
+from beam_ensembles.handlers.trial import try_out
 from beam_ensembles.runtime.kinds import KINDS
 
 
@@ -37,9 +38,12 @@ def check_node(
 
 
 def load_node(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) -> Member:
-    """Checks and loads a file's only node."""
+    """Checks, loads and tries a file's only node, in this process and thread."""
     checked = check_node(folder, inputs, node)
-    return KINDS[(checked.spec.kind, checked.spec.target)].load(checked)
+    kind = KINDS[(checked.spec.kind, checked.spec.target)]
+    member = kind.load(checked)
+    try_out(kind, checked, member)
+    return member
 
 
 def problems_of(

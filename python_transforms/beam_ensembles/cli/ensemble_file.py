@@ -16,6 +16,8 @@ from beam_ensembles.limits import MOST_PROBLEMS
 RED: Final = "31"
 GREEN: Final = "32"
 YELLOW: Final = "33"
+SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+"""Those of files of rows."""
 _TRUST_OF_SERVICE: Final = "(serve --trust "
 
 
@@ -59,6 +61,19 @@ def no_file(path: str) -> str:
     return f"'{path}' is a folder, not a file" if os.path.isdir(path) else f"there is no file '{path}'"
 
 
+def rows_misuse(path: str) -> str | None:
+    """Says that a file's name has no suffix of a file of rows, where it has none."""
+    if path.lower().endswith(SUFFIXES):
+        return None
+    return f"'{path}' has none of the suffixes {', '.join(SUFFIXES)}{_hint(path)}"
+
+
+def _hint(path: str) -> str:
+    if path.lower().endswith((".gz", ".bz2", ".xz", ".zst", ".zip")):
+        return "; unpack it first" if os.path.exists(path) else "; it cannot be written compressed"
+    return "; JSON lines end in .jsonl" if path.lower().endswith((".json", ".ndjson")) else ""
+
+
 def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
     """Gives problems as plain data, for programs."""
     return [{"code": one.code, "path": one.path, "message": one.message} for one in map(_here, problems)]
@@ -70,6 +85,11 @@ def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
     count = f"{more}{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"
     return "\n".join([head, *(f"  {problem}" for problem in map(_here, problems))])
+
+
+def wrong_rows(path: str, failed: int, stream: IO[str]) -> str:
+    """Says how many rows of a file failed, coloured where the stream is a terminal."""
+    return f"{coloured('not valid', RED, stream)} {path}: {failed:,} row{'' if failed == 1 else 's'} failed"
 
 
 def warn(path: str, warnings: Iterable[object]) -> None:

@@ -11,7 +11,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.ensemble_file import (
+    SUFFIXES,
+    add_file_arguments,
+    as_data,
+    no_file,
+    rows_misuse,
+    wrong,
+)
 from beam_ensembles.cli.metrics import show_metrics
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.cli.run_progress import Show, progress
@@ -50,7 +57,9 @@ rows that fail:
 exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not,
 130 it was interrupted, by Ctrl-C or SIGTERM
 """
-SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
+_PROGRAM: Final = "beam-ensembles run"
+_TRIALS: Final = "beam_ensembles.handlers.trial"
+"""The logger that warns of models that are likely to be wrong."""
 _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2
@@ -87,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
     if message:
         return _say(message, _USAGE)
     # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR)
+    logging.basicConfig(level=logging.ERROR, format=f"{_PROGRAM}: %(message)s")
+    logging.getLogger(_TRIALS).setLevel(logging.WARNING)
     reached = _Reached()
     try:
         with terminable():
@@ -134,17 +144,12 @@ def _misuse(args: argparse.Namespace) -> str | None:
         if not os.path.isfile(path):
             return no_file(path)
     for path in (args.input, args.output):
-        if not path.lower().endswith(SUFFIXES):
-            return f"'{path}' has none of the suffixes {', '.join(SUFFIXES)}{_hint(path)}"
+        message = rows_misuse(path)
+        if message is not None:
+            return message
     if not args.errors.lower().endswith(".jsonl"):
         return f"'{args.errors}' is for failed rows, which are JSON lines; its suffix must be .jsonl"
     return next(filter(None, map(_unwritable, (args.output, args.errors))), None) or _same_files(args)
-
-
-def _hint(path: str) -> str:
-    if path.lower().endswith((".gz", ".bz2", ".xz", ".zst", ".zip")):
-        return "; unpack it first" if os.path.exists(path) else "; it cannot be written compressed"
-    return "; JSON lines end in .jsonl" if path.lower().endswith((".json", ".ndjson")) else ""
 
 
 def _unwritable(path: str) -> str | None:

@@ -86,7 +86,7 @@ def score_file(call: Call, show: Show) -> Summary:
     columns = Columns(
         dict(graph.columns_read), tuple((call.prefix + name, type_) for name, type_ in graph.outputs)
     )
-    reader = _opened(call, graph, columns)
+    reader = opened(call, graph, columns)
     show("loading the models")
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     form = ChunkRows(columns.added_names, columns.inputs)
@@ -102,8 +102,13 @@ def _trusted(call: Call) -> tuple[str, ...]:
     return (os.path.dirname(os.path.abspath(call.file)), *call.trust)
 
 
-def _opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
-    """Opens the file of rows and checks its fields as a pipeline's are checked."""
+def opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
+    """Opens the file of rows and checks its fields as a pipeline's are checked.
+
+    Raises:
+        InvalidRows: There is something wrong with the file as a whole.
+        OSError: It cannot be read.
+    """
     try:
         reader = open_reader(call.input, columns, call.output)
         schema = schema_pb2.Schema()
@@ -134,7 +139,7 @@ def _score_rows(
     ):
         with contextlib.closing(open_writer(call.output, output, reader, columns)) as writer:
             show("scoring", total=reader.total)
-            for chunk in _chunks(reader, call.input, size):
+            for chunk in chunks_of(reader, call.input, size):
                 at, answers, failures = scoring.score(chunk)
                 writer.write(chunk, at, answers)
                 with naming(call.errors):
@@ -148,7 +153,12 @@ def _score_rows(
         at_the_end.enter_context(uninterrupted())
 
 
-def _chunks(reader: Reader, path: str, size: int) -> Iterator[Chunk]:
+def chunks_of(reader: Reader, path: str, size: int) -> Iterator[Chunk]:
+    """Yields a file's rows, ``size`` at a time.
+
+    Raises:
+        EnsembleError: The file breaks off.
+    """
     try:
         yield from reader.chunks(size)
     except (OSError, pa.ArrowException) as error:

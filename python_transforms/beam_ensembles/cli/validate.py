@@ -1,11 +1,12 @@
-"""``beam-ensembles validate FILE``: everything that is wrong with an ensemble file; nothing is run."""
+"""``beam-ensembles validate FILE``: everything that is wrong with an ensemble file, with ``--load`` its models too."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import (
@@ -14,50 +15,138 @@ from beam_ensembles.cli.ensemble_file import (
     as_data,
     coloured,
     no_file,
+    rows_misuse,
     warn,
     wrong,
+    wrong_rows,
 )
 from beam_ensembles.cli.output import print_json, say
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.printable import printable
+
+if TYPE_CHECKING:
+    from beam_ensembles.cli.validate_load import Report
 
 DESCRIPTION: Final = """\
 Check an ensemble file and say everything that is wrong with it: names, types, options, and the models' own
 signatures where they can be read without running code. Nothing is started and no framework is imported.
 
-exit code: 0 the file is right, 1 it is not, 2 the call is not (there is no such file, for example)
+With --load, load every model as a worker would, too, with the same trust, and ask it a few made-up rows: one alone,
+two, and five together. This finds what only a model itself can show: missing libraries and other versions of them, a
+model that fails on one row, answers of other types than declared, rows that change each other's answers. It prints the
+versions of the libraries, the classes that a model names, what it gives, and how long that took.
+
+With --load --rows, score a file of rows of your own instead of trusting made-up ones alone. Servers are called then,
+too; without it they are only asked what they serve. Nothing is written.
+
+examples:
+  beam-ensembles validate flowers.yaml
+  beam-ensembles validate flowers.yaml --load
+  beam-ensembles validate flowers.yaml --load --rows few.jsonl
+  beam-ensembles validate flowers.yaml --load --rows few.parquet --json
+
+exit code: 0 the file is right, 1 it is not, or with --load a model cannot be loaded or a row fails, 2 the call is not
+(there is no such file, for example), 130 it was interrupted
 """
 _RIGHT: Final = 0
 _WRONG: Final = 1
 _USAGE: Final = 2
+_INTERRUPTED: Final = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print a JSON list of {code, path, message}")
+    parser.add_argument(
+        "--load", action="store_true", help="load the models, too, and ask them a few made-up rows"
+    )
+    parser.add_argument(
+        "--rows", metavar="ROWS", help="with --load: score this file of rows (.csv, .jsonl, .parquet)"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print a JSON list of {code, path, message}; with --load an object that has it as 'problems', and what "
+        "was found as 'warnings', 'nodes' and 'rows'",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Checks the file and prints what was found."""
-    if not os.path.isfile(args.file):
-        say("validate", no_file(args.file))
+    message = _misuse(args)
+    if message is not None:
+        say("validate", message)
         return _USAGE
     try:
         graph = checked(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
-        if args.json:
-            print_json(as_data(exc.problems))
-        else:
-            print(wrong(args.file, exc.problems, sys.stdout))
-        return _WRONG
+        return _wrong(args, args.file, exc)
     warn(args.file, graph.warnings)
+    if args.load:
+        return _load(args, graph)
     if args.json:
         print_json([])
     else:
         print(_right(args.file, graph))
     return _RIGHT
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    """Returns one sentence on what is wrong with the call, if anything is."""
+    if not os.path.isfile(args.file):
+        return no_file(args.file)
+    if args.rows is None:
+        return None
+    if not args.load:
+        return "--rows is for the models that --load loads; add --load"
+    if not os.path.isfile(args.rows):
+        return no_file(args.rows)
+    return rows_misuse(args.rows)
+
+
+def _wrong(args: argparse.Namespace, path: str, error: InvalidEnsemble, report: Report | None = None) -> int:
+    if not args.json:
+        print(wrong(path, error.problems, sys.stdout))
+    elif args.load:
+        print_json(
+            report.as_data(as_data(error.problems)) if report else {"problems": as_data(error.problems)}
+        )
+    else:
+        print_json(as_data(error.problems))
+    return _WRONG
+
+
+def _load(args: argparse.Namespace, graph: EnsembleGraph) -> int:
+    # Beam logs warnings when it is imported, about what this verb does not use.
+    logging.basicConfig(level=logging.ERROR)
+    # Imports Beam: two seconds that a check without models need not wait for.
+    from beam_ensembles.cli.run_scoring import InvalidRows
+    from beam_ensembles.cli.validate_load import load_and_ask
+
+    try:
+        report = load_and_ask(graph, args.file, args.rows, dict(args.parameter), args.trust)
+    except KeyboardInterrupt:
+        say("validate", "interrupted")
+        return _INTERRUPTED
+    except InvalidRows as error:
+        return _wrong(args, args.rows, error)
+    except EnsembleError as error:
+        say("validate", str(error))
+        return _WRONG
+    warn(args.file, report.warnings)
+    if report.problems:
+        return _wrong(args, args.file, InvalidEnsemble(report.problems), report)
+    if args.json:
+        print_json(report.as_data([]))
+    else:
+        head = (
+            _right(args.file, graph)
+            if not report.failed
+            else wrong_rows(args.rows, report.failed, sys.stdout)
+        )
+        print("\n".join([head, *map(printable, report.as_lines())]))
+    return _WRONG if report.failed else _RIGHT
 
 
 def _right(path: str, graph: EnsembleGraph) -> str:

@@ -41,9 +41,15 @@ PER_ROW: Final = Option(
     "Call the model once a row, with the row's lists as its batch: one image and its captions.",
     default="false",
 )
+TRIAL: Final = Option(
+    "trial",
+    "boolean",
+    "Ask the model a few made-up rows when it is loaded, to find what would fail or mislead in a pipeline.",
+    default="true",
+)
 TIMEOUT: Final = Option("timeout", "number", "Seconds that one call of the server may take.")
 RETRIES: Final = Option("retries", "integer", "How often a call that failed in passing is made again.")
-CALLS: Final = (BATCH, SAMPLES, PER_ROW, CONFIG, INFERENCE_ARGS)
+CALLS: Final = (BATCH, SAMPLES, PER_ROW, CONFIG, INFERENCE_ARGS, TRIAL)
 """How a model is called: what every kind of model that runs on the worker takes."""
 LABELS: Final = Option(
     "labels",

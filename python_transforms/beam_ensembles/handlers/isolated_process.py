@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from beam_ensembles import logs
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
@@ -13,6 +14,10 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers import child
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.threads import load_here
+from beam_ensembles.handlers.trial import Trial, trial_of
+
+TRY: Final = "try"
+"""What is sent in place of columns to have the node tried."""
 
 
 def main() -> None:
@@ -33,13 +38,16 @@ def _serve(pipe: ColumnPipe, kind: Kind, node: CheckedNode) -> None:
     member, error = loaded(kind, node)
     pipe.send(error)
     while member is not None:
-        pipe.send(answer(member, pipe.recv()))
+        asked = pipe.recv()
+        pipe.send(_tried(node, member) if asked == TRY else answer(member, asked))
 
 
-def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError | None]:
+def loaded(
+    kind: Kind, node: CheckedNode, load: Callable[[Kind, CheckedNode], Member] = load_here
+) -> tuple[Member | None, EnsembleError | None]:
     """Loads a node: gives it, or why it cannot be loaded."""
     try:
-        return load_here(kind, node), None
+        return load(kind, node), None
     except EnsembleError as error:
         return None, error
     except ENDS_THE_PROGRAM:
@@ -47,6 +55,14 @@ def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError 
     except BaseException as error:  # whatever a model's own code raises
         text = error if isinstance(error, Exception) else NodeError.of(error).message
         return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {text}")
+
+
+def _tried(node: CheckedNode, member: Member) -> Trial | EnsembleError | None:
+    """Returns what a trial of a member finds, or the error that it raises."""
+    try:
+        return trial_of(node, member)
+    except EnsembleError as error:
+        return error
 
 
 def answer(member: Member, columns: Columns) -> Any:

@@ -9,12 +9,16 @@ from typing import Any, Final
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
 from beam_ensembles.handlers import child, isolated_process
+from beam_ensembles.handlers.trial import Trial
 
 _MOST_IN_A_ROW: Final = 24
 """So many calls without an answer are more than the search for a bad row among a thousand takes: it is no row then."""
 
 _LOADING: Final = 3_600.0
 """Seconds that loading may take."""
+
+_TRYING: Final = 60.0
+"""Seconds that a trial may take."""
 
 
 class IsolatedMember:
@@ -57,6 +61,23 @@ class IsolatedMember:
         if isinstance(answer, Exception):
             raise answer
         found: Columns = answer
+        return found
+
+    def trial(self) -> Trial | None:
+        """Has the child try the node. One that dies of it or hangs has shown nothing of real rows: it is started again.
+
+        Raises:
+            InvalidEnsemble: The node cannot be right.
+        """
+        running = self._child or self._started_again()
+        try:
+            running.send(isolated_process.TRY)
+            found: Trial | EnsembleError | None = running.receive(_TRYING)
+        except _NoAnswer as error:
+            self._end()
+            return Trial(refused=str(error))
+        if isinstance(found, EnsembleError):
+            raise found
         return found
 
     def _started_again(self) -> _Child:

@@ -12,7 +12,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, shape_text
 from beam_ensembles.handlers.nested import PYTHON_TYPES, depth_of, items_of, nested_value, to_numbers
-from beam_ensembles.types import Scalar, Type, dtype_of, row_shape
+from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
 
 
 def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Columns:
@@ -24,7 +24,8 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
         rows: How many rows the model was given; 1 where it is called ``per_row``.
 
     Returns:
-        The columns, as ``to_column`` makes them.
+        The columns, as ``to_column`` makes them. A model that squeezes gives a batch of one without its first
+        dimension: such an answer is taken where it has exactly the shape of one row's value.
 
     Raises:
         NodeError: ``misaligned`` where the number of items is not that of the rows (times ``samples``); ``bad_output``
@@ -38,6 +39,8 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
             answer = [_of_one_row(answer, type_)]
         elif samples is not None:
             answer = _regrouped(answer, rows, samples, name)
+        elif rows == 1 and node.spec.kind == "model":
+            answer = batch_of_one(answer, type_)
         columns[name] = to_column(answer, type_, rows, name)
     return columns
 
@@ -45,6 +48,30 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
 def to_columns_of_one(node: CheckedNode, answer: Any, rows: int) -> Columns:
     """Makes the output columns of a model whose whole answer is what every one of them takes (``to_columns``)."""
     return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
+
+
+def batch_of_one(answer: Any, type_: Type) -> Any:
+    """Returns a model's answer to its only row with the first dimension that a squeeze has taken from it.
+
+    Several answers are never taken for one: the array must have exactly the declared shape of one row's value. Where
+    the declared type leaves the length open, the array must have as many dimensions as one value has.
+
+    Args:
+        answer: What the model gave for one row.
+        type_: The declared type.
+
+    Returns:
+        An array ``[1, ...]``, or the answer itself where it is anything else than one value without that dimension.
+    """
+    found = _as_array(answer)
+    if found is None:
+        return answer
+    if dtype_of(type_) is not None or isinstance(type_, Scalar):
+        is_one = found.shape == row_shape(type_)
+    else:
+        is_array = hasattr(answer, "shape") and found.dtype != object  # objects may be lists themselves
+        is_one = isinstance(type_, Array) and is_array and found.ndim == depth_of(type_)
+    return found[np.newaxis] if is_one else answer
 
 
 def _of_one_row(answer: Any, type_: Type) -> Any:

@@ -19,6 +19,7 @@ from beam_ensembles.graph.kinds import Member
 from beam_ensembles.handlers import child, isolated_process
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.locking import lock_of, locked
+from beam_ensembles.handlers.trial import load_tried
 
 WELCOME: Final = "welcome"
 """What every connection gets first; whoever has read it knows that the process waits for its columns."""
@@ -27,11 +28,11 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 def main() -> None:
-    """Loads the node that comes first, then answers whoever connects."""
+    """Loads and tries the node that comes first, then answers whoever connects."""
     pipe, path = child.pipe_of(sys.argv[1]), sys.argv[2]
     with contextlib.suppress(EOFError):  # the worker that started this process is gone
         kind, node = pipe.recv()
-        member, error = isolated_process.loaded(kind, node)
+        member, error = isolated_process.loaded(kind, node, load_tried)
         if member is None:
             pipe.send(error)
         else:

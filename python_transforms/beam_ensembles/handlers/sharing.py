@@ -30,6 +30,7 @@ from beam_ensembles.handlers.file_state import state_of
 from beam_ensembles.handlers.isolation import IsolatedMember
 from beam_ensembles.handlers.locking import locked
 from beam_ensembles.handlers.threads import load_here
+from beam_ensembles.handlers.trial import try_out
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NOBODY_THERE: Final = (EOFError, FileNotFoundError, ConnectionError)
@@ -38,11 +39,22 @@ _LONGEST_ADDRESS: Final = 100
 
 
 def load_member(kind: Kind, node: CheckedNode) -> Member:
-    """Loads a node: in this process, in one of its own (``isolate``), or in some that all workers share (``config``).
+    """Loads a node and tries it: here, in a process of its own (``isolate``), or in some that all share (``config``).
 
     Args:
         kind: The node's kind.
         node: The node.
+
+    Raises:
+        EnsembleError: It cannot be loaded, or its trial shows that it cannot be right.
+    """
+    member = load_untried(kind, node)
+    try_out(kind, node, member)
+    return member
+
+
+def load_untried(kind: Kind, node: CheckedNode) -> Member:
+    """Loads a node as ``load_member`` does; only the process of a shared model tries it.
 
     Raises:
         EnsembleError: It cannot be loaded.
@@ -83,6 +95,9 @@ class SharedMember:
                 del answer  # its traceback has this frame, which keeps the connections
         found: Columns = answer
         return found
+
+    def trial(self) -> None:
+        """Finds nothing: each copy was tried once, in its own process."""
 
 
 class _Copy:

@@ -29,7 +29,7 @@ from beam_ensembles.errors import (
     Problem,
     RowFailed,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Kinds, Member, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
@@ -41,6 +41,7 @@ from beam_ensembles.runtime.steps import Begun, NodeStep
 from beam_ensembles.types import Type
 
 _LOGGER: Final = logging.getLogger(__name__)
+_Load: TypeAlias = Callable[[Kind, CheckedNode], Member]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,13 +82,20 @@ class LoadedStage:
         code: What the stage does.
         kinds: The table of all kinds.
         write: Takes what the nodes write to their metrics.
+        load: Loads a node.
     """
 
-    def __init__(self, code: StageCode, kinds: Kinds, write: Callable[[Update], None] = write_metric) -> None:
+    def __init__(
+        self,
+        code: StageCode,
+        kinds: Kinds,
+        write: Callable[[Update], None] = write_metric,
+        load: _Load = load_member,
+    ) -> None:
         nodes = with_bundles_at_hand(code.nodes)
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
-            self._steps = [_load(node, kinds, write) for node in nodes]
+            self._steps = [_load(node, kinds, write, load) for node in nodes]
         self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
         self._parts = Parts.of(nodes, code.kept)
@@ -139,18 +147,20 @@ class LoadedStage:
                 begun[other] = self._steps[other].begin(batch, CORES)
 
 
-def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None]) -> NodeStep:
+def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
     with logs.about(node.ensemble, node.spec.name):
-        return _load_in_its_name(node, kinds, write)
+        return _load_in_its_name(node, kinds, write, load)
 
 
-def _load_in_its_name(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None]) -> NodeStep:
+def _load_in_its_name(
+    node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load
+) -> NodeStep:
     meter = NodeMeter(node.ensemble, node.spec.name, write)
     kind = kinds[node.spec.kind, node.spec.target]
     before, start = _peak_memory(), time.monotonic()
     try:
-        member = load_member(kind, node)
+        member = load(kind, node)
     except ENDS_THE_PROGRAM:
         raise
     except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import struct
 import sys
@@ -335,6 +336,103 @@ def test_the_loaded_model_is_compared_with_the_node(
         load_node(folder, FOUR, changed)
     (problem,) = caught.value.problems
     assert (problem.code, problem.path) == ("signature_mismatch", f"nodes.node.{place}")
+
+
+@pytest.mark.parametrize(
+    ("body", "more"),
+    [
+        ("def forward(s, x):\n        return x * 2", {}),
+        ("def forward(me, x, times: int = 2):\n        return x * times", {}),
+        ("def forward(me, x, *, times: int):\n        return x * times", {"inference_args": {"times": 2}}),
+        ("def forward(s, first):\n        return first * 2", {"inputs": {"first": "x"}}),
+        ("def forward(s, x):\n        return x\n    @torch.jit.export\n    def twice(this, x):\n        return x * 2",
+         {"method": "twice"}),
+    ],
+)  # fmt: skip
+def test_the_first_argument_of_a_scripted_method_is_its_module(
+    tmp_path: Path, body: str, more: dict[str, Any]
+) -> None:
+    _save_written(tmp_path, body, "torch.jit.script(Written()).save(folder / 'written.pt')")
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[4]"}}
+    answer = load_node(tmp_path, FOUR, model | more)({"x": np.ones((2, 4))})["y"]
+    assert answer.tolist() == [[2.0] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    ("body", "keywords"),
+    [
+        ("def forward(s, x):\n        return x * 2", ""),
+        ("def forward(me, x, times=2):\n        return x * times", ""),
+        ("def forward(me, *, x):\n        return x * 2", "x"),
+    ],
+)
+def test_so_it_is_of_an_exported_program(tmp_path: Path, body: str, keywords: str) -> None:
+    given = "(), {'x': ones}" if keywords else "(ones,), {}"
+    save = (
+        "ones, rows = torch.ones(2, 4), torch.export.Dim('rows'); torch.export.save(torch.export.export("
+        f"Written(), {given}, dynamic_shapes={{'x': {{0: rows}}}}), folder / 'written.pt2')"
+    )
+    _save_written(tmp_path, body, save)
+    model = {"model": "pytorch", "uri": "written.pt2", "inputs": ["x"], "outputs": {"y": "array<float>[4]"}}
+    assert load_node(tmp_path, FOUR, model)({"x": np.ones((1, 4))})["y"].tolist() == [[2.0] * 4]
+
+
+def test_what_a_scripted_method_lacks_is_said_without_its_module(tmp_path: Path) -> None:
+    _save_written(
+        tmp_path,
+        "def forward(s, x, y):\n        return x",
+        "torch.jit.script(Written()).save(folder / 'written.pt')",
+    )
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[4]"}}
+    with pytest.raises(InvalidEnsemble, match=r"the model's arguments are \(x, y\): missing.*'y'"):
+        load_node(tmp_path, FOUR, model)
+
+
+def _save_written(folder: Path, body: str, save: str) -> None:
+    """Saves a module that is written to a file: TorchScript reads the source of what it compiles."""
+    source = folder / "written.py"
+    source.write_text(f"import torch\nclass Written(torch.nn.Module):\n    {body}\n")
+    written = importlib.util.module_from_spec(importlib.util.spec_from_file_location("written", source))
+    written.__spec__.loader.exec_module(written)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(save, {"torch": torch, "Written": written.Written, "folder": folder})
+
+
+@pytest.mark.parametrize(
+    ("layers", "text"),
+    [
+        ("torch.nn.Linear(4, 8), torch.nn.Dropout(0.5)", "differ from call to call"),
+        ("torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8, track_running_stats=False)", "the rows beside it"),
+    ],
+)
+def test_a_model_that_was_saved_in_training_mode_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, layers: str, text: str
+) -> None:
+    body = f"""def __init__(self):
+        super().__init__(); self.layers = torch.nn.Sequential({layers})
+    def forward(self, x):
+        return self.layers(x)"""
+    save = (
+        "torch.jit.trace(Written().train(), torch.ones(3, 4), check_trace=False).save(folder / 'written.pt')"
+    )
+    _save_written(tmp_path, body, save)
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[8]"}}
+    load_node(tmp_path, FOUR, model)
+    assert text in caplog.text
+
+
+def test_rows_that_are_taken_for_a_sequence_are_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = """def __init__(self):
+        super().__init__(); torch.manual_seed(0); self.lstm = torch.nn.LSTM(2, 3)
+    def forward(self, x):
+        return self.lstm(x)[0][:, -1]"""
+    _save_written(tmp_path, body, "torch.jit.script(Written().eval()).save(folder / 'written.pt')")
+    model = {"model": "pytorch", "uri": "written.pt", "inputs": ["x"], "outputs": {"y": "array<float>[3]"}}
+    load_node(tmp_path, {"x": "array<float>[5,2]"}, model)
+    assert "rows along another dimension than the first" in caplog.text
 
 
 def test_a_trial_finds_columns_of_another_width_before_any_row_comes(folder: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.files import sha256_of
+from tests.support import squeezing
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
@@ -331,3 +332,20 @@ def test_nothing_of_tensorflow_is_imported_to_check(models: Path) -> None:
         "assert not {'tensorflow', 'keras', 'tensorflow_hub'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_model_that_squeezes_answers_one_row(tmp_path: Path, width: int) -> None:
+    made = squeezing.make_tensorflow(tmp_path, width)
+    squeezing.check_rows(load_node(tmp_path, squeezing.INPUT, made), width)
+
+
+def test_a_model_that_mixes_rows_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None, 3], tf.float32, name="x")
+    module.call = tf.function(lambda x: {"y": x - tf.reduce_mean(x, axis=0)}, input_signature=[spec])
+    tf.saved_model.save(module, str(tmp_path / "mix"), {"serving_default": module.call})
+    load_node(tmp_path, squeezing.INPUT, node("mix"))
+    assert "depends on the rows beside it" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -163,7 +164,13 @@ def signature_of(session: Any) -> Signature:
     """Gives what a loaded graph takes and gives."""
     inputs = [_port(info) for info in session.get_inputs()]
     inputs += [_port(info, is_optional=True) for info in session.get_overridable_initializers()]
-    return Signature(tuple(inputs), tuple(_port(info) for info in session.get_outputs()))
+    return Signature(tuple(inputs), tuple(_output(info) for info in session.get_outputs()))
+
+
+def _output(info: Any) -> Port:
+    """Reads onnxruntime's type of an output. No dimensions may also mean that their number is not known."""
+    port = _port(info)
+    return port if port.dims else dataclasses.replace(port, dims=None)
 
 
 def _port(info: Any, *, is_optional: bool = False) -> Port:

@@ -17,6 +17,7 @@ from beam_ensembles.handlers.config import (
     LABELS,
     RETRIES,
     TIMEOUT,
+    TRIAL,
     check_calls,
 )
 from beam_ensembles.handlers.open_inference.address import FORM, Address, AddressError, parse_address
@@ -41,7 +42,7 @@ OPTIONS: Final = (
         default=str(DEFAULT_RETRIES),
     ),
     LABELS,
-    *(option for option in CALLS if option not in (CONFIG, INFERENCE_ARGS)),
+    *(option for option in CALLS if option not in (CONFIG, INFERENCE_ARGS, TRIAL)),
     dataclasses.replace(
         CONFIG,
         description="How the server is called: headers, certificates for TLS, compression, throttling.",

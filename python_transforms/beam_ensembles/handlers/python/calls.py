@@ -32,12 +32,14 @@ class Calls:
         result: Beam's class of a prediction.
         samples: How many predictions there are for an example.
         is_servers: Whether an exception of a call is the fault of a server, and so of no row.
+        shape: The declared shape of one prediction, where predictions are arrays that become a column as they are.
     """
 
     handler: Any
     result: Any
     samples: int = 1
     is_servers: Callable[[Exception], bool] = lambda _: False
+    shape: tuple[int, ...] | None = None
 
     def run_inference(
         self, batch: Sequence[list[Any]], model: Any, inference_args: dict[str, Any]
@@ -68,7 +70,8 @@ class Calls:
     def _predicted(self, examples: list[Any], model: Any, inference_args: dict[str, Any]) -> list[Any]:
         """Makes one call. Handlers change their arguments at times, so that each call gets its own."""
         try:
-            found = list(self.handler.run_inference(examples, model, copy.deepcopy(inference_args)))
+            given = self.handler.run_inference(examples, model, copy.deepcopy(inference_args))
+            found = [given] if self._is_one(given, len(examples)) else list(given)
         except Exception as error:
             if self.is_servers(error):
                 raise BatchFailed("server_unreachable", f"{type(error).__name__}: {error}") from error
@@ -79,6 +82,11 @@ class Calls:
             raise NodeError("misaligned", text)
         done = [_through(self.handler.get_postprocess_fns(), one) for one in found]
         return [one.inference if isinstance(one, self.result) else one for one in done]
+
+    def _is_one(self, given: Any, examples: int) -> bool:
+        """Whether the only prediction lacks the first dimension, as where a handler squeezes its tensor."""
+        shape = getattr(given, "shape", None)
+        return shape is not None and examples * self.samples == 1 and tuple(shape) == self.shape
 
 
 def blame(base: Any, handler: Any) -> Callable[[Exception], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import logging
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.handlers import beam_compat, member
@@ -21,8 +22,8 @@ from beam_ensembles.handlers.config import HONOURED as OF_ALL
 from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
-from beam_ensembles.handlers.python.policy import check_policy
-from beam_ensembles.handlers.python.values import columns_of, examples_of
+from beam_ensembles.handlers.python.policy import KNOWN, check_policy
+from beam_ensembles.handlers.python.values import columns_of, examples_of, shape_of_one
 from beam_ensembles.handlers.sharing import SharedMember
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import is_secret
@@ -116,14 +117,40 @@ class PythonKind:
         )
         if handler.share_model_across_processes() and not is_shared:
             return SharedMember(PythonKind(is_shared=True), node, handler.model_copies())
-        return member.BeamMember(
-            Calls(handler, base.PredictionResult, node.spec.options.get("samples") or 1, blame(base, inner)),
+        loaded = member.BeamMember(
+            Calls(
+                handler,
+                base.PredictionResult,
+                node.spec.options.get("samples") or 1,
+                blame(base, inner),
+                shape_of_one(node),
+            ),
             _load(node, handler),
             member.inference_args(node),
             read=functools.partial(examples_of, node),
             write=functools.partial(columns_of, node),
             per_row=member.is_per_row(node),
         )
+        is_remote = isinstance(inner, base.RemoteModelHandler) or node.spec.options["handler"] in KNOWN
+        return _Untried(loaded) if is_remote else loaded
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Untried:
+    """A model elsewhere, or a server of one: asking it made-up rows may cost money, and takes long.
+
+    Attributes:
+        member: What calls it.
+    """
+
+    member: Member
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Calls it."""
+        return self.member(columns)
+
+    def trial(self) -> None:
+        """Asks nothing."""
 
 
 def _names(node: NodeView) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, matrix
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.model import OutputSpec
+from beam_ensembles.types import dtype_of, row_shape
 
 
 def examples_of(node: CheckedNode, columns: Columns) -> list[Any]:
@@ -34,6 +35,15 @@ def examples_of(node: CheckedNode, columns: Columns) -> list[Any]:
 
 def _values(column: Values) -> list[Any]:
     return list(column) if column.ndim > 1 or column.dtype == object else column.tolist()
+
+
+def shape_of_one(node: CheckedNode) -> tuple[int, ...] | None:
+    """Returns the shape of one prediction, where it becomes the only column as it is; None where that is not known."""
+    if len(node.spec.outputs) != 1 or node.spec.outputs[0].port is not None:
+        return None
+    (type_,) = node.outputs.values()
+    is_raw = dtype_of(type_) is not None and not node.spec.options.get("postprocess")
+    return row_shape(type_) if is_raw else None
 
 
 def columns_of(node: CheckedNode, inferences: Sequence[Any], rows: int) -> Columns:

@@ -149,17 +149,7 @@ def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | 
     """Says why a function cannot be called so; TorchScript's methods carry a schema in place of a signature."""
     schema = getattr(function, "schema", None)
     if schema is not None:
-        arguments = [argument.name for argument in schema.arguments if argument.name != "self"]
-        needed = [one.name for one in schema.arguments if one.name != "self" and not one.has_default_value()]
-        parameters = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=inspect.Parameter.empty if name in needed else None,
-            )
-            for name in arguments
-        ]
-        signature = inspect.Signature(parameters)
+        signature = inspect.Signature(list(map(_parameter, _own_arguments(function, schema))))
     else:
         signature = inspect.signature(function)
     try:
@@ -167,3 +157,18 @@ def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | 
     except TypeError as exc:
         return f"the model's arguments are {signature}: {exc}"
     return None
+
+
+def _own_arguments(function: Any, schema: Any) -> Sequence[Any]:
+    """Returns the arguments that a caller gives: a method's first one is its module, whatever it is called."""
+    import torch
+
+    arguments: Sequence[Any] = schema.arguments
+    return arguments if isinstance(function, torch.jit.ScriptFunction) else arguments[1:]
+
+
+def _parameter(argument: Any) -> inspect.Parameter:
+    """Returns an argument of a TorchScript schema as a parameter of Python's."""
+    kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty
+    return inspect.Parameter(argument.name, kind, default=default)

@@ -6,9 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
-import numpy as np
-
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
@@ -35,7 +33,7 @@ from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler,
 from beam_ensembles.handlers.signature_checks import check_signature
 from beam_ensembles.handlers.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
-from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
+from beam_ensembles.types import Array, Scalar, Type
 
 _BY_NODE: Final = "'uri' and 'format' of the node say where the model is and how it was saved"
 _LIBRARY: Final = ("torch.nn.*", "torchvision.models.*")
@@ -88,12 +86,6 @@ class PytorchKind:
             default="true",
         ),
         Option("method", "string", "The model's method that is called, such as generate.", default="the model"),
-        Option(
-            "trial",
-            "boolean",
-            "Call the model with two rows of zeros when it is loaded, to see that it takes and gives what it should.",
-            default="true",
-        ),
         DEVICE,
         LABELS,
         *CALLS,
@@ -138,10 +130,7 @@ class PytorchKind:
             ),
             node.spec.name,
         )
-        loaded = by_length(node, run, signature)
-        if node.spec.options.get("trial", True):
-            _try_out(node, loaded)
-        return loaded
+        return by_length(node, run, signature)
 
 
 def _format(node: NodeView, path: str) -> str | None:
@@ -195,29 +184,3 @@ def _compare(node: CheckedNode, signature: Signature) -> None:
     check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
     if problems:
         raise InvalidEnsemble(problems)
-
-
-def _try_out(node: CheckedNode, loaded: Member) -> None:
-    """Calls a model with two rows of zeros, where the columns' shapes are known.
-
-    Raises:
-        InvalidEnsemble: ``signature_mismatch``: it does not take them, or does not give what is declared.
-    """
-    if member.is_per_row(node) or any(dtype_of(type_) is None for type_ in node.inputs.values()):
-        return
-    zeros = {name: np.zeros((2, *row_shape(type_)), dtype_of(type_)) for name, type_ in node.inputs.items()}
-    try:
-        loaded(zeros)
-    except EnsembleError as exc:
-        text = str(exc)
-        place = "outputs"
-    except Exception as exc:
-        text = str(NodeError.of(exc))
-        place = "inputs"
-    else:
-        return
-    hint = "say 'trial: false' if it takes real rows but not these"
-    problem = Problem(
-        node.spec.path(place), "signature_mismatch", f"called with two rows of zeros: {text} ({hint})"
-    )
-    raise InvalidEnsemble([problem])

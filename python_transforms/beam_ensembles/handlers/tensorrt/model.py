@@ -22,6 +22,7 @@ from beam_ensembles.handlers.config import (
     PER_ROW,
     REFUSED,
     SAMPLES,
+    TRIAL,
     batch_limit,
     check_calls,
     check_config,
@@ -74,6 +75,7 @@ class TensorRTKind:
         SAMPLES,
         PER_ROW,
         CONFIG,
+        TRIAL,
     )
 
     def missing_libraries(self) -> str | None:
