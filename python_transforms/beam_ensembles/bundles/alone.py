@@ -38,6 +38,9 @@ def run_alone(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(_OF_PYTHON)}
         environment[VARIABLE] = os.path.join(folder, "cache")
+        environment["PYTHONPATH"] = (
+            ours  # for processes that it starts in turn, of nodes with 'isolate: process'
+        )
         work = os.path.join(folder, "empty")
         os.mkdir(work)
         return subprocess.run(  # noqa: S603 - this Python, with code of ours

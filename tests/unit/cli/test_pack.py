@@ -230,6 +230,7 @@ def clipped(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     joblib.dump(make_pipeline(clip_team.Clip(), LinearRegression()).fit(x, x[:, 0]), "model.joblib")
     text = PICKLED.format(path="model.joblib").replace("float>", "double>").replace("y: int64", "y: double")
     Path("pickled.yaml").write_text(text)
+    Path("isolated.yaml").write_text(text.replace("model: sklearn", "model: sklearn, isolate: process"))
     return team
 
 
@@ -248,8 +249,11 @@ def test_a_bundle_without_its_code_is_warned_of_and_does_not_run_alone(
     assert "clip_team" in out
 
 
-def test_a_bundle_with_its_code_runs_alone(clipped: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["pack", "pickled.yaml", "--try", "--code", str(clipped)]) == 0
+@pytest.mark.parametrize("name", ["pickled.yaml", "isolated.yaml"])
+def test_a_bundle_with_its_code_runs_alone(
+    clipped: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["pack", name, "--try", "--code", str(clipped)]) == 0
     out, err = capfd.readouterr()
     assert "warning" not in err
     assert "brings  clip_team" in out
