@@ -51,6 +51,7 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "closed").chmod(0)
     (folder / "folder").mkdir()
     (folder / "folder" / "config.json").write_text("{}")
+    (folder / "folder" / "vocab.txt").write_text("")
     os.mkfifo(folder / "pipe")
     (folder / "zero").symlink_to("/dev/zero")
     (folder / "kernel").symlink_to("/proc/version")

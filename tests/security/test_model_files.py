@@ -108,8 +108,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "state.pt").write_bytes(b"\x80\x02}.")
     (folder / "built.engine").write_bytes(b"ftrt")
     for name, more in {
-        "pickled": {"pytorch_model.bin": ""},
-        "elsewhere": {"model.safetensors": "", "tokenizer_config.json": {"gguf_file": "/etc/passwd"}},
+        "pickled": {"pytorch_model.bin": "", "vocab.txt": ""},
+        "elsewhere": {
+            "model.safetensors": "",
+            "vocab.txt": "",
+            "tokenizer_config.json": {"gguf_file": "/etc/passwd"},
+        },
     }.items():
         (folder / name).mkdir()
         for file, text in {"config.json": {}, **more}.items():

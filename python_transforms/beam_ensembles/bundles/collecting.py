@@ -29,9 +29,16 @@ class CollectingFiles(Files):
 
     Attributes:
         asked: For each URI that a node asked for the absolute place, and whether that may be a folder.
+        named: The classes and functions that nodes asked for.
     """
 
     asked: dict[str, tuple[str, bool]] = dataclasses.field(default_factory=dict)
+    named: set[str] = dataclasses.field(default_factory=set)
+
+    def check_code(self, name: str) -> None:
+        """Remembers it, and does what ``Files`` does."""
+        Files.check_code(self, name)
+        self.named.add(name)
 
     def check(self, uri: str, *, folders: bool = False) -> str:
         """Remembers it, and does what ``Files`` does."""

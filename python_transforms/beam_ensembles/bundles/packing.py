@@ -16,6 +16,7 @@ from beam_ensembles import __version__
 from beam_ensembles.bundles.collecting import CollectingFiles, sources_of
 from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile, digest_in, is_bundle, name_of
 from beam_ensembles.bundles.members import Members, add_sources
+from beam_ensembles.bundles.needed_code import lacking_code
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
 from beam_ensembles.errors import EnsembleError
@@ -63,6 +64,7 @@ class Packed:
         size: The file's bytes.
         manifest: What it says of itself.
         left: The nodes whose models or data stay where they are, with their URIs.
+        warnings: What the bundle seems to lack.
     """
 
     path: str
@@ -70,6 +72,7 @@ class Packed:
     size: int
     manifest: Manifest
     left: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 Show = Callable[[str, int, int | None], None]
@@ -117,9 +120,12 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
             requirements=read_requirements(packing.requirements) if packing.requirements else (),
             packed_with=_versions(),
         )
-        return _written(
+        show("looking for the code that models need", 0, None)
+        warnings = lacking_code(files.named, members.paths(), code, base)
+        packed = _written(
             packing, members.paths(), lambda packed: manifest(files=packed), _left(graph, places), show
         )
+        return dataclasses.replace(packed, warnings=warnings)
 
 
 def _check_parameters(text: str, given: Mapping[str, str]) -> None:

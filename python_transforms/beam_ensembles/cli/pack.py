@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import sys
 from typing import Any, Final
 
 from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
-from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, wrong
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, warn, wrong
 from beam_ensembles.cli.output import print_json, print_lines, say
 from beam_ensembles.cli.run_progress import progress
 from beam_ensembles.cli.terminable import terminable
@@ -24,6 +25,7 @@ examples:
   beam-ensembles pack digits.yaml
   beam-ensembles pack digits.yaml --code our_team/ --requirements requirements.txt --output build/
   beam-ensembles pack digits.yaml --parameter version=3 --json
+  beam-ensembles pack digits.yaml --code our_team/ --try --rows few.jsonl
 
 what is packed:
   files     models and other files that the nodes name: of this machine, in storage (gs:, s3:), on the web. Of a
@@ -35,13 +37,20 @@ what is packed:
 Servers (Triton, Vertex AI, databases) stay where they are, and secrets are never read: a bundle has their names only.
 The values of --parameter are kept in the bundle and hold where a caller gives no others; do not put a secret there.
 
+what it lacks:
+  A warning names code that the file or a pickle needs and that is neither packed nor installed; nothing is imported
+  for that. With --try the bundle is loaded and asked rows, as 'validate --load' does, in a process of its own: in an
+  empty folder, with Python, installed packages and the bundle, but without PYTHONPATH, packages installed from their
+  sources (pip install -e) and the folder that you are in.
+
 the bundle:
   ENSEMBLE-DIGEST.ensemble.zip, named by the SHA-256 of its content: packing the same files again gives the same file.
   It takes the place of an ensemble file: for 'validate', 'plan', 'graph' and 'run', for RunEnsemble in Python,
   fromFile in Java and ensemble.FromFile in Go. A service checks it, trusts it where it trusts its folder (serve --trust
   FOLDER) or just this bundle (serve --trust bundle:SHA256), and sends it to the workers, which compare every digest.
 
-exit code: 0 it is packed, 1 something is wrong with the ensemble or cannot be packed, 2 the call is not right
+exit code: 0 it is packed, 1 something is wrong with the ensemble or cannot be packed, or with --try the bundle, which
+is written, does not run alone, 2 the call is not right
 """
 _PACKED: Final = 0
 _FAILED: Final = 1
@@ -71,6 +80,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--leave-remote",
         action="store_true",
         help="leave files in storage and on the web there, for workers to read",
+    )
+    parser.add_argument(
+        "--try",
+        dest="tried",
+        action="store_true",
+        help="load the bundle alone, and ask it a few made-up rows",
+    )
+    parser.add_argument(
+        "--rows", metavar="ROWS", help="with --try: score this file of rows (.csv, .jsonl, .parquet)"
     )
     parser.add_argument("--json", action="store_true", help="print what was packed as a JSON object")
 
@@ -107,9 +125,13 @@ def _say(message: str, code: int) -> int:
 
 def _misuse(args: argparse.Namespace) -> str | None:
     """Says in one sentence what is wrong with the call, if anything is."""
-    for path in filter(None, (args.file, args.requirements)):
+    for path in filter(None, (args.file, args.requirements, args.rows)):
         if not os.path.isfile(path):
             return no_file(path)
+    if args.rows is not None and not args.tried:
+        return "--rows is for the bundle that --try loads; add --try"
+    if args.rows is not None and (message := rows_misuse(args.rows)) is not None:
+        return message
     if is_bundle(args.file):
         return f"'{args.file}' is a bundle already"
     return _unwritable(args.output, is_name=is_bundle(args.output))
@@ -146,11 +168,43 @@ def _pack(args: argparse.Namespace) -> int:
     )
     with progress() as show:
         packed = pack(packing, KINDS, lambda doing, done, total: show(doing, done=done, total=total))
-    if args.json:
+    warn(args.file, packed.warnings)
+    if args.json and not args.tried:
         print_json(_as_data(packed))
-    else:
+    elif not args.json:
         print_lines(_as_text(packed))
-    return _PACKED
+    return _try(args, packed) if args.tried else _PACKED
+
+
+def _try(args: argparse.Namespace, packed: Any) -> int:
+    """Loads the bundle in a process that has nothing else, and prints what that showed."""
+    from beam_ensembles.bundles.alone import run_alone
+
+    sys.stdout.flush()
+    rows = [] if args.rows is None else ["--rows", os.path.abspath(args.rows)]
+    form = ["--json"] if args.json else []
+    trust = [word for place in args.trust for word in ("--trust", _absolute(place))]
+    done = run_alone(["validate", os.path.abspath(packed.path), "--load", *rows, *form, *trust])
+    if args.json:
+        print_json({**_as_data(packed), "trial": _parsed(done.stdout)})
+    else:
+        print(done.stdout, end="")
+    if done.returncode == 0:
+        return _PACKED
+    ended = f", whose process ended with {done.returncode}" if done.returncode not in (0, 1) else ""
+    return _say(f"'{packed.path}' is written, but it does not run alone{ended}", _FAILED)
+
+
+def _absolute(place: str) -> str:
+    """Returns a folder of this machine as it is named elsewhere; URIs as they are."""
+    return place if ":" in place else os.path.abspath(place)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _as_data(packed: Any) -> dict[str, Any]:
@@ -167,6 +221,7 @@ def _as_data(packed: Any) -> dict[str, Any]:
         "wheels": list(manifest.wheels),
         "requirements": list(manifest.requirements),
         "left": dict(packed.left),
+        "warnings": list(packed.warnings),
     }
 
 

@@ -15,8 +15,11 @@ from beam_ensembles.functions.processor_calls import CALL, DECODE, IDS, TEXT_POR
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER, check_parts
 from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS, Media
+from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer
 from beam_ensembles.handlers.model_file import SHA256
+from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import INT64, STRING, Array, Type, row_shape
 
@@ -32,6 +35,7 @@ ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """What ``call_args`` may hold, by call; nothing that names a file."""
 
+_PARTS: Final = {"audio": SOUNDS, "images": IMAGES, "text": TOKENIZER, "text_pair": TOKENIZER}
 _DEPTHS: Final = {Array(INT64): STRING, Array(Array(INT64)): Array(STRING)}
 
 
@@ -59,8 +63,10 @@ class ProcessorKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks ports and arguments; the types of anything but ids and texts must be declared."""
-        hub.check_place(node, weights=False)
+        model = hub.check_place(node, weights=False)
         call = str(node.option("call", CALL))
+        if model.folder is not None:
+            check_parts(node, model.folder, model.config, _parts(node.spec, call))
         _check_arguments(node, call)
         found = _check_decoding(node) if call == DECODE else _check_encoding(node)
         return settle(node, "signature_mismatch", found)
@@ -71,13 +77,23 @@ class ProcessorKind:
         with hub.opened(node) as place:
             if node.spec.options.get("call") == DECODE:
                 tokenizer = transformers.AutoTokenizer.from_pretrained(place.name, **place.arguments)
+                check_tokenizer(tokenizer, None, place.name)
                 return Decoder(node, tokenizer)
             processor = transformers.AutoProcessor.from_pretrained(place.name, **place.arguments)
+            if TOKENIZER in _parts(node.spec, CALL):
+                check_tokenizer(getattr(processor, "tokenizer", processor), None, place.name)
             return Encoder.of(
                 node,
                 processor,
                 takes_sounds_alone=isinstance(processor, transformers.SequenceFeatureExtractor),
             )
+
+
+def _parts(node: NodeSpec, call: str) -> set[str]:
+    """Returns what the folder must hold for the ports that a node names."""
+    ports = node.inputs.ports if node.inputs is not None else None
+    found = {_PARTS[port] for port in ports or () if port in _PARTS}
+    return {TOKENIZER} if call == DECODE else found
 
 
 def _check_arguments(node: NodeView, call: str) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.huggingface.audio import check_sounds
+from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.sounds import decode_sound
@@ -18,6 +20,7 @@ from beam_ensembles.types import Array, row_shape
 CALL: Final = "__call__"
 DECODE: Final = "batch_decode"
 TEXT_PORT: Final = "text"
+_CUT: Final = "cut it with 'truncation: true' in call_args"
 IDS: Final = ("attention_mask", "input_ids", "special_tokens_mask", "token_type_ids")
 """What a tokenizer gives: whole numbers, one a token."""
 
@@ -127,6 +130,7 @@ class Encoder:
         self, given: Mapping[str, list[Any]], wanted: Sequence[str], arguments: Mapping[str, Any]
     ) -> Mapping[str, Sequence[Any]]:
         parts: dict[str, Any] = dict(given)
+        self._check(given)
         if "audio" in parts and self.rate is not None:
             parts["sampling_rate"] = self.rate
         if self.takes_sounds_alone:
@@ -139,6 +143,18 @@ class Encoder:
                     "bad_output", f"the processor gave no '{port}' (it gave: {listed(list(found))})"
                 )
         return {port: found[port] for port in wanted}
+
+    def _check(self, given: Mapping[str, list[Any]]) -> None:
+        """Checks that no text and no sound would be cut, unless the node says that it may be."""
+        said = self.node.spec.options.get("call_args") or {}
+        if TEXT_PORT in given:
+            texts, pairs = given[TEXT_PORT], given.get("text_pair")
+            tokenizer = getattr(self.processor, "tokenizer", self.processor)
+            both = texts if pairs is None else list(zip(texts, pairs, strict=True))
+            most = _fixed_length(self.node).get(MAX_LENGTH, said.get(MAX_LENGTH))
+            check_texts(tokenizer, both, said, _CUT, most=most, needs_tokens=False)
+        if "audio" in given and TRUNCATION not in said:
+            check_sounds(getattr(self.processor, "feature_extractor", self.processor), given["audio"])
 
 
 def _items(values: Sequence[Any]) -> list[Any]:

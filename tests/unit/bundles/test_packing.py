@@ -46,6 +46,7 @@ def save_classifier(folder: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "config.json").write_text('{"model_type": "bert", "id2label": {"0": "sad", "1": "glad"}}')
     (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / "vocab.txt").write_text("[UNK]\n")
 
 
 def members(packed: Packed) -> list[str]:

@@ -199,3 +199,89 @@ def test_a_file_that_is_not_trusted_asks_for_the_verbs_own_flag(
         assert main(words) == 1
         said = capsys.readouterr()[stream]
         assert "trust its folder (--trust FOLDER)" in said
+
+
+CLIP = """\
+import numpy as np
+class Clip:
+    def fit(self, x, y=None):
+        return self
+    def transform(self, x):
+        return np.clip(x, 0, 1)
+"""
+
+
+@pytest.fixture
+def clipped(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An ensemble whose pickle needs a module that is on this process's path alone; gives that module."""
+    import joblib
+    import numpy as np
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+
+    team = tmp_path / "team" / "clip_team.py"
+    team.parent.mkdir()
+    team.write_text(CLIP)
+    monkeypatch.syspath_prepend(str(team.parent))
+    monkeypatch.setenv("PYTHONPATH", f"{team.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    import clip_team
+
+    x = np.array([[0.0, 1.0], [1.0, 0.5], [0.3, 0.2]])
+    joblib.dump(make_pipeline(clip_team.Clip(), LinearRegression()).fit(x, x[:, 0]), "model.joblib")
+    text = PICKLED.format(path="model.joblib").replace("float>", "double>").replace("y: int64", "y: double")
+    Path("pickled.yaml").write_text(text)
+    Path("isolated.yaml").write_text(text.replace("model: sklearn", "model: sklearn, isolate: process"))
+    return team
+
+
+def test_a_bundle_without_its_code_is_warned_of_and_does_not_run_alone(
+    clipped: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pack", "pickled.yaml", "--try"]) == 1
+    out, err = capfd.readouterr()
+    warning, *_, last = err.splitlines()
+    assert warning == (
+        "warning pickled.yaml: 'model.joblib' needs 'clip_team.Clip', but the module 'clip_team' is not packed: "
+        f"--code {clipped}"
+    )
+    assert last.endswith(f"'{bundle_here()}' is written, but it does not run alone")
+    assert "[load_failed] nodes.one.uri" in out
+    assert "clip_team" in out
+
+
+@pytest.mark.parametrize("name", ["pickled.yaml", "isolated.yaml"])
+def test_a_bundle_with_its_code_runs_alone(
+    clipped: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["pack", name, "--try", "--code", str(clipped)]) == 0
+    out, err = capfd.readouterr()
+    assert "warning" not in err
+    assert "brings  clip_team" in out
+    assert "loads  one: sklearn" in out
+
+
+def test_a_bundle_is_asked_rows_of_ones_own(clipped: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("few.jsonl").write_text('{"x": [0.0, 2.0]}\n{"x": [1.0]}\n')
+    call = ["pack", "pickled.yaml", "--try", "--rows", "few.jsonl", "--code", str(clipped), "--json"]
+    assert main(call) == 1
+    out, _ = capfd.readouterr()
+    said = json.loads(out)
+    assert said["code"] == ["clip_team"]
+    assert said["trial"]["rows"]["scored"] + said["trial"]["rows"]["failed"] == 2
+    assert said["trial"]["rows"]["failures"][0]["code"] == "wrong_length"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--rows", "names.txt"], "--rows is for the bundle that --try loads"),
+        (["--try", "--rows", "nothing.jsonl"], "there is no file 'nothing.jsonl'"),
+        (["--try", "--rows", "names.txt"], "names.txt"),
+    ],
+)
+def test_rows_are_for_a_trial(
+    file: str, capsys: pytest.CaptureFixture[str], more: list[str], said: str
+) -> None:
+    assert main(["pack", file, *more]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(Path().glob("*.zip"))

@@ -41,7 +41,10 @@ def test_ids_have_the_length_of_their_text(models: Models) -> None:
 
 def test_ids_are_padded_to_the_declared_length(models: Models) -> None:
     node = node_of(
-        "classifier", {"text": "t"}, {"input_ids": "array<int64>[5]", "attention_mask": "array<int64>[5]"}
+        "classifier",
+        {"text": "t"},
+        {"input_ids": "array<int64>[5]", "attention_mask": "array<int64>[5]"},
+        call_args={"truncation": True},
     )
     found = load_node(models("classifier").parent, {"t": "string"}, node)({"t": TEXTS})
     tokenizer = tokenizer_of(models, "classifier")
@@ -147,6 +150,8 @@ def test_special_tokens_stay_where_that_is_asked_for(models: Models) -> None:
 )
 def test_what_is_wrong(tmp_path: Path, change: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
     (tmp_path / "model").mkdir()
+    for name in ("preprocessor_config.json", "vocab.txt"):
+        (tmp_path / "model" / name).write_text("")
     node = {**node_of("model", {"text": "t"}, {"input_ids": None}), **change}
     assert sorted(problems_of(tmp_path, {"t": "string", "x": "array<float>[4]"}, node)) == sorted(wanted)
 
@@ -161,6 +166,9 @@ def test_what_a_processor_does_not_give_is_named(models: Models) -> None:
 def test_a_folder_without_a_processor_is_said(tmp_path: Path, models: Models) -> None:
     (tmp_path / "model").mkdir()
     node = node_of("model", {"text": "t"}, {"input_ids": None})
-    with pytest.raises(InvalidEnsemble, match="cannot load") as caught:
+    with pytest.raises(InvalidEnsemble, match="has no tokenizer") as caught:
         load_node(tmp_path, {"t": "string"}, node)
-    assert caught.value.problems[0].code == "load_failed"
+    assert caught.value.problems[0].code == "bad_model_file"
+    (tmp_path / "model" / "vocab.txt").write_text("")
+    with pytest.raises(InvalidEnsemble, match=r"knows no words|cannot load"):
+        load_node(tmp_path, {"t": "string"}, node)

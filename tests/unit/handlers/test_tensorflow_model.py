@@ -116,6 +116,23 @@ def test_a_function_makes_the_model_of_the_weights(models: Path) -> None:
     np.testing.assert_allclose(answer, np.asarray(loaded(models, "iris.keras")(x)), rtol=1e-6)
 
 
+def test_weights_of_a_larger_model_are_refused(models: Path, tmp_path: Path) -> None:
+    """Keras fills the layers that there are, and leaves the other weights of the file alone."""
+    from tests.support.tensorflow_models import keras
+
+    dense = keras.layers.Dense
+    keras.Sequential([keras.Input((4,)), dense(8), dense(3), dense(3)]).save_weights(
+        tmp_path / "more.weights.h5"
+    )
+    options = {"create_model_fn": NETWORK, "model_params": {"width": 8}}
+    one = node("more.weights.h5", {"y": "array<float>[3]"}, **options)
+    with pytest.raises(InvalidEnsemble, match=r"\[bad_model_file\] .* no place for: layers/dense_2/vars/0"):
+        load_node(tmp_path, FLOWER, one)
+    keras.Sequential([keras.Input((4,)), dense(8)]).save_weights(tmp_path / "less.weights.h5")
+    with pytest.raises(InvalidEnsemble, match="load_failed"):
+        load_node(tmp_path, FLOWER, {**one, "uri": "less.weights.h5"})
+
+
 def test_keras_own_networks_may_be_made_by_anybody(models: Path) -> None:
     options = {
         "create_model_fn": "keras.applications.mobilenet_v2.MobileNetV2",

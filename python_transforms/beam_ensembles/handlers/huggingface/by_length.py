@@ -26,5 +26,27 @@ def by_length(call: Callable[[list[Any]], Iterable[T]], items: Sequence[Any]) ->
     return [answers[at] for at in range(len(items))]
 
 
+def by_size(
+    call: Callable[[list[Any]], Iterable[T]], items: Sequence[Any], size: Callable[[Any], Any]
+) -> list[T]:
+    """Calls something with the items of each size by themselves, for models whose answer padding changes.
+
+    Args:
+        call: Returns an answer for each item.
+        items: What it gets.
+        size: Returns the size of an item.
+
+    Returns:
+        The answers in the order of ``items``.
+    """
+    groups: dict[Any, list[int]] = {}
+    for at, item in enumerate(items):
+        groups.setdefault(size(item), []).append(at)
+    answers: dict[int, T] = {}
+    for places in groups.values():
+        answers.update(zip(places, call([items[at] for at in places]), strict=True))
+    return [answers[at] for at in range(len(items))]
+
+
 def _length(item: Any) -> int:
     return len(item) if isinstance(item, str) else 0

@@ -10,6 +10,8 @@ from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
+from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER
+from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
@@ -150,11 +152,12 @@ def check_model(node: NodeView, task: Task, config: Mapping[str, Any]) -> None:
 
 
 def class_names(config: Mapping[str, Any]) -> list[str] | None:
-    """Gives the classes of a model's configuration, in order; None where it does not name them."""
+    """Gives the classes of a model's configuration, in order; None where it does not name them, or by number only."""
     names = config.get("id2label")
     if not isinstance(names, Mapping) or not all(str(key).isdigit() for key in names):
         return None
-    return [str(names[key]) for key in sorted(names, key=int)]
+    found = [str(names[key]) for key in sorted(names, key=int)]
+    return None if found == [f"LABEL_{at}" for at in range(len(found))] else found
 
 
 def _type_of(task: Task, port: str, config: Mapping[str, Any]) -> Type:
@@ -179,6 +182,22 @@ def _as_declared(type_: Type, declared: Type | None) -> Type:
     if is_list and isinstance(type_, Array) and isinstance(declared, Array) and len(row_shape(declared)) == 1:
         return Array(type_.element, declared.shape)
     return type_
+
+
+def parts_of(task: Task) -> set[str]:
+    """Returns what a task needs beside the model's weights: what makes numbers of its inputs, and texts of numbers."""
+    given = {port.media: port.required for port in task.inputs.values()}
+    found = {TOKENIZER} if reads_texts(task) or "text" in task.outputs else set()
+    if given.get(IMAGE):
+        found.add(IMAGES)
+    if given.get(SOUND):
+        found.add(SOUNDS)
+    return found
+
+
+def reads_texts(task: Task) -> bool:
+    """Whether one of a task's inputs is a text, or a list of texts."""
+    return any(port.media in (TEXT, TEXTS) for port in task.inputs.values())
 
 
 def task_of(node: NodeView) -> Task | None:

@@ -21,19 +21,25 @@ SEED: Final = Option(
     "integer",
     "What do_sample draws for a row follows from it and the row's inputs: the same in every batch, run and language.",
 )
+DRAWING_TASKS: Final = ("text-generation",)
+"""Tasks whose pipelines draw by default."""
 SEEDS: Final = ""
 """The name under which a batch carries its rows' seeds beside their inputs; no port is called so."""
 
 
-def check_seed(node: NodeView, *, writes: bool) -> None:
+def check_seed(node: NodeView, *, writes: bool, draws: bool = False) -> None:
     """Reports a ``seed`` that is none, or that nothing is drawn with.
 
     Args:
         node: The node.
         writes: Whether the model writes texts, which is when it can draw.
+        draws: Whether it draws where ``do_sample`` is not given.
     """
     seed = node.option("seed")
     if seed is None:
+        if writes and (node.option("inference_args") or {}).get("do_sample", draws):
+            text = "the model draws words at random, others in each run: say 'seed' on the node, or 'do_sample: false'"
+            node.warning("missing_key", "seed", text)
         return
     if not writes:
         text = "nothing is drawn here; 'seed' is for 'method: generate' and for tasks that write texts"

@@ -11,12 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.huggingface.by_length import by_length
+from beam_ensembles.handlers.huggingface.lengths import CUT, MAX_LENGTH, check_texts, tokenizing
 from beam_ensembles.handlers.huggingface.loaded import batches
+from beam_ensembles.handlers.huggingface.pipelines import texts_at_once
 
-POOLINGS: Final = ("mean", "cls", "max")
-"""How the vectors of a text's tokens become one: their average, the first one, or the greatest of each number."""
+POOLINGS: Final = ("mean", "cls", "max", "last")
+"""How the vectors of a text's tokens become one: their average, the first, the greatest of each number, or the last."""
 
 
 def embed(
@@ -30,11 +33,14 @@ def embed(
         args: ``pooling``, ``normalize`` and the tokenizer's arguments.
         size: How many texts go through the model at once.
     """
-    options = dict(args)
+    check_texts(pipe.tokenizer, inputs["text"], args, CUT, most=args.get(MAX_LENGTH))
+    options = tokenizing(args)
     pooling, normalize = options.pop("pooling", "mean"), options.pop("normalize", False)
-    step = 1 if pipe.tokenizer.pad_token_id is None else size
+    step = texts_at_once(pipe, size)
     tokens = by_length(lambda texts: _token_vectors(pipe, texts, options, step), inputs["text"])
     vectors = np.stack([_pooled(one, pooling) for one in tokens])
+    if np.isnan(vectors).any():
+        raise NodeError("bad_output", "the model's vector holds numbers that are none (NaN)")
     if normalize:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return {"embedding": vectors, "tokens": tokens}  # type: ignore[dict-item]
@@ -58,7 +64,7 @@ def _together(pipe: Any, texts: Sequence[str], options: Mapping[str, Any]) -> li
 
 
 def _pooled(tokens: Values, pooling: str) -> Values:
-    if pooling == "cls":
-        return tokens[0]  # type: ignore[no-any-return]
+    if pooling in ("cls", "last"):
+        return tokens[0 if pooling == "cls" else -1]  # type: ignore[no-any-return]
     found = tokens.max(axis=0) if pooling == "max" else tokens.mean(axis=0)
     return np.asarray(found)

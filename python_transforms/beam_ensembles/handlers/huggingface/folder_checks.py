@@ -17,7 +17,7 @@ _TOKENS: Final = "special_tokens_map.json"
 """A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
 _IS_TOKENS: Final = re.compile(r"\w+_tokens?")
 _INDEX: Final = ".index.json"
-_LARGEST: Final = 64 << 20
+LARGEST: Final = 64 << 20
 _NAMES_A_FILE: Final = ("gguf_file", "transformers_weights")
 """Keys that name a file to load instead of the folder's own."""
 _NAMES_OPTIONS: Final = ("init_inputs", "jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
@@ -32,7 +32,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     found: set[str] = set()
     for name in sorted(os.listdir(folder)):
         if name in _CONFIGURATIONS or name.endswith(_INDEX):
-            content = _read(os.path.join(folder, name))
+            content = read_json(os.path.join(folder, name))
             found |= {f"{part} in {name}" for part in _outside(content)}
             found |= {f"{part} in {name}" for part in (_no_tokens(content) if name == _TOKENS else ())}
             if name.endswith(_INDEX):
@@ -40,11 +40,13 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _read(path: str) -> Any:
+def read_json(path: str) -> Any:
     """Returns a file's JSON, or None where it has none: transformers then says so itself."""
-    if os.path.getsize(path) > _LARGEST:
-        return {"gguf_file": "a file too large to be checked"}
     try:
+        if not os.path.isfile(path):  # a pipe would never end
+            return None
+        if os.path.getsize(path) > LARGEST:
+            return {"gguf_file": "a file too large to be checked"}
         with open(path, encoding="utf-8") as file:
             return json.load(file)
     except (OSError, ValueError, RecursionError):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, parted
-
-_TEXT: Final = ("truncation",)
 
 
 def summarize(
@@ -50,6 +49,7 @@ def describe(
     if prompts is None:
         parts = ({"images": images[part]} for part in batches(len(images), size))
         return {"text": [text for part in parts for text in _described(loaded, part, args)]}
+    check_texts(loaded.tokenizer, prompts, {}, needs_tokens=False)
     found = [
         _described(loaded, {"images": [image], "text": [prompt]}, args)
         for image, prompt in zip(
@@ -70,15 +70,13 @@ def _own(model: Any, task: str) -> dict[str, Any]:
 
 
 def _write(loaded: Loaded, texts: Sequence[str], args: dict[str, Any], size: int) -> list[str]:
-    options, generation = parted((*_TEXT, "prefix"), args)
+    options, generation = parted((TRUNCATION, "prefix"), args)
     prefix = options.get("prefix", "")
     found: list[str] = []
+    whole = [prefix + text for text in texts]
+    check_texts(loaded.tokenizer, whole, options, CUT)
     for part in batches(len(texts), size):
-        encoded = loaded.encode(
-            text=[prefix + text for text in texts[part]],
-            padding=True,
-            truncation=options.get("truncation", True),
-        )
+        encoded = loaded.encode(text=whole[part], padding=True, truncation=options.get(TRUNCATION, False))
         encoded.pop("token_type_ids", None)
         found += loaded.write(encoded, generation)
     return found

@@ -26,6 +26,7 @@ from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
 from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.member import not_installed
 from beam_ensembles.handlers.model_file import check_file, check_trust, verified
+from beam_ensembles.handlers.signatures import ModelFormatError
 
 EXTRA: Final = "huggingface"
 URI: Final = Option(
@@ -96,7 +97,20 @@ class Place:
         return not self.is_folder or not self.is_vouched or _has_file(self.name, ".safetensors")
 
 
-def check_place(node: NodeView, *, weights: bool = True) -> Mapping[str, Any]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Described:
+    """What can be read of a model before it is loaded.
+
+    Attributes:
+        config: Its ``config.json``; empty where that cannot be read here.
+        folder: Its folder, None where that is not on this machine.
+    """
+
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    folder: str | None = None
+
+
+def check_place(node: NodeView, *, weights: bool = True) -> Described:
     """Checks where a node's model is.
 
     Args:
@@ -104,18 +118,18 @@ def check_place(node: NodeView, *, weights: bool = True) -> Mapping[str, Any]:
         weights: Whether its weights are loaded.
 
     Returns:
-        Its ``config.json``; empty where that cannot be read here.
+        What it is like.
     """
     uri = node.option("uri")
     is_name = isinstance(uri, str) and uri.startswith(_SCHEME)
     if is_name and not node.files.is_packed(str(uri)):
         _check_name(node, str(uri))
-        return {}
+        return Described()
     if not is_name and node.option("revision") is not None:
         node.problem("unsupported_option", "revision", "a folder has no revisions; pin it with 'sha256'")
     place = check_file(node, folders=True)
     path = None if place is None else local_path(place)
-    return {} if place is None or path is None else _check_folder(node, place, path, weights)
+    return Described() if place is None or path is None else _check_folder(node, place, path, weights)
 
 
 def _check_name(node: NodeView, uri: str) -> None:
@@ -137,16 +151,16 @@ def _check_name(node: NodeView, uri: str) -> None:
         node.problem(problem.code, "uri", str(problem))
 
 
-def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Mapping[str, Any]:
+def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Described:
     if not os.path.isdir(path):
         text = f"'{path}' is a file; name the folder that save_pretrained wrote, with config.json in it"
         node.problem("bad_model_file", "uri", text)
-        return {}
+        return Described()
     if weights and not _has_file(path, ".safetensors") and _has_file(path, ".bin"):
         check_trust(node, place)
     elif (parts := reaches_out(path)) and node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, parts))
-    return read_config(node, path)
+    return Described(read_config(node, path), path)
 
 
 def _untrusted(place: str, parts: Sequence[str]) -> str:
@@ -186,6 +200,8 @@ def opened(node: CheckedNode) -> Iterator[Place]:
             yield place
     except EnsembleError:
         raise
+    except ModelFormatError as exc:
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", str(exc))]) from exc
     except Exception as exc:  # a model can fail to load in any way
         what = f"cannot load '{node.uri}' as {node.spec.kind} '{node.spec.target}'"
         problem = Problem(node.spec.path("uri"), "load_failed", f"{what}: {reason(exc)}")

@@ -19,8 +19,9 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.huggingface import hub
-from beam_ensembles.handlers.huggingface.checks import check_task, class_names, task_of
-from beam_ensembles.handlers.huggingface.drawing import SEED, check_seed
+from beam_ensembles.handlers.huggingface.checks import check_task, class_names, parts_of, task_of
+from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, SEED, check_seed
+from beam_ensembles.handlers.huggingface.folder_parts import check_parts
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
 from beam_ensembles.handlers.huggingface.task_node import load_task
 from beam_ensembles.handlers.huggingface.tasks import TASKS
@@ -79,7 +80,7 @@ class HuggingFaceKind:
         """Checks a node against the table of tasks, and against ``config.json`` where the model is a local folder."""
         model = hub.check_place(node)
         check_calls(node)
-        _check_labels(node, model)
+        _check_labels(node, model.config)
         task, by_class = task_of(node), node.option("model_class") is not None
         unused = "load_pipeline_args" if by_class or (task and task.model_class) else "load_model_args"
         honoured = {name: value for name, value in {**HONOURED, **_BY_LOADING}.items() if name != unused}
@@ -98,8 +99,11 @@ class HuggingFaceKind:
                 )
                 node.problem("missing_key", "task", text)
             return {output.column: output.type for output in node.spec.outputs}
-        check_seed(node, writes="do_sample" in task.arguments)
-        return check_task(node, task, model)
+        draws = node.option("task") in DRAWING_TASKS
+        check_seed(node, writes="do_sample" in task.arguments, draws=draws)
+        if model.folder is not None:
+            check_parts(node, model.folder, model.config, parts_of(task))
+        return check_task(node, task, model.config)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model, or the pipeline, through Beam's handler."""
@@ -109,10 +113,21 @@ class HuggingFaceKind:
         return load_class(node, beam, hub.transformers_of(node))
 
 
+def _warn_of_no_names(node: NodeView, config: Mapping[str, Any]) -> None:
+    """Says that the classes of a model have no names, where a node gives their names on."""
+    task = task_of(node)
+    given = {output.port or output.column for output in node.spec.outputs}
+    has_classes = task is not None and "probabilities" in task.outputs and given & {"label", "labels"}
+    if config and has_classes and class_names(config) is None:
+        text = "config.json names no classes (id2label): they are LABEL_0, LABEL_1, ...; name them in order: 'labels'"
+        node.warning("bad_labels", "uri", text)
+
+
 def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:
     """Compares ``labels`` with the classes of the model's configuration."""
-    if check_labels(node) is None:
-        return
     names = class_names(config)
+    if check_labels(node) is None:
+        _warn_of_no_names(node, config)
+        return
     if names is not None and list(node.option("labels")) != names:
         node.problem("bad_labels", "labels", f"the model's classes are {listed(names)}, in this order")

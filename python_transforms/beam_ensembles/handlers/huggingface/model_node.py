@@ -16,6 +16,7 @@ from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
+from beam_ensembles.handlers.huggingface.loaded_weights import noted_weights
 from beam_ensembles.handlers.huggingface.padding import padded
 from beam_ensembles.handlers.importing import check_import, import_name
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -27,6 +28,8 @@ METHODS: Final = ("forward", "generate", "get_audio_features", "get_image_featur
 """What may be called on a model; others could write files."""
 
 _PACKAGE: Final = "transformers."
+_BEFORE_POOLING: Final = frozenset(("attentions", "hidden_states", "last_hidden_state"))
+"""What a model gives that its pooler has no part in."""
 _ONE: Final = "input"
 """The name under which the only argument of a list of columns is passed on."""
 
@@ -92,7 +95,10 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     with hub.opened(node) as place:
         handler = _handler(node, beam, _model_class(node, transformers), place, call)
         handler.set_environment_vars()
-        model = handler.load_model()
+        read = [output.port or output.column for output in node.spec.outputs]
+        with noted_weights(transformers) as weights:
+            model = handler.load_model()
+        weights.check(pooled=not _BEFORE_POOLING.issuperset(read))
     args = member.inference_args(node)
     if call.method == "generate" and node.spec.options.get("samples") is not None:
         args.setdefault("num_return_sequences", node.spec.options["samples"])

@@ -7,35 +7,53 @@ samples decoded: a pipeline opens a text that it takes for a place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.huggingface.audio import samples_of
-from beam_ensembles.handlers.huggingface.by_length import by_length
+from beam_ensembles.handlers.huggingface.audio import check_sounds, samples_of
+from beam_ensembles.handlers.huggingface.by_length import by_length, by_size
+from beam_ensembles.handlers.huggingface.lengths import (
+    CUT,
+    MAX_LENGTH,
+    TRUNCATION,
+    Text,
+    check_question,
+    check_texts,
+    limit_of,
+    tokenizing,
+)
 
 Inputs = Mapping[str, Sequence[Any]]
 Answers = Mapping[str, Sequence[Any]]
 
 _ALL: Final = 1 << 30
 """As ``top_k``: every class there is."""
+_DOCUMENT_STRIDE: Final = 256
+"""How many tokens two parts of a page share that are read one after the other, at most."""
+_READ_WHOLE: Final = ("text-classification", "token-classification", "zero-shot-classification")
+"""Tasks whose texts are padded to go through a model together."""
+_SIGLIP: Final = 64
+"""Tokens of a text for SigLIP, to which its pipeline cuts and pads."""
 
 
 def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Text, image and sound classification: what the pipeline gives for all classes, best first."""
     options = dict(args)
     most = options.pop("top_k", None)
-    items: list[Any] = list(inputs.get("text") or inputs.get("image") or ())
     if "audio" in inputs:
-        items = [
-            samples_of(sound, pipe.feature_extractor.sampling_rate, "audio") for sound in inputs["audio"]
-        ]
-    if "text_pair" in inputs:
-        items = [
-            {"text": text, "text_pair": pair} for text, pair in zip(items, inputs["text_pair"], strict=True)
-        ]
-    options["top_k"] = _ALL
-    found = _answers(pipe, items, size, options)
+        sounds = _sounds(pipe, inputs["audio"])
+        check_sounds(pipe.feature_extractor, sounds)
+        found = _of_sounds(pipe, sounds, size, {**options, "top_k": _ALL})
+    else:
+        items: list[Any] = list(inputs.get("text") or inputs.get("image") or ())
+        if "text" in inputs:
+            texts = list(zip(items, inputs["text_pair"], strict=True)) if "text_pair" in inputs else items
+            check_texts(pipe.tokenizer, texts, options, CUT, most=options.get(MAX_LENGTH))
+        if "text_pair" in inputs:
+            items = [{"text": text, "text_pair": pair} for text, pair in texts]
+        found = _answers(pipe, items, size, {**tokenizing(options), "top_k": _ALL})
     ranked = _ranked(found, most)
     return {**ranked, "probabilities": _in_class_order(pipe.model.config.id2label, found)}
 
@@ -43,7 +61,11 @@ def classify(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answ
 def zero_shot(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Texts and the classes that each row, or the node, names for them."""
     texts = [text or " " for text in inputs["text"]]  # the pipeline takes an empty one for none at all
-    found = _with_candidates(pipe, texts, inputs.get("candidate_labels"), args, size)
+    options = {name: value for name, value in args.items() if name != TRUNCATION}
+    rows = zip(texts, _hypotheses(inputs, args, len(texts), "This example is {}."), strict=True)
+    pairs = [(text, one) for text, row in rows for one in row]
+    check_texts(pipe.tokenizer, pairs, args, CUT)
+    found = _with_candidates(pipe, texts, inputs.get("candidate_labels"), options, size)
     ranked = [
         [{"label": label, "score": score} for label, score in zip(one["labels"], one["scores"], strict=True)]
         for one in found
@@ -53,9 +75,22 @@ def zero_shot(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Ans
 
 def zero_shot_image(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Images and the classes that each row, or the node, names for them."""
-    return _ranked(
-        _with_candidates(pipe, list(inputs["image"]), inputs.get("candidate_labels"), args, size), None
+    images = list(inputs["image"])
+    each = _hypotheses(inputs, args, len(images), "This is a photo of {}.")
+    texts: list[Text] = list(dict.fromkeys(text for row in each for text in row))
+    most = _SIGLIP if "siglip" in pipe.model.config.model_type else None
+    check_texts(
+        pipe.tokenizer, texts, {}, "name shorter classes, or a shorter 'hypothesis_template'", most=most
     )
+    return _ranked(_with_candidates(pipe, images, inputs.get("candidate_labels"), args, size), None)
+
+
+def _hypotheses(inputs: Inputs, args: Mapping[str, Any], rows: int, template: str) -> list[list[str]]:
+    """Returns the texts that a pipeline makes of each row's candidate labels."""
+    given = args.get("hypothesis_template", template)
+    named = args.get("candidate_labels", ())
+    labels = [label.strip() for label in named.split(",")] if isinstance(named, str) else named
+    return [[given.format(label) for label in row] for row in inputs.get("candidate_labels", [labels] * rows)]
 
 
 def _with_candidates(
@@ -74,6 +109,8 @@ def _with_candidates(
 
 
 def _ranked(found: Sequence[Sequence[Mapping[str, Any]]], most: int | None) -> dict[str, list[Any]]:
+    if any(math.isnan(item["score"]) for one in found for item in one):
+        raise NodeError("bad_output", "the model's scores are no numbers (NaN)")
     return {
         "label": [one[0]["label"] for one in found],
         "score": [one[0]["score"] for one in found],
@@ -93,7 +130,16 @@ def _in_class_order(names: Mapping[int, str], found: Sequence[Sequence[Mapping[s
 
 def find_entities(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """Names of people, places and the like in texts, with the characters where they stand."""
-    found = _answers(pipe, inputs["text"], size, args)
+    options = {name: value for name, value in args.items() if name != TRUNCATION}
+    stride = options.get("stride") or 0
+    most = limit_of(pipe.tokenizer)
+    if stride == 0:
+        way = f"{CUT}, or have it read in parts that overlap by some tokens: 'stride: 16'"
+        check_texts(pipe.tokenizer, inputs["text"], args, way)
+    elif most is None or stride >= most - pipe.tokenizer.num_special_tokens_to_add():
+        text = f"'stride' is {stride}; the model reads {most or 'any number of'} tokens at once"
+        raise NodeError("model_error", text)
+    found = _answers(pipe, inputs["text"], size, options)
     entities = [[_entity(item) for item in one] for one in found]
     parts = {"labels": "label", "scores": "score", "words": "word", "starts": "start", "ends": "end"}
     lists = {port: [[item[field] for item in one] for one in entities] for port, field in parts.items()}
@@ -126,15 +172,24 @@ def detect_objects(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -
 
 def transcribe(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """What is said in sounds."""
-    rate = pipe.feature_extractor.sampling_rate
-    found = pipe(
-        [samples_of(sound, rate, "audio") for sound in inputs["audio"]], batch_size=_batch(pipe, size), **args
-    )
+    sounds = _sounds(pipe, inputs["audio"])
+    check_sounds(pipe.feature_extractor, sounds, args)
+    found = _of_sounds(pipe, sounds, size, args)
     chunks = [one.get("chunks") for one in found]
     return {
         "text": [one["text"] for one in found],
         "chunks": [None if one is None else [_chunk(item) for item in one] for one in chunks],
     }
+
+
+def _sounds(pipe: Any, sounds: Sequence[Any]) -> list[Any]:
+    rate = pipe.feature_extractor.sampling_rate
+    return [samples_of(sound, rate, "audio") for sound in sounds]
+
+
+def _of_sounds(pipe: Any, sounds: Sequence[Any], size: int, args: Mapping[str, Any]) -> list[Any]:
+    """Calls a pipeline with sounds of one length at a time: silence that pads a shorter one changes its answer."""
+    return by_size(lambda alike: pipe(alike, batch_size=_batch(pipe, size), **args), sounds, len)
 
 
 def _chunk(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,6 +206,13 @@ def answer_from_document(pipe: Any, inputs: Inputs, args: dict[str, Any], size: 
             if len(words) != len(boxes):
                 raise NodeError("wrong_length", f"a row has {len(words)} words, but {len(boxes)} boxes")
             row["word_boxes"] = [(word, list(box)) for word, box in zip(words, boxes, strict=True)]
+            if not words:
+                raise NodeError("wrong_value", "a row has no words")
+    window = args.get("max_seq_len", pipe.tokenizer.model_max_length)
+    stride = args.get("doc_stride", min(window // 2, _DOCUMENT_STRIDE))
+    for row in rows:
+        page = " ".join(word for word, _ in row.get("word_boxes", ()))
+        check_question(pipe.tokenizer, row["question"], page, window, stride)
     found = [(one or [{}])[0] for one in pipe(rows, batch_size=1, **args)]
     return {
         "answer": [one.get("answer") or "" for one in found],
@@ -162,6 +224,7 @@ def answer_from_document(pipe: Any, inputs: Inputs, args: dict[str, Any], size: 
 
 def answer_image_and_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """What a model of images and texts writes for an image and a prompt, without the prompt."""
+    check_texts(pipe.processor.tokenizer, inputs["text"], {}, needs_tokens=False)
     pairs = zip(inputs["image"], inputs["text"], strict=True)
     options = {"return_full_text": False, "generate_kwargs": args}
     if getattr(pipe.processor, "chat_template", None) is not None:
@@ -174,9 +237,19 @@ def answer_image_and_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size:
 def continue_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
     """What a language model writes for a prompt, without the prompt."""
     prompts: list[Any] = list(inputs["text"])
+    texts = prompts
     if pipe.tokenizer.chat_template is not None:
         prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    found = pipe(prompts, batch_size=_batch(pipe, size), return_full_text=False, **args)
+        options = {"tokenize": False, "add_generation_prompt": True}
+        texts = [pipe.tokenizer.apply_chat_template(prompt, **options) for prompt in prompts]
+    written = args.get("max_new_tokens", 0)
+    check_texts(pipe.tokenizer, texts, {}, written=written, needs_tokens=False)
+    try:
+        found = pipe(prompts, batch_size=_batch(pipe, size), return_full_text=False, **args)
+    except IndexError as exc:  # what PyTorch says of a token whose place the model does not know
+        most = limit_of(pipe.tokenizer)
+        text = f"the text and what is written after it exceed the {most} tokens of the model: say 'max_new_tokens'"
+        raise NodeError("wrong_value", text) from exc
     return {"text": [item["generated_text"] for one in found for item in one]}
 
 
@@ -185,28 +258,25 @@ def _chat(image: Any, text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": content}]
 
 
-def check_lengths(pipe: Any, texts: Sequence[str] | None) -> None:
-    """Explains why a model fails on texts that are longer than it reads.
-
-    Raises:
-        NodeError: ``wrong_value`` where one of them is.
-    """
-    tokenizer, config = pipe.tokenizer, pipe.model.config.get_text_config()
-    most = getattr(config, "max_position_embeddings", None)
-    if texts is None or tokenizer is None or most is None:
-        return
-    longest = max(len(ids) for ids in tokenizer(list(texts), verbose=False).input_ids)
-    if longest > most:
-        text = f"a text has {longest} tokens; the model reads {most}: cut it with 'truncation: true' in inference_args"
-        raise NodeError("wrong_value", text)
-
-
 def _answers(pipe: Any, items: Sequence[Any], size: int, args: Mapping[str, Any]) -> list[Any]:
     """Calls a pipeline with items in an order that leaves out padding; gives its answers in theirs."""
     return by_length(lambda ordered: pipe(ordered, batch_size=_batch(pipe, size), **args), items)
 
 
 def _batch(pipe: Any, size: int) -> int:
-    """Gives how many texts go at once: one where the tokenizer has nothing to pad shorter ones with."""
+    """Gives how many rows go at once: one where the tokenizer has nothing to pad shorter texts with."""
     tokenizer = pipe.tokenizer
-    return 1 if tokenizer is not None and tokenizer.pad_token_id is None else size
+    if tokenizer is None:
+        return size
+    if pipe.task in _READ_WHOLE:
+        return texts_at_once(pipe, size)
+    return 1 if tokenizer.pad_token_id is None else size
+
+
+def texts_at_once(pipe: Any, size: int) -> int:
+    """Returns how many texts may go at once: one where model and tokenizer pad with different tokens.
+
+    Models that classify by the last word (GPT-2) or count places by it (RoBERTa) look for the padding by its id.
+    """
+    own = getattr(pipe.model.config.get_text_config(), "pad_token_id", None)
+    return size if own is not None and own == pipe.tokenizer.pad_token_id else 1

@@ -42,8 +42,8 @@ def _task(name: str, task: Task) -> Iterator[str]:
     yield "\n| output | type | |\n|---|---|---|"
     for port, found in task.outputs.items():
         yield f"| `{port}` | `{found.type}` | {found.description} |"
-    own = [argument for argument in task.arguments if argument not in GENERATION]
     writes = set(task.arguments) & {"max_new_tokens"}
+    own = [argument for argument in task.arguments if not writes or argument not in GENERATION]
     more = " and those of generation" if writes else ""
     yield f"\n`inference_args`: {', '.join(f'`{one}`' for one in (BATCH_SIZE, *own))}{more}.\n"
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.huggingface.lengths import check_question
 from beam_ensembles.handlers.huggingface.loaded import Loaded, batches
 
 OPTIONS: Final[Mapping[str, Any]] = {
@@ -79,12 +80,15 @@ def _windows(tokenizer: Any, questions: list[str], contexts: list[str], options:
             "model_error", "question answering needs a tokenizer that knows where its tokens stand"
         )
     longest = min(tokenizer.model_max_length, options["max_seq_len"])
+    stride = min(options["doc_stride"], longest // 2)
+    for question, context in zip(questions, contexts, strict=True):
+        check_question(tokenizer, question, context, longest, stride)
     return tokenizer(
         questions,
         contexts,
         truncation="only_second",
         max_length=longest,
-        stride=min(options["doc_stride"], longest // 2),
+        stride=stride,
         return_overflowing_tokens=True,
         return_offsets_mapping=True,
         padding=True,

@@ -5,22 +5,36 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
-from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
+from beam_ensembles.handlers.huggingface.checks import check_model, class_names, input_ports, reads_texts
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
+from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
+from beam_ensembles.handlers.huggingface.lengths import CUT, check_texts, settle_limit
 from beam_ensembles.handlers.huggingface.loaded import load_parts
-from beam_ensembles.handlers.huggingface.pipelines import check_lengths
+from beam_ensembles.handlers.huggingface.loaded_weights import noted_weights
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
+from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.signatures import ModelFormatError
+
+OWN_LIMIT: Final = "max_seq_length"
+"""How many tokens of a text sentence-transformers reads."""
+_POOLINGS: Final = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_lasttoken": "last",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+}
+_MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 Given = Mapping[str, list[Any]]
 """One list a port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
@@ -49,7 +63,8 @@ class _Call:
                 return [self.task.run(self.parts, inputs, args, self.rows)]
             return [self._row_by_row(inputs, seeds, args)]
         except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
-            check_lengths(self.parts, inputs.get("text"))
+            if "text" in inputs and self.parts.tokenizer is not None:
+                check_texts(self.parts.tokenizer, inputs["text"], {}, CUT)
             raise
 
     def _row_by_row(self, inputs: Given, seeds: list[int], args: dict[str, Any]) -> Mapping[str, list[Any]]:
@@ -92,7 +107,11 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         else:
             handler = _model(node, beam, getattr(transformers, task.model_class), place, call)
         handler.set_environment_vars()
-        model = handler.load_model()
+        with noted_weights(transformers) as weights:
+            model = handler.load_model()
+        config = getattr(model, "model", model).config
+        _compare(node, task, config.to_dict())
+        weights.check(pooled="pooling" not in task.arguments)
         if task.model_class is None:
             call.parts = model
         else:
@@ -101,9 +120,31 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
                 transformers, model, place.name, place.arguments, reads_images=reads_images
             )
         if "pooling" in task.arguments:
-            args = {**own_pooling(place), **args}
-    _compare(node, task, getattr(model, "model", model).config.to_dict())
+            args = {**own_pooling(place, args), **args}
+        tokenizer = tokenizer_of(call.parts)
+        settle_limit(getattr(model, "model", model), tokenizer, args.pop(OWN_LIMIT, None))
+        if tokenizer is not None:
+            check_tokenizer(tokenizer, config if reads_texts(task) else None, place.name)
+        _name_classes(node, task, config)
     return member.BeamMember(handler, model, args, read=_reader(node, task), write=_writer(node, task))
+
+
+def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
+    """Gives the classes of a model the node's ``labels``, where its configuration only numbers them.
+
+    Raises:
+        InvalidEnsemble: ``bad_labels``: the model has other classes, or another number of them.
+    """
+    labels = node.spec.options.get("labels")
+    if labels is None or "probabilities" not in task.outputs:
+        return
+    names = class_names(config.to_dict())
+    if names is None and len(labels) == config.num_labels:
+        config.id2label = dict(enumerate(labels))
+    elif names != list(labels):
+        has = f"are {listed(names)}, in this order" if names else f"are {config.num_labels}"
+        problem = Problem(node.spec.path("labels"), "bad_labels", f"the model's classes {has}")
+        raise InvalidEnsemble([problem])
 
 
 def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> Any:
@@ -137,8 +178,16 @@ def _model(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, cal
     )
 
 
-def own_pooling(place: hub.Place) -> dict[str, Any]:
-    """Gives how a sentence-transformers model makes one vector of a text, where its folder says that."""
+def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives how a sentence-transformers model makes one vector of a text, where its folder says that.
+
+    Args:
+        place: The model.
+        args: The node's arguments; what they say need not be known.
+
+    Raises:
+        ModelFormatError: It does something to the vector that the task does not know.
+    """
     from transformers.utils.hub import cached_file
 
     def read(name: str) -> Any:
@@ -153,13 +202,24 @@ def own_pooling(place: hub.Place) -> dict[str, Any]:
 
     own: dict[str, Any] = {}
     pooling = read("1_Pooling/config.json") or {}
-    for name, key in (("cls", "pooling_mode_cls_token"), ("max", "pooling_mode_max_tokens")):
-        if pooling.get(key):
-            own["pooling"] = name
-    modules = read("modules.json") or []
-    if any(str(module.get("type", "")).endswith(".Normalize") for module in modules):
+    said = [key for key, value in pooling.items() if key.startswith("pooling_mode_") and value]
+    known = [_POOLINGS[key] for key in said if key in _POOLINGS]
+    if "pooling" not in args and said and (len(said) > 1 or not known):
+        text = f"it pools by {listed(said)}, which the task does not know; say 'pooling' ({listed(POOLINGS)})"
+        raise ModelFormatError(f"'{place.name}': {text}, or run the model in code of your own")
+    if known:
+        own["pooling"] = known[0]
+    modules = [str(module.get("type", "")).rpartition(".")[2] for module in read("modules.json") or []]
+    others = [name for name in modules if name not in _MODULES]
+    if others:
+        text = (
+            f"sentence-transformers would call {listed(others)} after the model, which the task does not know"
+        )
+        raise ModelFormatError(f"'{place.name}': {text}; run the model in code of your own")
+    if "Normalize" in modules:
         own["normalize"] = True
-    return own
+    longest = (read("sentence_bert_config.json") or {}).get("max_seq_length")
+    return {**own, OWN_LIMIT: longest} if isinstance(longest, int) else own
 
 
 def _compare(node: CheckedNode, task: Task, config: Mapping[str, Any]) -> None:

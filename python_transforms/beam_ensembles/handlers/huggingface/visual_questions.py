@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_ensembles.handlers.huggingface.loaded import Loaded, batches
+from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts
+from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, parted
 
 
 def answer(
@@ -13,13 +14,14 @@ def answer(
 ) -> Mapping[str, Any]:
     """Answers the question of each row about its image."""
     images, questions = inputs["image"], inputs["question"]
-    options = dict(args)
+    check_texts(loaded.tokenizer, questions, args, CUT)
+    truncation, options = parted((TRUNCATION,), args)
     most = options.pop("top_k", None) if not loaded.model.can_generate() else None
     found: list[list[tuple[str, float | None]]] = []
     one_by_one = loaded.model.can_generate()  # BLIP looks at the padding of a shorter question, too
     for part in batches(len(images), 1 if one_by_one else size):
         encoded = loaded.encode(
-            images=list(images[part]), text=list(questions[part]), padding=True, truncation=True
+            images=list(images[part]), text=list(questions[part]), padding=True, **truncation
         )
         if loaded.model.can_generate():
             found += [[(text, None)] for text in loaded.write(encoded, options)]

@@ -17,7 +17,7 @@ from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
-from beam_ensembles.handlers.tensorflow.weights import check_weights
+from beam_ensembles.handlers.tensorflow.weights import check_weights, unused_weights
 
 Device = Callable[[], contextlib.AbstractContextManager[Any]]
 """Gives what puts all that TensorFlow does within it on a node's device."""
@@ -51,7 +51,9 @@ def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
     if form == WEIGHTS:
         function = import_name(node, CREATE, str(options[CREATE]))
         create = functools.partial(function, **arguments_of(node, function, str(options[CREATE])))
-        return make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
+        handler = make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
+        handler.load_model = functools.partial(_load_weights, node, handler.load_model, place)
+        return handler
     if form == SAVED_MODEL:
         handler = make(place, **arguments)
         handler.load_model = functools.partial(_load_saved_model, node, beam.tf, place)
@@ -96,6 +98,23 @@ def _may_run_code(node: CheckedNode, place: str) -> bool:
             [Problem(node.spec.path("uri"), "untrusted_file", untrusted(str(node.uri), code))]
         )
     return bool(code)
+
+
+def _load_weights(node: CheckedNode, load: Callable[[], Any], place: str) -> Any:
+    """Loads weights into the model that a function makes.
+
+    Raises:
+        InvalidEnsemble: ``bad_model_file``: the file has weights that the model has no place for.
+    """
+    model = load()
+    unused = unused_weights(place, model)
+    if unused:
+        text = (
+            f"'{node.uri}' has weights that the model of '{node.spec.options[CREATE]}' has no place for: "
+            f"{listed(unused, 5)}; they are those of another model"
+        )
+        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
+    return model
 
 
 def _load_saved_model(node: CheckedNode, tf: Any, place: str) -> Any:

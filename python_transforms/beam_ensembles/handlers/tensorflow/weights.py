@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,6 +13,7 @@ from typing import Any, Final
 from beam_ensembles.handlers.signatures import ModelFormatError
 
 _IN_ARCHIVE: Final = "model.weights.h5"
+_OF_TRAINING: Final = ("metrics", "optimizer")
 
 
 def check_weights(path: str) -> None:
@@ -34,6 +37,36 @@ def check_weights(path: str) -> None:
         weights = ends.enter_context(h5py.File(source, "r"))
         for name in _elsewhere(h5py, weights):
             raise ModelFormatError(f"its weights '{name}' are in another file; save them with Keras")
+
+
+def unused_weights(path: str, model: Any) -> list[str]:
+    """Returns the weights of a file that its model has no place for; Keras loads the others and says nothing.
+
+    Args:
+        path: A ``.weights.h5`` file.
+        model: The model that it was loaded into.
+    """
+    h5py: Any = importlib.import_module("h5py")
+    with h5py.File(path, "r") as file:
+        kept = _weights_of(h5py, file)
+        if len(kept) <= len(model.variables):
+            return []
+    with tempfile.TemporaryDirectory(prefix="beam-ensembles-") as folder:
+        own = os.path.join(folder, "own.weights.h5")
+        model.save_weights(own)
+        with h5py.File(own, "r") as file:
+            return sorted(kept - _weights_of(h5py, file))
+
+
+def _weights_of(h5py: Any, file: Any) -> set[str]:
+    found: set[str] = set()
+
+    def note(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and name.partition("/")[0] not in _OF_TRAINING:
+            found.add(name)
+
+    file.visititems(note)
+    return found
 
 
 def _elsewhere(h5py: Any, group: Any) -> Iterator[str]:

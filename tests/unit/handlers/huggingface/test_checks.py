@@ -53,6 +53,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "mood").mkdir()
     (tmp_path / "mood" / "config.json").write_text(json.dumps(CONFIG))
     (tmp_path / "mood" / "model.safetensors").write_bytes(b"")
+    for name in ("preprocessor_config.json", "vocab.txt"):
+        (tmp_path / "mood" / name).write_text("")
     return tmp_path
 
 

@@ -149,5 +149,6 @@ def test_a_rows_seed_is_the_same_in_every_release() -> None:
 )  # fmt: skip
 def test_a_seed_is_a_number_for_what_draws(tmp_path: Path, node: dict[str, Any], code: str) -> None:
     (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "vocab.txt").write_text("")
     types = {"given": "string", "ids": "array<int64>"}
     assert problems_of(tmp_path, types, {**node, "uri": "m"}) == [(code, "seed")]

@@ -54,6 +54,7 @@ def test_a_folder_that_names_other_files_must_be_vouched_for(
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(b"")
+    (folder / "vocab.txt").write_bytes(b"")
     assert check_node(tmp_path, TEXT, MOOD, trust=False)
     write(folder, name, content)
     assert len(reaches_out(str(folder))) == 1

@@ -27,6 +27,8 @@ def test_the_examples_are_right(tmp_path: Path, nodes: str) -> None:
     for model in re.findall(r"uri: (models/\S+)", nodes):
         (tmp_path / model).mkdir(parents=True)
         (tmp_path / model / "config.json").write_text("{}")
+        for name in ("preprocessor_config.json", "vocab.txt"):
+            (tmp_path / model / name).write_text("")
     indented = "".join(f"  {line}\n" for line in nodes.splitlines())
     text = f"ensemble: example\ninputs: {{text: string, image: bytes}}\nnodes:\n{indented}"
     try:

@@ -406,7 +406,8 @@ def test_a_chat_model_is_given_a_chat() -> None:
     class Pipe:
         """Stands in for the pipeline of a model with a chat template, which are all too large to be made here."""
 
-        processor = type("Processor", (), {"chat_template": "..."})
+        tokenizer = type("Tokenizer", (), {"model_max_length": 64, "unk_token": "?"})
+        processor = type("Processor", (), {"chat_template": "...", "tokenizer": tokenizer})
         asked: list[Any] = []  # noqa: RUF012
 
         def __call__(self, text: Any, **options: Any) -> Any:
