@@ -10,6 +10,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.graph.meanings import Meaning, meanings_of
 from beam_ensembles.handlers.arguments import Values, leaf, shape_text
 from beam_ensembles.handlers.nested import depth_of
 from beam_ensembles.handlers.signatures import Signature
@@ -121,6 +122,10 @@ class _ByLength:
 
     member: Member
     lists: tuple[_Lists, ...]
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        return meanings_of(self.member)
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the member; where rows differ, in as many calls as there are shapes.

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.model_file import verified
 from beam_ensembles.handlers.remote_files import Beside, nothing_beside
@@ -32,6 +33,7 @@ class BeamMember:
         read: Makes the model's argument of the columns.
         write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
         per_row: Whether the model is called once a row, with the row's lists as its batch.
+        meanings: What the model knows of its columns.
     """
 
     handler: Any
@@ -40,6 +42,7 @@ class BeamMember:
     read: Callable[[Columns], Any]
     write: Callable[[Any, int], Columns]
     per_row: bool = False
+    meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the model once on all rows, or once on each."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.meanings import shown
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import (
     CALLS,
@@ -19,7 +20,7 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.huggingface import hub
-from beam_ensembles.handlers.huggingface.checks import check_task, class_names, task_of
+from beam_ensembles.handlers.huggingface.checks import are_placeholders, check_task, class_names, task_of
 from beam_ensembles.handlers.huggingface.drawing import SEED, check_seed
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
 from beam_ensembles.handlers.huggingface.task_node import load_task
@@ -113,6 +114,10 @@ def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:
     """Compares ``labels`` with the classes of the model's configuration."""
     if check_labels(node) is None:
         return
-    names = class_names(config)
-    if names is not None and list(node.option("labels")) != names:
-        node.problem("bad_labels", "labels", f"the model's classes are {listed(names)}, in this order")
+    names, labels = class_names(config), list(node.option("labels"))
+    if names is None or labels == names or (are_placeholders(names) and len(labels) == len(names)):
+        return
+    text = (
+        f"the node's labels are {shown(labels)}, but the model's classes are {listed(names)}, in this order"
+    )
+    node.problem("bad_labels", "labels", text)

@@ -14,7 +14,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
-from beam_ensembles.handlers.huggingface.checks import check_model, input_ports
+from beam_ensembles.handlers.huggingface.checks import check_model, input_ports, meanings
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.pipelines import check_lengths
@@ -102,8 +102,16 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
             )
         if "pooling" in task.arguments:
             args = {**own_pooling(place), **args}
-    _compare(node, task, getattr(model, "model", model).config.to_dict())
-    return member.BeamMember(handler, model, args, read=_reader(node, task), write=_writer(node, task))
+    config = getattr(model, "model", model).config.to_dict()
+    _compare(node, task, config)
+    return member.BeamMember(
+        handler,
+        model,
+        args,
+        read=_reader(node, task),
+        write=_writer(node, task),
+        meanings=meanings(node, task, config),
+    )
 
 
 def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> Any:

@@ -18,7 +18,7 @@ from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, che
 from beam_ensembles.handlers.features import feature_arguments, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
-from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
+from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.types import DOUBLE, Array, Type
@@ -74,6 +74,8 @@ class SklearnKind:
         check_ports(node, [_method(node)])
         for where, text in disagreements(node, facts, _method(node)):
             node.problem("signature_mismatch", where, text)
+        for column, meaning in meanings(node, facts, _method(node)).items():
+            node.tell(column, meaning)
         return _settled(node, answer_type(facts, _method(node)))
 
     def load(self, node: CheckedNode) -> Member:
@@ -99,6 +101,7 @@ class SklearnKind:
             read=lambda columns: features.read(columns, beam.pandas),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
+            meanings=meanings(node, facts, method),
         )
 
 
