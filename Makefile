@@ -30,7 +30,8 @@ examples: setup ## Run the examples in every language, compare the answers; ONLY
 
 .PHONY: test
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target lint test-python test-go test-java
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
+		lint test-python test-conformance test-go test-java
 	@$(MAKE) --no-print-directory test-security
 	@$(MAKE) --no-print-directory test-integration
 	@$(PYTHON) -m scripts.examples
@@ -47,6 +48,10 @@ lint: ## Format, lint, types and import contracts of the Python code
 .PHONY: test-python
 test-python: ## Python's unit tests
 	$(PYTHON) -m pytest tests/unit
+
+.PHONY: test-conformance
+test-conformance: ## Models as people save them: every way to score their rows against their own library
+	$(PYTHON) -m pytest tests/conformance
 
 .PHONY: test-go
 test-go: ## Go's format, vet, staticcheck and unit tests

@@ -91,7 +91,7 @@ def main() -> int:
         with own_temporary_folder() as folder:
             frameworks = Path(folder, "frameworks")
             frameworks.mkdir()
-            run([PYTHON, "-m", "tests.support.drawn_graphs", frameworks], log=log_path("drawn"))
+            run([PYTHON, "-m", "tests.support.client_calls", frameworks], log=log_path("calls"))
             failed = run_suites(frameworks)
     except (CommandFailed, Missing) as exc:
         say(styled(str(exc), "red"))

@@ -156,7 +156,7 @@ func checkReplies(t *testing.T, got []element, want map[int64]reply) {
 		found.Provenance.Digest = ""
 		a, b := reflect.ValueOf(found), reflect.ValueOf(want[found.ID])
 		for i := range a.NumField() {
-			if !equal(a.Field(i), b.Field(i)) {
+			if !equal(a.Field(i), b.Field(i), nineDigits) {
 				t.Errorf("row %d: %s is %s, not %s", found.ID, a.Type().Field(i).Tag.Get("beam"),
 					asJSON(a.Field(i).Interface()), asJSON(b.Field(i).Interface()))
 			}
@@ -188,18 +188,18 @@ func checkRefusals(t *testing.T, got []element, rows []request, want map[int64]r
 
 // equal compares values that have gone through models: nulls are nulls,
 // numbers agree to nine digits, and all else to the letter.
-func equal(a, b reflect.Value) bool {
+func equal(a, b reflect.Value, tolerance float64) bool {
 	switch a.Kind() {
 	case reflect.Float32, reflect.Float64:
-		return same(a.Float(), b.Float())
+		return same(a.Float(), b.Float(), tolerance)
 	case reflect.Pointer:
-		return a.IsNil() == b.IsNil() && (a.IsNil() || equal(a.Elem(), b.Elem()))
+		return a.IsNil() == b.IsNil() && (a.IsNil() || equal(a.Elem(), b.Elem(), tolerance))
 	case reflect.Slice:
 		if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
 			return false
 		}
 		for i := range a.Len() {
-			if !equal(a.Index(i), b.Index(i)) {
+			if !equal(a.Index(i), b.Index(i), tolerance) {
 				return false
 			}
 		}
@@ -209,14 +209,14 @@ func equal(a, b reflect.Value) bool {
 			return false
 		}
 		for _, key := range a.MapKeys() {
-			if other := b.MapIndex(key); !other.IsValid() || !equal(a.MapIndex(key), other) {
+			if other := b.MapIndex(key); !other.IsValid() || !equal(a.MapIndex(key), other, tolerance) {
 				return false
 			}
 		}
 		return true
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !equal(a.Field(i), b.Field(i)) {
+			if !equal(a.Field(i), b.Field(i), tolerance) {
 				return false
 			}
 		}
@@ -226,10 +226,14 @@ func equal(a, b reflect.Value) bool {
 	}
 }
 
-// same says whether numbers agree to nine digits; NaN agrees with itself.
-func same(a, b float64) bool {
+// nineDigits is how near numbers are that agree to so many.
+const nineDigits = 1e-9
+
+// same says whether numbers differ by no more than a part of the first, or of
+// 1 where that is more; NaN agrees with itself.
+func same(a, b, tolerance float64) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return math.IsNaN(a) && math.IsNaN(b)
 	}
-	return a == b || math.Abs(a-b) <= 1e-9*max(1, math.Abs(a))
+	return a == b || math.Abs(a-b) <= tolerance*max(1, math.Abs(a))
 }

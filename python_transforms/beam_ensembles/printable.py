@@ -9,21 +9,21 @@ what a reader sees.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 _MOST_SHOWN: Final = 200
-_CONTROLS: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
+_NOT_PLAIN: Final = re.compile(r"[^ -~]")
 _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str) -> str:
-    """Replace control, bidirectional, invisible and unencodable characters with escapes such as ``\\u001b``.
+    """Replace all but letters, marks, digits, punctuation, symbols and spaces with escapes such as ``\\u001b``.
 
-    The escapes are those of JSON strings, so an encoded JSON document stays the same document.
+    That is control, bidirectional, invisible, unassigned and unencodable characters. The escapes are those of JSON
+    strings, so an encoded JSON document stays the same document.
     """
-    return _CONTROLS.sub(_escape, text)
+    return text if text.isprintable() else _NOT_PLAIN.sub(_shown, text)
 
 
 def shortened(text: str, limit: int = _MOST_SHOWN) -> str:
@@ -45,5 +45,11 @@ def truncate(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _escape(found: re.Match[str]) -> str:
-    return _SHORT.get(found[0]) or f"\\u{ord(found[0]):04x}"
+def _shown(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    if character in _SHORT:
+        return _SHORT[character]
+    units = character.encode("utf-16-be", "surrogatepass")  # one of 16 bits, or two as JSON has them
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -17,6 +17,7 @@ from beam_ensembles.graph import check_text, plan
 from beam_ensembles.graph.drawing import mermaid, picture, svg
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.planning import alive_between
+from beam_ensembles.printable import printable
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.fuzzing import EXAMPLES, fuzz, mutated
 
@@ -48,7 +49,7 @@ def checked(text: str) -> None:
         assert refused.problems
         assert len(str(refused)) < limits.MOST_SHOWN * (limits.LONGEST_MESSAGE + limits.LONGEST_PLACE)
         for one in refused.problems:
-            assert str(one).isprintable(), one
+            assert printable(str(one)) == str(one), one
             assert "Traceback" not in one.message
             assert "set_int_max_str_digits" not in one.message
 

@@ -36,14 +36,14 @@ def record(text: str, *args: object, **fields: object) -> logging.LogRecord:
     return made
 
 
-@pytest.mark.parametrize("code", [*CODES, *BIDI, "\ud800"])
+@pytest.mark.parametrize("code", [*CODES, *BIDI, "\ud800", "\ud7fc", "\u00ad", "\U000e0041"])
 def test_every_code_is_shown_as_its_escape(code: str) -> None:
     assert json.loads(f'"{printable(code)}"') == code
     assert printable(printable(code)) == printable(code)
 
 
 def test_other_text_stays_as_it_is_and_long_text_is_cut() -> None:
-    text = "größe 数 \U0001f600 \\n \u3042"
+    text = "größe 数 \U0001f600 \\n \u3042 a\u00a0b\u3000"
     assert printable(text) == text
     assert shortened("x" * 1000, 10) == "xxxxxxxxxx... (1000 characters)"
 

@@ -98,7 +98,7 @@ def inputs_schema() -> Schema:
     ports = {
         "type": "object",
         "minProperties": 1,
-        "propertyNames": {"pattern": r"^\S+$"},
+        "propertyNames": {"pattern": r"^\S(.*\S)?$"},
         "additionalProperties": ref("name"),
     }
     return {
@@ -112,7 +112,7 @@ def output_schema() -> Schema:
     keys: Schema = {
         "from": {
             "type": "string",
-            "pattern": r"^\S+$",
+            "pattern": r"^\S(.*\S)?$",
             "description": "The part of the answer, by the model's name for it.",
         },
         "type": ref("type"),

@@ -19,7 +19,7 @@ from beam_ensembles.spec.policies import with_policies
 from beam_ensembles.spec.reading import with_expressions
 
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
-_PORT: Final = re.compile(r"\S+")
+_PORT: Final = re.compile(r"\S(?:.*\S)?")
 
 
 def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec | None:
@@ -139,7 +139,7 @@ def _is_port(port: str, path: str, mistakes: Mistakes) -> bool:
     mistakes.add(
         path,
         "bad_name",
-        f"{truncate(repr(port), 60)} cannot be the name of a model's argument or result: it has no spaces, nothing "
-        f"that cannot be seen, and {LONGEST_NAME} characters at most",
+        f"{truncate(repr(port), 60)} cannot be the name of a model's argument or result: it has no space at its "
+        f"ends, nothing that cannot be seen, and {LONGEST_NAME} characters at most",
     )
     return False

@@ -68,51 +68,54 @@ final class TypedJson {
   }
 
   /**
-   * Says whether a value is of a type, and the one that is wanted. Doubles agree to nine digits,
-   * all else is equal.
+   * Says whether a value is of a type, and the one that is wanted. Numbers of floating point may
+   * differ by a part of them, or of 1 where that is more; all else is equal.
    */
-  static boolean isThat(FieldType type, Object wanted, Object found) {
+  static boolean isThat(FieldType type, Object wanted, Object found, double tolerance) {
     if (wanted == null || found == null) {
       return type.getNullable() && wanted == found;
     }
     return switch (type.getTypeName()) {
       case INT32 -> found instanceof Integer && found.equals(wanted);
       case INT64 -> found instanceof Long && found.equals(wanted);
-      case FLOAT -> found instanceof Float && found.equals(wanted);
-      case DOUBLE -> found instanceof Double number && isNear((Double) wanted, number);
+      case FLOAT -> found instanceof Float number && isNear((Float) wanted, number, tolerance);
+      case DOUBLE -> found instanceof Double number && isNear((Double) wanted, number, tolerance);
       case BOOLEAN -> found instanceof Boolean && found.equals(wanted);
       case STRING -> found instanceof String && found.equals(wanted);
       case BYTES -> found instanceof byte[] bytes && Arrays.equals(bytes, (byte[]) wanted);
       case ARRAY ->
           found instanceof Collection<?> items
-              && areThose(type.getCollectionElementType(), (Collection<?>) wanted, items);
+              && areThose(
+                  type.getCollectionElementType(), (Collection<?>) wanted, items, tolerance);
       case MAP ->
           found instanceof Map<?, ?> entries
-              && areThose(type.getMapValueType(), (Map<?, ?>) wanted, entries);
-      case ROW -> found instanceof Row row && isThat((Row) wanted, row);
+              && areThose(type.getMapValueType(), (Map<?, ?>) wanted, entries, tolerance);
+      case ROW -> found instanceof Row row && isThat((Row) wanted, row, tolerance);
       default -> false;
     };
   }
 
-  private static boolean isNear(double wanted, double found) {
+  private static boolean isNear(double wanted, double found, double tolerance) {
     return Double.compare(wanted, found) == 0
         || wanted == found
-        || Math.abs(wanted - found) <= 1e-9 * Math.max(1, Math.abs(wanted));
+        || Math.abs(wanted - found) <= tolerance * Math.max(1, Math.abs(wanted));
   }
 
-  private static boolean areThose(FieldType type, Collection<?> wanted, Collection<?> found) {
+  private static boolean areThose(
+      FieldType type, Collection<?> wanted, Collection<?> found, double tolerance) {
     Iterator<?> others = wanted.iterator();
     return wanted.size() == found.size()
-        && found.stream().allMatch(item -> isThat(type, others.next(), item));
+        && found.stream().allMatch(item -> isThat(type, others.next(), item, tolerance));
   }
 
-  private static boolean areThose(FieldType type, Map<?, ?> wanted, Map<?, ?> found) {
+  private static boolean areThose(
+      FieldType type, Map<?, ?> wanted, Map<?, ?> found, double tolerance) {
     return wanted.keySet().equals(found.keySet())
         && found.entrySet().stream()
-            .allMatch(it -> isThat(type, wanted.get(it.getKey()), it.getValue()));
+            .allMatch(it -> isThat(type, wanted.get(it.getKey()), it.getValue(), tolerance));
   }
 
-  private static boolean isThat(Row wanted, Row found) {
+  private static boolean isThat(Row wanted, Row found, double tolerance) {
     return wanted.getSchema().getFieldNames().equals(found.getSchema().getFieldNames())
         && wanted.getSchema().getFields().stream()
             .allMatch(
@@ -120,6 +123,7 @@ final class TypedJson {
                     isThat(
                         field.getType(),
                         wanted.getValue(field.getName()),
-                        found.getValue(field.getName())));
+                        found.getValue(field.getName()),
+                        tolerance));
   }
 }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.beam.model.pipeline.v1.SchemaApi;
@@ -34,11 +35,11 @@ import org.junit.runner.RunWith;
 import org.junit.runners.JUnit4;
 
 /**
- * Ensembles drawn at random give what plain Python says of the same rows, in the types that were
- * announced when the pipeline was made.
+ * Ensembles drawn at random, and those of tests/conformance, give what plain Python and the models'
+ * own libraries say of the same rows, in the types that were announced when the pipeline was made.
  */
 @RunWith(JUnit4.class)
-public class DrawnEnsemblesIntegrationTest implements Serializable {
+public class CallsIntegrationTest implements Serializable {
 
   private static final String FOLDER_VARIABLE = "BEAM_ENSEMBLES_FRAMEWORKS";
 
@@ -47,20 +48,21 @@ public class DrawnEnsemblesIntegrationTest implements Serializable {
   @Rule public final transient TestPipeline pipeline = RUNNER.pipeline();
 
   @Test
-  public void ensemblesDrawnAtRandomGivePythonsAnswers() throws IOException {
+  public void ensemblesGiveWhatPythonAndTheLibrariesSay() throws IOException {
     Path folder = Path.of(RealRunner.assumed(FOLDER_VARIABLE));
     PCollectionList<String> verdicts = PCollectionList.empty(pipeline);
     Map<String, Integer> wanted = new TreeMap<>();
-    for (JsonNode call : Golden.json(folder.resolve("drawn.json"))) {
+    for (JsonNode call : Golden.json(folder.resolve("calls.json"))) {
       String name = call.get("name").textValue();
       Schema schema = schema(call.get("input"));
       List<Row> rows = new ArrayList<>();
       call.get("rows").forEach(row -> rows.add(TypedJson.row(schema, row)));
       PCollection<Row> created = pipeline.apply(name, Create.of(rows).withRowSchema(schema));
-      for (Encoding encoding : Encoding.values()) {
+      for (JsonNode encoded : call.get("encodings").get("java")) {
+        Encoding encoding = Encoding.valueOf(encoded.textValue().toUpperCase(Locale.ROOT));
         String step = name + " by " + encoding;
         RunEnsemble ensemble =
-            RunEnsemble.fromFile(folder.resolve(name + ".json").toString())
+            RunEnsemble.fromFile(folder.resolve(call.get("file").textValue()).toString())
                 .withEncoding(encoding)
                 .withColumns(columns(call))
                 .withPrefix(call.get("prefix").textValue());
@@ -132,6 +134,7 @@ public class DrawnEnsemblesIntegrationTest implements Serializable {
   private abstract static class Check extends DoFn<Row, String> {
     private final String step;
     private final String call;
+    private double tolerance;
 
     private Check(String step, JsonNode call) {
       this.step = step;
@@ -142,6 +145,7 @@ public class DrawnEnsemblesIntegrationTest implements Serializable {
     public void process(@Element Row row, OutputReceiver<String> output) {
       JsonNode json = Golden.parsed(call);
       int id = id(row);
+      tolerance = json.get("tolerance").doubleValue();
       String wrong = wrong(row, json.get("rows").get(id), json.get("outcomes").get(id));
       output.output(step + ": row " + id + (wrong.isEmpty() ? " is right" : ": " + wrong));
     }
@@ -151,12 +155,13 @@ public class DrawnEnsemblesIntegrationTest implements Serializable {
     /** Says what is wrong with a row; nothing, if nothing is. */
     abstract String wrong(Row row, JsonNode sent, JsonNode outcome);
 
-    static String differences(Row row, JsonNode wanted) {
+    String differences(Row row, JsonNode wanted) {
       return row.getSchema().getFields().stream()
           .filter(
               field -> {
                 Object value = TypedJson.value(field.getType(), wanted.get(field.getName()));
-                return !TypedJson.isThat(field.getType(), value, row.getValue(field.getName()));
+                return !TypedJson.isThat(
+                    field.getType(), value, row.getValue(field.getName()), tolerance);
               })
           .map(
               field ->

@@ -17,9 +17,9 @@ import (
 	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 )
 
-// drawnGraph is an ensemble drawn at random, with the type of its rows, and
-// asked for answers of the type that the service announces.
-type drawnGraph struct {
+// callType is how a call's ensemble is asked for answers of the type that the
+// service announces, with the type of its rows.
+type callType struct {
 	row reflect.Type
 
 	run func(beam.Scope, beam.PCollection, ensemble.Source, ...ensemble.Option) (beam.PCollection, error)
@@ -29,40 +29,43 @@ type drawnGraph struct {
 	) (scored, failed beam.PCollection, err error)
 }
 
-// drawnGraphs come from a generated file, which go test -overlay puts beside
+// callTypes come from a generated file, which go test -overlay puts beside
 // this one.
-var drawnGraphs []drawnGraph
+var callTypes []callType
 
-// drawnCall is what is asked of one of them, and what plain Python says of the
-// rows, whose ids are their places.
-type drawnCall struct {
-	Name     string
-	Columns  map[string]string
-	Prefix   string
-	Rows     []map[string]any
-	Outcomes []struct {
+// clientCall is what is asked of an ensemble, drawn at random or one of
+// tests/conformance, and what must come of the rows, whose ids are their
+// places.
+type clientCall struct {
+	Name      string
+	File      string
+	Columns   map[string]string
+	Prefix    string
+	Encodings struct{ Go []ensemble.Encoding }
+	Tolerance float64
+	Rows      []map[string]any
+	Outcomes  []struct {
 		Added    map[string]any
 		Failures []string
 	}
 }
 
-func TestIntegrationRunsEnsemblesDrawnAtRandom(t *testing.T) {
+func TestIntegrationGivesWhatPythonAndTheLibrariesSay(t *testing.T) {
 	needServers(t)
 	folder := os.Getenv(frameworksVariable)
 	if folder == "" {
 		t.Skip(frameworksVariable + " is not set: it comes with make test-integration")
 	}
-	calls := drawnCalls(t, folder)
-	if len(drawnGraphs) == 0 || len(drawnGraphs) != len(calls) {
+	calls := clientCalls(t, folder)
+	if len(callTypes) == 0 || len(callTypes) != len(calls) {
 		t.Fatalf("has the types of %d ensembles of %d; they come with go test -overlay=%s",
-			len(drawnGraphs), len(calls), filepath.Join(folder, "overlay.json"))
+			len(callTypes), len(calls), filepath.Join(folder, "overlay.json"))
 	}
-	encodings := []ensemble.Encoding{ensemble.Rows, ensemble.Arrow}
 	err := runPipeline(t, func(s beam.Scope) {
 		for at, call := range calls {
-			rows := beam.CreateList(s, call.rows(t, drawnGraphs[at]).Interface())
-			for _, encoding := range encodings {
-				call.ask(t, s, drawnGraphs[at], rows, folder, encoding)
+			rows := beam.CreateList(s, call.rows(t, callTypes[at]).Interface())
+			for _, encoding := range call.Encodings.Go {
+				call.ask(t, s, callTypes[at], rows, folder, encoding)
 			}
 		}
 	})
@@ -70,15 +73,15 @@ func TestIntegrationRunsEnsemblesDrawnAtRandom(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, call := range calls {
-		for _, encoding := range encodings {
-			t.Run(call.Name+" "+string(encoding), func(t *testing.T) { call.check(t, drawnGraphs[at], encoding) })
+		for _, encoding := range call.Encodings.Go {
+			t.Run(call.Name+" "+string(encoding), func(t *testing.T) { call.check(t, callTypes[at], encoding) })
 		}
 	}
 }
 
-func drawnCalls(t *testing.T, folder string) (calls []drawnCall) {
+func clientCalls(t *testing.T, folder string) (calls []clientCall) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(folder, "drawn.json"))
+	file, err := os.Open(filepath.Join(folder, "calls.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func drawnCalls(t *testing.T, folder string) (calls []drawnCall) {
 }
 
 // fails says that some rows fail, for which there is an output of their own.
-func (c drawnCall) fails() bool {
+func (c clientCall) fails() bool {
 	for _, outcome := range c.Outcomes {
 		if len(outcome.Failures) > 0 {
 			return true
@@ -102,7 +105,7 @@ func (c drawnCall) fails() bool {
 }
 
 // rows gives the rows as a slice of their type.
-func (c drawnCall) rows(t *testing.T, graph drawnGraph) reflect.Value {
+func (c clientCall) rows(t *testing.T, graph callType) reflect.Value {
 	rows := reflect.MakeSlice(reflect.SliceOf(graph.row), len(c.Rows), len(c.Rows))
 	for i, row := range c.Rows {
 		fill(t, rows.Index(i), row)
@@ -111,10 +114,10 @@ func (c drawnCall) rows(t *testing.T, graph drawnGraph) reflect.Value {
 }
 
 // ask scores the rows, and collects what comes out.
-func (c drawnCall) ask(
-	t *testing.T, s beam.Scope, graph drawnGraph, rows beam.PCollection, folder string, encoding ensemble.Encoding,
+func (c clientCall) ask(
+	t *testing.T, s beam.Scope, graph callType, rows beam.PCollection, folder string, encoding ensemble.Encoding,
 ) {
-	file := ensemble.FromFile(filepath.Join(folder, c.Name+".json"))
+	file := ensemble.FromFile(filepath.Join(folder, c.File))
 	options := []ensemble.Option{
 		ensemble.WithEncoding(encoding), ensemble.WithColumns(c.Columns), ensemble.WithPrefix(c.Prefix),
 	}
@@ -134,8 +137,8 @@ func (c drawnCall) ask(
 	collect(s, c.Name+" failed "+string(encoding), failed)
 }
 
-// check makes sure that every row came out once, as plain Python has it.
-func (c drawnCall) check(t *testing.T, graph drawnGraph, encoding ensemble.Encoding) {
+// check makes sure that every row came out once, as it must be.
+func (c clientCall) check(t *testing.T, graph callType, encoding ensemble.Encoding) {
 	seen := map[int]int{}
 	for _, one := range collected(c.Name + " " + string(encoding)) {
 		found := reflect.ValueOf(one.value)
@@ -144,7 +147,7 @@ func (c drawnCall) check(t *testing.T, graph drawnGraph, encoding ensemble.Encod
 		if added := c.Outcomes[id].Added; added == nil {
 			t.Errorf("scores row %d, which should fail: %v", id, c.Outcomes[id].Failures)
 		} else {
-			checkFields(t, id, found, merged(c.Rows[id], added))
+			checkFields(t, id, found, merged(c.Rows[id], added), c.Tolerance)
 		}
 	}
 	for _, one := range collected(c.Name + " failed " + string(encoding)) {
@@ -157,7 +160,7 @@ func (c drawnCall) check(t *testing.T, graph drawnGraph, encoding ensemble.Encod
 			t.Errorf("row %d fails with %q, not with one of %q: %v", id, why, c.Outcomes[id].Failures,
 				failed.FieldByName("Msg"))
 		}
-		checkFields(t, id, element, c.Rows[id])
+		checkFields(t, id, element, c.Rows[id], c.Tolerance)
 	}
 	for id := range c.Rows {
 		if seen[id] != 1 {
@@ -167,11 +170,11 @@ func (c drawnCall) check(t *testing.T, graph drawnGraph, encoding ensemble.Encod
 }
 
 // checkFields compares a row with what JSON says of its fields.
-func checkFields(t *testing.T, id int, found reflect.Value, want map[string]any) {
+func checkFields(t *testing.T, id int, found reflect.Value, want map[string]any, tolerance float64) {
 	wanted := reflect.New(found.Type()).Elem()
 	fill(t, wanted, want)
 	for i := range found.NumField() {
-		if !equal(found.Field(i), wanted.Field(i)) {
+		if !equal(found.Field(i), wanted.Field(i), tolerance) {
 			t.Errorf("row %d: %s is %s, not %v", id, fieldName(found.Type().Field(i)), shown(found.Field(i)),
 				want[fieldName(found.Type().Field(i))])
 		}
