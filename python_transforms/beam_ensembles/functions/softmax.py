@@ -43,7 +43,7 @@ class SoftmaxKind:
 
     def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
         """The probabilities are about the classes of the scores."""
-        found = node.meanings.get(node.spec.columns[0])
+        found = node.meanings.get(node.spec.columns[0]) if node.spec.columns else None
         if found is None:
             return {}
         if found.holds in (SCORES, ""):

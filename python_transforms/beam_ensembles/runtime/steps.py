@@ -23,7 +23,7 @@ from beam_ensembles.runtime.at_once import WORTH_NANOSECONDS, Cores
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.selection import Selection
-from beam_ensembles.runtime.shadows import agreements
+from beam_ensembles.runtime.shadows import compare
 
 _ARMS: Final = "route"
 
@@ -215,7 +215,7 @@ class NodeStep:
                     collections.Counter(arm for arm in outputs[column].tolist() if arm is not None)
                 )
         if self.node.compared:
-            self._meter.compared(*agreements(self.node.compared, batch.columns))
+            self._meter.compared(compare(self.node.compared, batch.columns, self.node.spec.tolerance))
 
     def _add_some(
         self, batch: ColumnBatch, outputs: Columns, runs: np.ndarray, faults: Mapping[int, NodeError]
