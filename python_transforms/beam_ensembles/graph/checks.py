@@ -13,7 +13,7 @@ from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView
-from beam_ensembles.graph.meanings import Meaning, PassesMeanings, declared
+from beam_ensembles.graph.meanings import Meaning, PassesMeanings, contradiction, declared
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -184,6 +184,9 @@ class _Checker:
             spec, inputs, self._files, found.append, read, self.warnings.append, meanings, told.__setitem__
         )
         types = kind.check(view)
+        wrong_labels = contradiction(spec, told)
+        if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
+            view.problem("signature_mismatch", "labels", wrong_labels)
         if isinstance(kind, PassesMeanings):
             told.update(kind.meanings(view))
         if not found and None not in inputs.values() and len(inputs) == len(columns):

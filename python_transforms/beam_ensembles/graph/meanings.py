@@ -130,6 +130,25 @@ def declared(node: NodeSpec, told: Mapping[str, Meaning]) -> dict[str, Meaning]:
     return found
 
 
+def contradiction(node: NodeSpec, known: Mapping[str, Meaning]) -> str | None:
+    """Says how a node's ``labels`` contradict the classes of its model, both in their order.
+
+    Args:
+        node: The node.
+        known: What its model says of its columns.
+    """
+    labels = labels_of(node)
+    if labels is None or node.kind != "model":
+        return None
+    for meaning in known.values():
+        if meaning.holds in (SCORES, LABELS) and Agreed(labels, {}).relation(meaning) in (REORDERED, OTHER):
+            return (
+                f"the node's labels are {shown(labels)}, but the model's classes are {shown(meaning.classes or ())}, "
+                "in this order"
+            )
+    return None
+
+
 SAME: Final = "same"
 REORDERED: Final = "reordered"
 OTHER: Final = "other"

@@ -14,7 +14,13 @@ from typing import Final
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, Problem
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, Member, NodeView
-from beam_ensembles.graph.meanings import Meaning, PassesMeanings, declared, meanings_of
+from beam_ensembles.graph.meanings import (
+    Meaning,
+    PassesMeanings,
+    contradiction,
+    declared,
+    meanings_of,
+)
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.steps import NodeStep
 
@@ -84,7 +90,15 @@ class StepsByMeaning:
 
 
 def _loaded(node: CheckedNode, member: Member) -> Mapping[str, Meaning]:
-    """Returns what is known of a model's columns, once it is loaded."""
+    """Returns what is known of a model's columns, once it is loaded.
+
+    Raises:
+        InvalidEnsemble: The node's labels contradict the model's own classes (``signature_mismatch``).
+    """
+    wrong = contradiction(node.spec, meanings_of(member))
+    if wrong is not None:
+        problem = Problem(node.spec.path("labels"), "signature_mismatch", wrong)
+        raise InvalidEnsemble([problem], ensemble=node.ensemble)
     found = dict(node.told)
     for column, meaning in meanings_of(member).items():
         refused = found[column].refused if column in found else ""

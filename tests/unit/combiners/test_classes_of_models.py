@@ -268,14 +268,23 @@ def test_labels_of_models_that_do_not_go_together(tmp_path: Path) -> None:
     assert problems(tmp_path, nodes, load=True) == [("label_mismatch", "nodes.n.inputs[1]")]
 
 
-def test_labels_of_a_node_that_contradict_the_model_name_both(tmp_path: Path) -> None:
-    node = {**proba(as_joblib(tmp_path, NAMES[Y])), "labels": TURNED}
-    handler = EnsembleModelHandler(written(tmp_path, {"a": node}))
+@pytest.mark.parametrize("save", TEXTS.values(), ids=TEXTS.keys())
+def test_labels_of_a_node_that_contradict_the_model_name_both(tmp_path: Path, save: Save) -> None:
+    node = {**proba(save(tmp_path, NAMES[Y])), "labels": TURNED}
     with pytest.raises(InvalidEnsemble) as caught:
-        handler.load_model()
+        EnsembleModelHandler(written(tmp_path, {"a": node})).load_model()
+    assert [(one.code, one.path) for one in caught.value.problems] == [
+        ("signature_mismatch", "nodes.a.labels")
+    ]
     text = str(caught.value)
     assert "virginica, versicolor, setosa" in text
     assert "setosa, versicolor, virginica" in text
+
+
+@pytest.mark.parametrize("save", TEXTS.values(), ids=TEXTS.keys())
+def test_labels_of_a_node_that_name_the_models_numbers(tmp_path: Path, save: Save) -> None:
+    nodes = {"a": {**proba(save(tmp_path, Y)), "labels": NAMES.tolist()}, "vote": vote("p", labels=TURNED)}
+    assert np.mean(np.array(scored(tmp_path, nodes, "species")) == NAMES[Y]) > 0.9
 
 
 def check_through_stages(folder: Path, nodes: Mapping[str, Any], column: str) -> None:

@@ -179,7 +179,7 @@ def _numbers(data: mmap.mmap, span: Span, wanted: int) -> Iterator[int]:
 
 
 def _texts(data: mmap.mmap, span: Span, wanted: int) -> list[str]:
-    return [data[at:end].decode() for at, end in spans(data, span, wanted)]
+    return [data[at:end].decode(errors="replace") for at, end in spans(data, span, wanted)]
 
 
 def _text(data: mmap.mmap, span: Span, wanted: int) -> str:
