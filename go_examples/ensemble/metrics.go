@@ -57,6 +57,31 @@ type NodeMetrics struct {
 	Agreements int64 `json:"agreements"`
 	// Disagreements are the rows on which it says something else.
 	Disagreements int64 `json:"disagreements"`
+	// DifferencesMillionths is the sum over these rows of how far a shadow's
+	// numbers are off, in millionths; MeanDifference has their mean.
+	DifferencesMillionths int64 `json:"differences_millionths"`
+	// GreatestDifferenceMillionths are the greatest differences of each batch,
+	// in millionths; GreatestDifference has the greatest of all.
+	GreatestDifferenceMillionths *Distribution `json:"greatest_difference_millionths"`
+}
+
+// MeanDifference gives by how much a shadow's numbers differ on average, and
+// false where it gives no numbers.
+func (m NodeMetrics) MeanDifference() (float64, bool) {
+	compared := m.Agreements + m.Disagreements
+	if m.GreatestDifferenceMillionths == nil || compared == 0 {
+		return 0, false
+	}
+	return float64(m.DifferencesMillionths) / 1e6 / float64(compared), true
+}
+
+// GreatestDifference gives by how much a shadow's numbers differ at most, and
+// false where it gives no numbers.
+func (m NodeMetrics) GreatestDifference() (float64, bool) {
+	if m.GreatestDifferenceMillionths == nil {
+		return 0, false
+	}
+	return float64(m.GreatestDifferenceMillionths.Max) / 1e6, true
 }
 
 // Distribution is what a metric knows of many numbers, at least one.
@@ -109,6 +134,7 @@ var counters = map[string]func(*NodeMetrics) *int64{
 	"skipped_rows":           func(m *NodeMetrics) *int64 { return &m.SkippedRows },
 	"agreements":             func(m *NodeMetrics) *int64 { return &m.Agreements },
 	"disagreements":          func(m *NodeMetrics) *int64 { return &m.Disagreements },
+	"differences_millionths": func(m *NodeMetrics) *int64 { return &m.DifferencesMillionths },
 }
 
 // distributions are the metrics of many numbers, by name.
@@ -118,6 +144,7 @@ var distributions = map[string]func(*NodeMetrics) **Distribution{
 	"inference_batch_latency_micro_secs": func(m *NodeMetrics) **Distribution { return &m.InferenceBatchLatencyMicroSecs },
 	"load_model_latency_milli_secs":      func(m *NodeMetrics) **Distribution { return &m.LoadModelLatencyMilliSecs },
 	"model_byte_size":                    func(m *NodeMetrics) **Distribution { return &m.ModelByteSize },
+	"greatest_difference_millionths":     func(m *NodeMetrics) **Distribution { return &m.GreatestDifferenceMillionths },
 }
 
 // collector puts single metrics together to those of nodes, by ensemble and by

@@ -80,6 +80,10 @@ func (m NodeMetrics) notes() []string {
 	if compared := m.Agreements + m.Disagreements; compared != 0 {
 		notes = append(notes, fmt.Sprintf("agrees on %d of %d", m.Agreements, compared))
 	}
+	mean, ok := m.MeanDifference()
+	if greatest, also := m.GreatestDifference(); ok && also {
+		notes = append(notes, fmt.Sprintf("differs by %.6f (%.6f at most)", mean, greatest))
+	}
 	return notes
 }
 

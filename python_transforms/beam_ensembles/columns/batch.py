@@ -11,6 +11,7 @@ import numpy as np
 from beam_ensembles.columns.packed_rows import Packed, pack, unpack
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, valid_rows, validity
+from beam_ensembles.graph.meanings import Meaning
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,11 +62,13 @@ class ColumnBatch:
         rows: For each item of the columns the index of its row in the batch.
         columns: Column name to values, one leading item a row of ``rows``.
         failures: The rows that have left, in no order.
+        meanings: What the models that made the columns know of them.
     """
 
     rows: np.ndarray
     columns: dict[str, np.ndarray]
     failures: list[RowFailure] = dataclasses.field(default_factory=list)
+    meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -105,7 +108,7 @@ class ColumnBatch:
             places: Their positions in the columns.
             rows: Their indices in the rows that go with that batch.
         """
-        found = ColumnBatch(rows, {})
+        found = ColumnBatch(rows, {}, meanings=self.meanings)
         found.add({name: values[places] for name, values in self.columns.items()})
         return found
 
@@ -116,6 +119,7 @@ class ColumnBatch:
             for name, values in self.columns.items()
             if name.removesuffix(validity("")) in names or name.endswith(ignored(""))
         }
+        self.meanings = {name: meaning for name, meaning in self.meanings.items() if name in names}
 
     def drop(self, node: str, faults: Mapping[int, NodeError]) -> None:
         """Takes rows out: ``faults`` maps positions in the columns to reasons."""
@@ -146,8 +150,8 @@ def _size_of(value: object) -> int:
 
 
 def join(batches: Sequence[ColumnBatch]) -> ColumnBatch:
-    """Puts batches without failures into one; its rows are theirs, one batch after another."""
-    found = ColumnBatch(np.arange(sum(map(len, batches))), {})
+    """Puts batches without failures, whose columns mean the same, into one; its rows are theirs, one after another."""
+    found = ColumnBatch(np.arange(sum(map(len, batches))), {}, meanings=batches[0].meanings)
     found.add(concatenated([batch.columns for batch in batches]))
     return found
 

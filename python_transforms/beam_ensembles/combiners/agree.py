@@ -12,6 +12,7 @@ from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import Meaning, check_given_labels
 from beam_ensembles.types import BOOLEAN, DOUBLE, Type
 
 PORTS: Final = ("unanimous", "agreement", "label")
@@ -40,6 +41,11 @@ class AgreeKind:
         given = {"unanimous": BOOLEAN, "agreement": DOUBLE, "label": common_label(node)}
         ports = check_ports(node, PORTS)
         return settle(node, "type_mismatch", {column: given[port] for column, port in ports.items()})
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the members' classes."""
+        check_given_labels(node, None)
+        return {}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
+from beam_ensembles.combiners.ballots import PORTS, Ballot, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, has_quorum, presence
 from beam_ensembles.combiners.options import (
     QUORUM,
@@ -17,8 +17,10 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.tally import Tally, common_label
+from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.labels import check_labels, check_sets
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, check_given_labels, labels_of
 from beam_ensembles.types import Type
 
 
@@ -58,10 +60,18 @@ class HardVoteKind:
         if label is not None and declared is not None and label != declared:
             text = f"the labels are of type {declared}, but the members give {label}"
             node.problem("bad_labels", "labels", text)
-        check_sets(node)
         labels = node.option("labels")
         self._check_probabilities(node, labels)
         return settle_ballot(node, label or declared, len(labels) if isinstance(labels, list) else None)
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the members' classes; the outputs are about the node's labels."""
+        labels = labels_of(node.spec)
+        check_given_labels(node, labels)
+        known = None if labels is None else tuple(labels)
+        given = {"label": Meaning(LABELS, known), "probabilities": Meaning(SCORES, known)}
+        ports = ports_of(node.spec, PORTS)
+        return {column: given[port] for column, port in ports.items() if port in given}
 
     def _check_probabilities(self, node: NodeView, labels: Any) -> None:
         for output in node.spec.outputs:

@@ -11,6 +11,7 @@ from beam_ensembles.combiners.members import Values, beside, common_numbers, has
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import Meaning, check_positions
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 Pick = Callable[[Values, Values], Values]
@@ -50,6 +51,11 @@ class OrderKind:
         if found is not None and not self._keeps_type:
             found = Array(DOUBLE, row_shape(found)) if row_shape(found) else DOUBLE
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [self.name]), found))
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the order of the members' classes, where they are scores; the outputs have the same."""
+        found = check_positions(node)
+        return {} if found is None else {output.column: found for output in node.spec.outputs}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from beam_ensembles.combiners.ballots import Ballot, label_array, settle_ballot
+from beam_ensembles.combiners.ballots import PORTS, Ballot, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, average, has_quorum, presence
 from beam_ensembles.combiners.options import (
     QUORUM,
@@ -18,9 +17,24 @@ from beam_ensembles.combiners.options import (
     check_weights,
     weights_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.labels import check_labels, check_orders, check_sets, labels_of, order_of
+from beam_ensembles.combiners.probabilities import check_refused, check_values
+from beam_ensembles.graph.answers import ports_of
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.meanings import (
+    LABELS,
+    PLACES,
+    SCORES,
+    UNKNOWN,
+    Agreed,
+    Classes,
+    Meaning,
+    check_vote,
+    labels_of,
+)
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
+
+_TODO = "apply 'softmax' before, or allow any values with 'check_probabilities: false' on the vote"
 
 
 class SoftVoteKind:
@@ -29,9 +43,7 @@ class SoftVoteKind:
     kind = "combine"
     name = "soft_vote"
     summary = "The class with the greatest average probability over its members."
-    takes = (
-        "The members: columns of probabilities, one a class; whose 'labels' differ in order are put into one."
-    )
+    takes = "The members: columns of probabilities, one a class; those whose classes differ in order are put into one."
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
     extra: str | None = None
     modules: tuple[str, ...] = ()
@@ -43,7 +55,13 @@ class SoftVoteKind:
             "labels",
             "list",
             "The classes in the order of the probabilities.",
-            default="their indices, from 0",
+            default="the members' classes where these are whole numbers, else their indices, from 0",
+        ),
+        Option(
+            "check_probabilities",
+            "boolean",
+            "Whether a row fails where a member's values are not from 0 to 1 or do not add up to 1.",
+            default="true",
         ),
     )
 
@@ -58,22 +76,48 @@ class SoftVoteKind:
         if label is not None and isinstance(labels, list) and classes is not None and len(labels) != classes:
             text = f"{len(labels)} labels for {classes} probabilities; give one a class, in their order"
             node.problem("bad_labels", "labels", text)
-        check_sets(node)
-        check_orders(node)
+        if node.option("check_probabilities", True):
+            check_refused(node, _TODO)
         return settle_ballot(node, label, classes)
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the members' classes; the outputs are about the same ones."""
+        own = labels_of(node.spec)
+        agreed = check_vote(node, own)
+        is_named = own is not None or _are_numbers(agreed)
+        given = {
+            "label": Meaning(LABELS if is_named else PLACES, agreed),
+            "probabilities": Meaning(SCORES, agreed),
+        }
+        ports = ports_of(node.spec, PORTS)
+        return {column: given[port] for column, port in ports.items() if port in given}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
         members, own = node.spec.columns, node.spec.options.get("labels")
-        known = labels_of(node.makers)
-        orders = tuple(order_of(column, own, members, known) for column in members)
-        labels = label_array(own or list(range(_probabilities(node.inputs[members[0]]) or 0)))
-        return SoftVote(members, weights_of(node), has_quorum(node), orders, labels, Ballot.of(node))
+        agreed = Agreed(own, node.meanings)
+        orders = tuple(agreed.order(node.meanings.get(column, UNKNOWN)) for column in members)
+        numbers = agreed.classes if _are_numbers(agreed.classes) else None
+        labels = own or numbers or list(range(_probabilities(node.inputs[members[0]]) or 0))
+        is_checked = bool(node.spec.options.get("check_probabilities", True))
+        return SoftVote(
+            members,
+            weights_of(node),
+            has_quorum(node),
+            orders,
+            label_array(labels),
+            is_checked,
+            Ballot.of(node),
+        )
+
+
+def _are_numbers(classes: Classes | None) -> bool:
+    return classes is not None and not isinstance(classes[0], str)
 
 
 def _classes(node: NodeView) -> int | None:
     """Gives how many classes the members have; reports those with none, or with another number."""
-    classes, known = None, labels_of(node.makers)
+    classes = None
     for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
         if type_ is None:
@@ -89,12 +133,13 @@ def _classes(node: NodeView) -> int | None:
             node.problem("type_mismatch", f"inputs[{index}]", text)
         else:
             classes = found
-            _check_count(node, index, found, known.get(column))
+            _check_count(node, index, found)
     return classes
 
 
-def _check_count(node: NodeView, index: int, classes: int, labels: tuple[Any, ...] | None) -> None:
+def _check_count(node: NodeView, index: int, classes: int) -> None:
     column = node.spec.columns[index]
+    labels = node.meanings.get(column, UNKNOWN).classes
     if labels is not None and len(labels) != classes:
         text = f"'{node.makers[column].name}' has {len(labels)} labels, but '{column}' holds {classes} probabilities"
         node.problem("label_mismatch", f"inputs[{index}]", text)
@@ -116,6 +161,7 @@ class SoftVote:
         quorum: Whether some members may have no value on a row.
         orders: Which of a member's probabilities stand where in the vote; None where they are in its order.
         labels: The classes in the order of the vote's probabilities, ``[k]``.
+        is_checked: Whether a row fails where a member's values are not probabilities.
         ballot: Writes the result.
     """
 
@@ -124,10 +170,18 @@ class SoftVote:
     quorum: bool
     orders: tuple[list[int] | None, ...]
     labels: Values
+    is_checked: bool
     ballot: Ballot
 
     def __call__(self, columns: Columns) -> Columns:
-        """Votes on each row."""
+        """Votes on each row.
+
+        Raises:
+            NodeError: ``not_probabilities``: a member's values are not.
+        """
+        if self.is_checked:
+            for name in dict.fromkeys(self.members):
+                check_values(columns[name], name, valid_rows(columns, name) if self.quorum else None, _TODO)
         values = [
             columns[name] if order is None else columns[name][:, order]
             for name, order in zip(self.members, self.orders, strict=True)

@@ -11,13 +11,16 @@ import numpy as np
 
 from beam_ensembles.combiners.members import numbers_of
 from beam_ensembles.combiners.options import check_members
+from beam_ensembles.combiners.probabilities import check_values
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import UNKNOWN, Meaning
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 PORT: Final = "features"
 _IF_BINARY: Final = "if_binary"
+_TODO: Final = "'drop: none' on the stack keeps both values"
 
 
 class StackKind:
@@ -54,7 +57,9 @@ class StackKind:
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""
-        drops = tuple(_drops(node.spec, at, node.inputs, node.makers) for at in range(len(node.spec.columns)))
+        drops = tuple(
+            _drops(node.spec, at, node.inputs, node.meanings) for at in range(len(node.spec.columns))
+        )
         return Stacked(tuple(zip(node.spec.columns, drops, strict=True)), node.outputs)
 
 
@@ -71,16 +76,18 @@ def _features(node: NodeView) -> Type | None:
                 node.problem("type_mismatch", node.spec.inputs.path(at), text)
             continue
         shape = row_shape(type_)
-        drops = _drops(node.spec, at, node.inputs, node.makers)
+        drops = _drops(node.spec, at, node.inputs, node.meanings)
         dtypes.append(dtype)
         width += math.prod((*shape[:-1], shape[-1] - 1) if drops else shape)
     return numbers_of(np.result_type(*dtypes), (width,)) if is_known and dtypes else None
 
 
-def _drops(spec: NodeSpec, at: int, types: Mapping[str, Type | None], makers: Mapping[str, NodeSpec]) -> bool:
+def _drops(
+    spec: NodeSpec, at: int, types: Mapping[str, Type | None], meanings: Mapping[str, Meaning]
+) -> bool:
     """Says whether a column's first probability is left out: it has two, of one or of several answers.
 
-    What scikit-learn gives by another method than ``predict_proba`` is no probability.
+    Of two values that are known to be no probabilities both are kept.
     """
     inputs, type_ = spec.inputs, types.get(spec.columns[at])
     if inputs is None or type_ is None or spec.options.get("drop") == "none":
@@ -88,10 +95,7 @@ def _drops(spec: NodeSpec, at: int, types: Mapping[str, Type | None], makers: Ma
     dtype, shape = dtype_of(type_), row_shape(type_)
     if at >= len(inputs.columns) - inputs.passed or dtype is None or dtype.kind != "f":
         return False
-    maker = makers.get(spec.columns[at])
-    if maker is not None and (maker.kind, maker.target) == ("model", "sklearn"):
-        return shape[-1:] == (2,) and maker.options.get("method") == "predict_proba"
-    return shape[-1:] == (2,) and len(shape) <= 2
+    return shape[-1:] == (2,) and len(shape) <= 2 and not meanings.get(spec.columns[at], UNKNOWN).refused
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,7 +111,14 @@ class Stacked:
     outputs: Mapping[str, Type]
 
     def __call__(self, columns: Columns) -> Columns:
-        """Makes the feature row of each row."""
+        """Makes the feature row of each row.
+
+        Raises:
+            NodeError: ``not_probabilities``: two values of which one would be left out are not.
+        """
+        for name, drops in self.columns:
+            if drops:
+                check_values(columns[name].reshape(-1, 2), name, None, _TODO)
         parts = [columns[name][..., 1:] if drops else columns[name] for name, drops in self.columns]
         found = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
         return {name: found.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}

@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.functions.rows import finished, of_each
-from beam_ensembles.functions.scores import check_scores, dtype_of_scores, scores_of, split_tensor
+from beam_ensembles.functions.scores import (
+    check_scores,
+    dtype_of_scores,
+    places_of,
+    scores_of,
+    split_tensor,
+)
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 PORT = "index"
@@ -35,6 +42,11 @@ class ArgmaxKind:
         type_ = check_scores(node)
         given = _given(type_) if type_ is not None else None
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), given))
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """The index is a position among the classes of the scores."""
+        found = places_of(node)
+        return {} if found is None else {output.column: found for output in node.spec.outputs}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -16,6 +16,7 @@ from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import LABELS, PLACES, REORDERED, Agreed, Meaning, are_labels, shown
 from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.types import INT64, STRING, Array, Type, dtype_of
 
@@ -56,6 +57,16 @@ class LabelsKind:
             given = None
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), given))
 
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the names with the classes of the model whose positions the indices are."""
+        labels = node.option("labels")
+        if not are_labels(labels) or not node.spec.columns:
+            return {}
+        wrong = _misplaced(labels, node.meanings.get(node.spec.columns[0]))
+        if wrong is not None:
+            node.problem("label_mismatch", "labels", wrong)
+        return {output.column: Meaning(LABELS, tuple(labels)) for output in node.spec.outputs}
+
     def load(self, node: CheckedNode) -> Member:
         """Reads the names.
 
@@ -64,8 +75,23 @@ class LabelsKind:
             EnsembleError: It cannot be fetched.
         """
         labels, column = _load(node), node.spec.columns[0]
+        wrong = _misplaced(labels, node.meanings.get(column))
+        if wrong is not None:
+            raise InvalidEnsemble([Problem(node.spec.path(FILE), "label_mismatch", wrong)])
         type_ = node.inputs[column].required()
         return Labels(column, labels, type_, _given(type_, type_of_labels(labels)), node.outputs)
+
+
+def _misplaced(labels: Sequence[Any], meaning: Meaning | None) -> str | None:
+    """Says what is wrong with names that are a model's classes in another order; other names may be translations."""
+    if meaning is None or meaning.holds != PLACES or meaning.classes is None:
+        return None
+    if Agreed(labels, {}).relation(meaning) != REORDERED:
+        return None
+    return (
+        f"the names are {shown(labels)}, but the indices are positions among {shown(meaning.classes)}, the model's "
+        "classes; list them in that order"
+    )
 
 
 def _check_labels(node: NodeView) -> Type | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.meanings import PLACES, SCORES, Meaning
 from beam_ensembles.types import Array, Type, dtype_of
 
 Values = np.ndarray[Any, Any]
@@ -23,6 +25,14 @@ def check_scores(node: NodeView) -> Array | None:
         wrong_input(node, 0, "a row's scores, such as array<float> or array<double>[10]")
         return None
     return type_
+
+
+def places_of(node: NodeView) -> Meaning | None:
+    """Returns what positions among the scores of a node's only column mean, where that is known."""
+    given = node.meanings.get(node.spec.columns[0]) if node.spec.columns else None
+    if given is None or given.holds not in (SCORES, ""):
+        return None
+    return dataclasses.replace(given, holds=PLACES, refused="")
 
 
 def dtype_of_scores(type_: Type) -> np.dtype[Any]:

@@ -13,6 +13,7 @@ from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.functions.rows import objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import SCORES, Meaning
 from beam_ensembles.types import Array, Type, dtype_of
 
 PORT = "probabilities"
@@ -39,6 +40,15 @@ class SoftmaxKind:
             type_ = None
         ports = check_ports(node, [PORT])
         return settle(node, "type_mismatch", dict.fromkeys(ports, type_))
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """The probabilities are about the classes of the scores."""
+        found = node.meanings.get(node.spec.columns[0]) if node.spec.columns else None
+        if found is None:
+            return {}
+        if found.holds in (SCORES, ""):
+            found = dataclasses.replace(found, holds=SCORES, refused="")
+        return {output.column: found for output in node.spec.outputs}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -10,9 +10,16 @@ import numpy as np
 
 from beam_ensembles.columns.nested_rows import plain
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.functions.scores import check_scores, dtype_of_scores, scores_of, split_tensor
+from beam_ensembles.functions.scores import (
+    check_scores,
+    dtype_of_scores,
+    places_of,
+    scores_of,
+    split_tensor,
+)
 from beam_ensembles.graph.answers import check_ports, ports_of, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.meanings import BEST_FIRST, Meaning
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 INDICES: Final = "indices"
@@ -56,6 +63,12 @@ class TopKKind:
         given = _given(type_, k) if type_ is not None and k is not None else {}
         ports = check_ports(node, PORTS)
         return settle(node, "type_mismatch", {name: given.get(port) for name, port in ports.items()})
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """The indices are positions among the classes of the scores."""
+        given = {INDICES: places_of(node), SCORES: BEST_FIRST}
+        found = {column: given[port] for column, port in ports_of(node.spec, PORTS).items()}
+        return {column: meaning for column, meaning in found.items() if meaning is not None}
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

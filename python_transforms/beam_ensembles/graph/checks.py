@@ -13,6 +13,7 @@ from beam_ensembles.graph.expression_patterns import few_patterns
 from beam_ensembles.graph.expressions import check_condition
 from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
+from beam_ensembles.graph.meanings import Meaning, PassesMeanings, contradiction, declared
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -91,6 +92,7 @@ class _Checker:
         self._types = _declared_types(spec, self._names)
         self._policies = policies(spec)
         self._nodes = {node.name: node for node in spec.nodes}
+        self._meanings: dict[str, Meaning] = {}
         self._fields_left = MOST_FIELDS
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
@@ -178,12 +180,31 @@ class _Checker:
         read = self._makers(node)
         spec = dataclasses.replace(node, options=sound)
         note = self._notes.setdefault(node.name, []).append
-        view = NodeView(spec, inputs, self._files, found.append, read, self.warnings.append, note)
+        told: dict[str, Meaning] = {}
+        meanings = {column: self._meanings[column] for column in columns if column in self._meanings}
+        view = NodeView(
+            spec,
+            inputs,
+            self._files,
+            found.append,
+            read,
+            self.warnings.append,
+            note,
+            meanings,
+            told.__setitem__,
+        )
         types = kind.check(view)
+        wrong_labels = contradiction(spec, told)
+        if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
+            view.problem("signature_mismatch", "labels", wrong_labels)
+        if isinstance(kind, PassesMeanings):
+            told.update(kind.meanings(view))
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
         self.problems.extend(problem for problem in found if problem.path not in wrong)
         own = [output.column for output in node.outputs if self._names.makers.get(output.column) == node.name]
+        known = declared(spec, told)
+        self._meanings.update({column: known[column] for column in own if column in known})
         return {column: types.get(column) for column in own}
 
     def _makers(self, node: NodeSpec) -> dict[str, NodeSpec]:
@@ -212,6 +233,8 @@ class _Checker:
             makers=self._makers(node),
             files=self._files.for_workers(),
             notes=tuple(self._notes.get(node.name, ())),
+            meanings={column: self._meanings[column] for column in inputs if column in self._meanings},
+            told={column: self._meanings[column] for column in outputs if column in self._meanings},
         )
 
     def _place(self, node: NodeSpec) -> str | None:

@@ -26,6 +26,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "enabled": "false takes the node and its columns out of the graph.",
     "on_error": "What becomes of a row that the node fails on; without it, the row fails.",
     "shadow_of": "The node that this one runs beside and is compared with; it can never hurt a row.",
+    "tolerance": "By how much numbers of a shadow may differ from the other node's and still agree.",
     "stage": "own gives the node a stage of its own.",
     "isolate": "process gives the node a process of its own, which is ended where it takes longer than its timeout.",
     "resources": "What its workers must have, as Beam's resource hints; such nodes get a stage of their own.",
@@ -54,6 +55,7 @@ _SCHEMAS: Final[Mapping[str, Schema]] = {
         ]
     },
     "shadow_of": {"type": "string"},
+    "tolerance": or_parameter("number", "a number of at least 0"),
     "stage": {"anyOf": [{"const": "own"}, {"type": "string", "pattern": PARAMETER}]},
     "isolate": {"anyOf": [{"const": "process"}, {"type": "string", "pattern": PARAMETER}]},
     "resources": {

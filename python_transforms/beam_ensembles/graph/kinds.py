@@ -15,6 +15,7 @@ import numpy as np
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.files import Files
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.spec.model import NodeSpec, OnError
 from beam_ensembles.types import Type
 
@@ -85,6 +86,8 @@ class NodeView:
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         warn: Takes what could not be checked now but may well be right; it stops nothing.
         note: Takes what the model's file says about how it runs, and people may want to know: no sentence, no dot.
+        meanings: What is known of the columns that it reads.
+        tell: Takes what the node's model says of a column that it gives.
     """
 
     spec: NodeSpec
@@ -94,6 +97,8 @@ class NodeView:
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
     warn: Callable[[Problem], None] = lambda _: None
     note: Callable[[str], None] = lambda _: None
+    meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
+    tell: Callable[[str, Meaning], None] = lambda _, __: None
 
     def problem(self, code: str, keys: str, message: str) -> None:
         """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""
@@ -126,6 +131,8 @@ class CheckedNode:
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         files: Where the node's other URIs are, and which hosts the rows themselves may name.
         notes: What its kind says about how it runs, for people.
+        meanings: What is known of the columns that it reads.
+        told: What is known of those that it adds, before it is loaded.
     """
 
     spec: NodeSpec
@@ -141,6 +148,8 @@ class CheckedNode:
     makers: Mapping[str, NodeSpec] = dataclasses.field(default_factory=dict)
     files: Files = dataclasses.field(default_factory=Files)
     notes: tuple[str, ...] = ()
+    meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
+    told: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
 
     @property
     def namespace(self) -> str:

@@ -54,7 +54,7 @@ CALLS: Final = (BATCH, SAMPLES, PER_ROW, CONFIG, INFERENCE_ARGS, TRIAL)
 LABELS: Final = Option(
     "labels",
     "list",
-    "The model's classes, in the order of its probabilities; votes compare those of their members.",
+    "The model's classes in the order of its probabilities, for a model that does not know them; votes compare them.",
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from beam_ensembles import logs
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.meanings import meanings_of
 from beam_ensembles.handlers import child
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.threads import load_here
@@ -36,7 +37,7 @@ def main() -> None:
 
 def _serve(pipe: ColumnPipe, kind: Kind, node: CheckedNode) -> None:
     member, error = loaded(kind, node)
-    pipe.send(error)
+    pipe.send((error, meanings_of(member)))
     while member is not None:
         asked = pipe.recv()
         pipe.send(_tried(node, member) if asked == TRY else answer(member, asked))

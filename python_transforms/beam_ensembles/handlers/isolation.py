@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import child, isolated_process
 from beam_ensembles.handlers.trial import Trial
 
@@ -38,6 +40,7 @@ class IsolatedMember:
         self._timeout = None if timeout is None else float(timeout)
         self._unanswered = 0
         self._child: _Child | None = None
+        self.meanings: Mapping[str, Meaning] = {}
         self._start()
 
     def __call__(self, columns: Columns) -> Columns:
@@ -92,7 +95,7 @@ class IsolatedMember:
         weakref.finalize(self, started.end)
         try:
             started.send((self._kind, self._node))
-            error = started.receive(_LOADING)
+            error, meanings = started.receive(_LOADING)
         except _NoAnswer as exc:
             started.end()
             text = f"the process of node '{self._node.spec.name}' did not load its model: {exc}"
@@ -100,7 +103,11 @@ class IsolatedMember:
         if error is not None:
             started.end()
             raise error
-        self._child = started
+        if self.meanings and meanings != self.meanings:
+            started.end()
+            text = f"the model of node '{self._node.spec.name}' was replaced by one of other classes"
+            raise EnsembleError(f"{text}; start the pipeline again")
+        self._child, self.meanings = started, meanings
         return started
 
     def _end(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import verified
@@ -36,6 +37,7 @@ class BeamMember:
         read: Makes the model's argument of the columns.
         write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
         per_row: Whether the model is called once a row, with the row's lists as its batch.
+        meanings: What the model knows of its columns.
     """
 
     handler: Any
@@ -44,6 +46,7 @@ class BeamMember:
     read: Callable[[Columns], Any]
     write: Callable[[Any, int], Columns]
     per_row: bool = False
+    meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the model once on all rows, or once on each."""

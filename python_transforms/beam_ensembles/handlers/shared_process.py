@@ -16,13 +16,14 @@ from multiprocessing.connection import Listener
 from typing import Final
 
 from beam_ensembles.graph.kinds import Member
+from beam_ensembles.graph.meanings import meanings_of
 from beam_ensembles.handlers import child, isolated_process
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.locking import lock_of, locked
 from beam_ensembles.handlers.trial import load_tried
 
 WELCOME: Final = "welcome"
-"""What every connection gets first; whoever has read it knows that the process waits for its columns."""
+"""What every connection gets first, with what the model knows of its columns; then the process waits for columns."""
 _GONE: Final = (EOFError, OSError)
 _PAUSE_SECONDS: Final = 0.1
 
@@ -109,7 +110,7 @@ def _wait(starter: ColumnPipe) -> None:
 
 
 def _answer(member: Member, connection: ColumnPipe) -> None:
-    connection.send(WELCOME)
+    connection.send((WELCOME, meanings_of(member)))
     while True:
         connection.send(isolated_process.answer(member, connection.recv()))
 

@@ -19,11 +19,13 @@ import queue
 import stat
 import tempfile
 import threading
+from collections.abc import Mapping
 from multiprocessing.connection import Client
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import child, shared_process
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.file_state import state_of
@@ -80,6 +82,7 @@ class SharedMember:
         tag = _digest(kind, node)
         self._copies = [_Copy(kind, node, _address(f"{tag}-{number}")) for number in range(copies)]
         self._turns = itertools.count()
+        self.meanings = self._copies[0].meanings
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs one of the copies.
@@ -114,6 +117,7 @@ class _Copy:
 
     def __init__(self, kind: Kind, node: CheckedNode, address: str) -> None:
         self._kind, self._node, self._address = kind, node, address
+        self.meanings: Mapping[str, Meaning] | None = None
         self._idle: queue.SimpleQueue[ColumnPipe] = queue.SimpleQueue()
         self._idle.put(self._connected())
 
@@ -170,21 +174,24 @@ class _Copy:
         """Connects to the process, which whoever comes first starts."""
         with locked(self._address):
             try:
-                return _welcomed(self._address)
+                return self._welcomed()
             except _NOBODY_THERE:
                 starter = _start(self._kind, self._node, self._address)
             with starter:
-                return _welcomed(self._address)
+                return self._welcomed()
 
-
-def _welcomed(address: str) -> ColumnPipe:
-    connection = ColumnPipe(Client(address, "AF_UNIX"))
-    try:
-        connection.recv()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    def _welcomed(self) -> ColumnPipe:
+        connection = ColumnPipe(Client(self._address, "AF_UNIX"))
+        try:
+            _, meanings = connection.recv()
+            if self.meanings is not None and meanings != self.meanings:
+                text = f"the shared model '{self._node.spec.name}' was replaced by one of other classes"
+                raise EnsembleError(f"{text}; start the pipeline again")
+        except BaseException:
+            connection.close()
+            raise
+        self.meanings = meanings
+        return connection
 
 
 def _start(kind: Kind, node: CheckedNode, address: str) -> ColumnPipe:

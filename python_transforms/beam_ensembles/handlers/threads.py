@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.meanings import meanings_of
 
 T = TypeVar("T")
 
@@ -44,12 +45,18 @@ def load_here(kind: Kind, node: CheckedNode) -> Member:
     """
     if not needs_pytorch(kind):
         return kind.load(node)
-    member = TEAMS.run(functools.partial(kind.load, node))
+    return _InTeams(TEAMS.run(functools.partial(kind.load, node)))
 
-    def call(columns: Columns) -> Columns:
-        return TEAMS.run(functools.partial(member, columns))
 
-    return call
+class _InTeams:
+    """Calls a member in the threads of ``TEAMS``."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self.meanings = meanings_of(member)
+
+    def __call__(self, columns: Columns) -> Columns:
+        return TEAMS.run(functools.partial(self._member, columns))
 
 
 def as_here(task: Callable[[], T]) -> Callable[[], T]:

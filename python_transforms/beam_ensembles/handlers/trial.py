@@ -387,7 +387,7 @@ def made_up(
     columns: dict[str, Values] = {}
     for at, (name, type_) in enumerate(inputs.items()):
         dtype = dtype_of(type_)
-        if known.get(name):
+        if known.get(name) and isinstance(type_, Scalar):
             values = [known[name][row % len(known[name])] for row in range(rows)]
             columns[name] = np.fromiter(values, dtype=dtype or object, count=rows)
             continue

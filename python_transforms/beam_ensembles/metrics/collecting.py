@@ -12,7 +12,14 @@ from beam_ensembles.metrics.values import Distribution, EnsembleMetrics, NodeMet
 Value: TypeAlias = int | Distribution
 
 _DISTRIBUTIONS: Final = frozenset(
-    (names.BATCH_SIZE, names.BATCH_BYTES, names.BATCH_LATENCY, names.LOAD_LATENCY, names.MODEL_BYTES)
+    (
+        names.BATCH_SIZE,
+        names.BATCH_BYTES,
+        names.BATCH_LATENCY,
+        names.LOAD_LATENCY,
+        names.MODEL_BYTES,
+        names.GREATEST_DIFFERENCE,
+    )
 )
 _OF_ENSEMBLES: Final = frozenset((names.REFRESHES, names.REFUSED_REFRESHES))
 _COUNTERS: Final = (

@@ -43,6 +43,12 @@ AGREEMENTS: Final = "agreements"
 DISAGREEMENTS: Final = "disagreements"
 """Rows on which it says something else."""
 
+DIFFERENCES: Final = "differences_millionths"
+"""The sum over these rows of how far its numbers are from the other node's: the greatest difference on each row."""
+
+GREATEST_DIFFERENCE: Final = "greatest_difference_millionths"
+"""The greatest difference of each batch."""
+
 REFRESHES: Final = "refreshes"
 """New versions of the ensemble that a stage on a worker went on with; the namespace is ``<ensemble>``."""
 

@@ -61,6 +61,8 @@ class NodeMetrics:
         arms: For a route: rows that took each arm, by the arm's name.
         agreements: For a shadow: rows on which it says what the node beside it says.
         disagreements: For a shadow: rows on which it says something else.
+        differences_millionths: For a shadow: the sum over these rows of how far its numbers are off, in millionths.
+        greatest_difference_millionths: For a shadow: the greatest difference of each batch, in millionths.
     """
 
     node: str
@@ -76,6 +78,22 @@ class NodeMetrics:
     arms: Mapping[str, int] = dataclasses.field(default_factory=dict)
     agreements: int = 0
     disagreements: int = 0
+    differences_millionths: int = 0
+    greatest_difference_millionths: Distribution | None = None
+
+    @property
+    def mean_difference(self) -> float | None:
+        """By how much a shadow's numbers differ, the mean over its rows; None where it gives none."""
+        compared = self.agreements + self.disagreements
+        if self.greatest_difference_millionths is None or not compared:
+            return None
+        return self.differences_millionths / 1e6 / compared
+
+    @property
+    def greatest_difference(self) -> float | None:
+        """By how much a shadow's numbers differ at most; None where it gives none."""
+        found = self.greatest_difference_millionths
+        return None if found is None else found.max / 1e6
 
     def as_data(self) -> dict[str, Any]:
         """Gives them as plain data."""
@@ -100,7 +118,11 @@ class NodeMetrics:
     def _notes(self) -> list[str]:
         notes = [f"{arm} {rows}" for arm, rows in sorted(self.arms.items())]
         compared = self.agreements + self.disagreements
-        return [*notes, f"agrees on {self.agreements} of {compared}"] if compared else notes
+        if compared:
+            notes.append(f"agrees on {self.agreements} of {compared}")
+        if self.mean_difference is not None and self.greatest_difference is not None:
+            notes.append(f"differs by {self.mean_difference:.6f} ({self.greatest_difference:.6f} at most)")
+        return notes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Gather(beam.DoFn):
         self, batch: InFlight, timestamp: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
     ) -> Iterator[Any]:
         runs = self._runs(batch)
-        key = (window, batch.source.time_key(timestamp.micros), batch.digest)
+        key = (window, batch.source.time_key(timestamp.micros), batch.version)
         count = int(np.count_nonzero(runs))
         if not count:
             yield batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -32,6 +33,14 @@ class InFlight:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def version(self) -> str:
+        """What batches that may be joined have in common: the ensemble's version, and what their columns mean."""
+        meanings = sorted(self.columns.meanings.items())
+        return (
+            f"{self.digest}{hashlib.sha256(repr(meanings).encode()).hexdigest()}" if meanings else self.digest
+        )
 
     def part(self, which: np.ndarray) -> tuple[InFlight, InFlight]:
         """Parts the batch in two.

@@ -15,7 +15,9 @@ from typing import Any, Final, TypeAlias
 from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles.metrics import names
+from beam_ensembles.runtime.shadows import Comparison
 
+_LARGEST: Final = float(1 << 53)
 _COUNTER: Final = "counter"
 _DISTRIBUTION: Final = "distribution"
 
@@ -36,6 +38,11 @@ def write_metric(update: Update) -> None:
 @functools.cache
 def _metric(type_: str, namespace: str, name: str) -> Any:
     return getattr(Metrics, type_)(namespace, name)
+
+
+def _millionths(value: float) -> int:
+    """Returns a number in millionths, as runners know whole numbers only; what is too large is the largest."""
+    return round(min(value * 1e6, _LARGEST))
 
 
 class NodeMeter:
@@ -82,10 +89,13 @@ class NodeMeter:
         for arm, rows in arms.items():
             self._count(f"{names.ARM}{arm}", rows)
 
-    def compared(self, agreements: int, disagreements: int) -> None:
-        """Counts the rows on which a shadow says what the node beside it says, and the others."""
-        self._count(names.AGREEMENTS, agreements)
-        self._count(names.DISAGREEMENTS, disagreements)
+    def compared(self, found: Comparison) -> None:
+        """Counts the rows on which a shadow says what the node beside it says, the others, and how far it is off."""
+        self._count(names.AGREEMENTS, found.agreements)
+        self._count(names.DISAGREEMENTS, found.disagreements)
+        if found.difference is not None and found.greatest is not None:
+            self._count(names.DIFFERENCES, _millionths(found.difference))
+            self._distribute(names.GREATEST_DIFFERENCE, _millionths(found.greatest))
 
     def _write_loaded(self) -> None:
         with self._lock:

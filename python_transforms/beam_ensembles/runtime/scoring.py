@@ -23,17 +23,17 @@ from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
-    BatchFailed,
     InvalidEnsemble,
     NodeError,
     Problem,
     RowFailed,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Kinds, Member, validity
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, validity
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
 from beam_ensembles.runtime.at_once import CORES, may_run_beside
+from beam_ensembles.runtime.meanings import StepsByMeaning, unloaded
 from beam_ensembles.runtime.metrics import NodeMeter, Update, write_metric
 from beam_ensembles.runtime.parts import Parts
 from beam_ensembles.runtime.provenance import Provenance
@@ -95,7 +95,8 @@ class LoadedStage:
         nodes = with_bundles_at_hand(code.nodes)
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
-            self._steps = [_load(node, kinds, write, load) for node in nodes]
+            steps = [_load(node, kinds, write, load) for node in nodes]
+        self._steps = StepsByMeaning(steps, kinds)
         self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
         self._parts = Parts.of(nodes, code.kept)
@@ -107,31 +108,33 @@ class LoadedStage:
         A stage that needs PyTorch runs as a whole in the thread in which that is: a core waits at each change of
         thread, and PyTorch's other threads, which spin, may have taken it meanwhile.
         """
+        settled = self._steps.settled(batch.meanings)
         if self._needs_pytorch:
-            TEAMS.run(functools.partial(self._run_batch, batch))
+            TEAMS.run(functools.partial(self._run_batch, batch, settled.steps))
         else:
-            self._run_batch(batch)
+            self._run_batch(batch, settled.steps)
+        batch.meanings = settled.meanings
 
-    def _run_batch(self, batch: ColumnBatch) -> None:
+    def _run_batch(self, batch: ColumnBatch, steps: Sequence[NodeStep]) -> None:
         with CORES.one_used():
             if self._parts is None or not self._parts.are_worth(batch):
-                self._run_nodes(batch)
+                self._run_nodes(batch, steps)
                 return
             done = []
             for part in self._parts.cut(batch):
-                self._run_nodes(part)
+                self._run_nodes(part, steps)
                 part.keep(self._parts.kept)
                 done.append(part)
             self._parts.join(batch, done)
 
-    def _run_nodes(self, batch: ColumnBatch) -> None:
+    def _run_nodes(self, batch: ColumnBatch, steps: Sequence[NodeStep]) -> None:
         begun: dict[int, Begun] = {}
         try:
-            for at, step in enumerate(self._steps):
+            for at, step in enumerate(steps):
                 if not len(batch):
                     return
                 if step.is_long:
-                    self._begin(self._beside[at], batch, begun)
+                    _begin([(other, steps[other]) for other in self._beside[at]], batch, begun)
                 if at in begun:
                     step.finish(batch, begun.pop(at))
                 else:
@@ -140,11 +143,12 @@ class LoadedStage:
             if begun:
                 wait([left.answer for left in begun.values()])
 
-    def _begin(self, others: Sequence[int], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
-        """Begins other nodes, where there are cores for them."""
-        for other in others:
-            if other not in begun and self._steps[other].is_long and CORES.has_spare:
-                begun[other] = self._steps[other].begin(batch, CORES)
+
+def _begin(others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
+    """Begins other nodes, where there are cores for them."""
+    for at, other in others:
+        if at not in begun and other.is_long and CORES.has_spare:
+            begun[at] = other.begin(batch, CORES)
 
 
 def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load) -> NodeStep:
@@ -169,22 +173,11 @@ def _load_in_its_name(
                 raise
             text = f"loading it raises {NodeError.of(error).message}"
             raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
-        _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
-        member = _Out(str(error))
+        member = unloaded(node, error)
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
     has_own = any(option.name == "retries" for option in kind.options)
     retries = 0 if has_own else int(node.spec.options.get("retries", 0))
     return NodeStep(node, member, meter, retries)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Out:
-    """The member of a shadow that could not be loaded."""
-
-    reason: str
-
-    def __call__(self, columns: Columns) -> Columns:
-        raise BatchFailed("load_failed", self.reason)
 
 
 Read: TypeAlias = tuple[Converted, np.ndarray | None]

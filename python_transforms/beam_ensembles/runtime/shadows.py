@@ -1,38 +1,96 @@
-"""Whether a shadow says what the node beside it says."""
+"""Whether a shadow says what the node beside it says, and how far their numbers are apart."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.graph.kinds import Columns, valid_rows
 
-_RELATIVE = 1e-6
+_RELATIVE: Final = 1e-6
 """Fractions that differ by less are the same answer."""
 
 
-def agreements(pairs: Sequence[tuple[str, str]], columns: Columns) -> tuple[int, int]:
-    """Counts the rows on which two nodes agree in all their columns, and the others.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a batch of a shadow and of the node beside it have in common; rows without an answer of either are left out.
 
-    Rows without an answer of either node are in neither count.
+    Attributes:
+        agreements: Rows on which they agree in all their columns.
+        disagreements: The others.
+        difference: The sum over the rows of the greatest difference of their numbers; None where they give no numbers.
+        greatest: The greatest of these.
+    """
+
+    agreements: int
+    disagreements: int
+    difference: float | None = None
+    greatest: float | None = None
+
+
+def compare(pairs: Sequence[tuple[str, str]], columns: Columns, tolerance: float = 0.0) -> Comparison:
+    """Compares a shadow with the node beside it.
 
     Args:
         pairs: Columns of the shadow, each with that of the node beside it.
         columns: All columns of a batch.
+        tolerance: By how much numbers may differ and still agree.
     """
     names = [name for pair in pairs for name in pair]
     both = np.logical_and.reduce([valid_rows(columns, name) for name in names])
     same = np.ones(int(np.count_nonzero(both)), dtype=np.bool_)
+    apart: np.ndarray | None = None
     for own, other in pairs:
-        same &= _equal(columns[own][both], columns[other][both])
+        mine, its = columns[own][both], columns[other][both]
+        if _are_numbers(mine) and _are_numbers(its):
+            same &= _by_row(_near(mine, its, tolerance), np.all)
+            found = _by_row(_difference(mine, its), np.max)
+            apart = found if apart is None else np.maximum(apart, found)
+        else:
+            answers = zip(mine.tolist(), its.tolist(), strict=True)
+            same &= np.fromiter((_agree(a, b, tolerance) for a, b in answers), np.bool_, len(same))
     agree = int(np.count_nonzero(same))
-    return agree, len(same) - agree
+    if apart is None or not len(apart):
+        return Comparison(agree, len(same) - agree)
+    return Comparison(agree, len(same) - agree, float(apart.sum()), float(apart.max()))
 
 
-def _equal(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    if own.dtype == object or other.dtype == object:
-        pairs = zip(own.tolist(), other.tolist(), strict=True)
-        return np.fromiter((bool(np.all(a == b)) for a, b in pairs), dtype=np.bool_, count=len(own))
-    same = np.isclose(own, other, rtol=_RELATIVE, atol=0, equal_nan=True)
-    return np.asarray(same.all(axis=tuple(range(1, same.ndim))))
+def _are_numbers(values: np.ndarray) -> bool:
+    return values.dtype.kind in "fiu"
+
+
+def _near(own: Any, other: Any, tolerance: float) -> np.ndarray:
+    return np.asarray(np.isclose(own, other, rtol=_RELATIVE, atol=tolerance, equal_nan=True))
+
+
+def _difference(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Returns by how much numbers differ; 0 where that is no finite number, as beside NaN."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.abs(own.astype(np.float64) - other.astype(np.float64))
+    return np.where(np.isfinite(apart), apart, 0.0)
+
+
+def _by_row(values: np.ndarray, reduce: Any) -> np.ndarray:
+    """Puts what there is of each number of a row into one; of a row without numbers it is true, and 0."""
+    if values.ndim == 1:
+        return values
+    flat = values.reshape(len(values), -1)
+    return np.asarray(reduce(flat, axis=1)) if flat.shape[1] else np.asarray(np.zeros(len(flat)) == 0)
+
+
+def _agree(own: Any, other: Any, tolerance: float) -> bool:
+    """Whether two values of one row agree: texts and the like exactly, lists and rows item by item."""
+    if isinstance(own, np.ndarray) or isinstance(other, np.ndarray):
+        own, other = np.asarray(own).tolist(), np.asarray(other).tolist()
+    if isinstance(own, list | tuple) and isinstance(other, list | tuple):
+        return len(own) == len(other) and all(map(_agree, own, other, [tolerance] * len(own)))
+    if isinstance(own, dict) and isinstance(other, dict):
+        return own.keys() == other.keys() and all(_agree(own[key], other[key], tolerance) for key in own)
+    if isinstance(own, bool) or isinstance(other, bool):
+        return bool(own == other)
+    if isinstance(own, int | float) and isinstance(other, int | float):
+        return bool(_near(own, other, tolerance))
+    return bool(own == other)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.graph.meanings import Meaning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,11 +25,13 @@ class Scored:
         rows: The rows that are still being scored.
         columns: The columns that it adds, one leading item a row.
         failures: The rows that have left.
+        meanings: What is known of the columns.
     """
 
     rows: np.ndarray
     columns: Mapping[str, np.ndarray]
     failures: list[RowFailure]
+    meanings: Mapping[str, Meaning]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

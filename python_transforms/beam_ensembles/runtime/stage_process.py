@@ -94,7 +94,7 @@ def _scored(stage: LoadedStage, code: StageCode, batch: ColumnBatch) -> Scored |
         return _said(code, error)
     batch.keep(code.kept)
     made = {name: values for name, values in batch.columns.items() if name not in came}
-    return Scored(batch.rows, made, batch.failures)
+    return Scored(batch.rows, made, batch.failures, batch.meanings)
 
 
 def _said(code: StageCode, error: Exception) -> EnsembleError:

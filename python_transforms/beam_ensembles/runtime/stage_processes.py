@@ -115,7 +115,7 @@ class StageProcesses:
         else:
             count = min(self._count * _PIECES_A_PROCESS, rows // self._parts.rows)
         if count <= 1 or CORES.is_one_used():
-            return [ColumnBatch(batch.rows, batch.columns)]
+            return [ColumnBatch(batch.rows, batch.columns, meanings=batch.meanings)]
         edges = [rows * at // count for at in range(count + 1)]
         places = [slice(start, end) for start, end in itertools.pairwise(edges)]
         return [batch.take(some, batch.rows[some]) for some in places]
@@ -241,4 +241,5 @@ def _join(batch: ColumnBatch, found: Sequence[Scored | EnsembleError | None]) ->
         batch.columns = batch.take(np.isin(batch.rows, rows), rows).columns
         batch.rows = rows
     batch.failures.extend(failure for piece in scored for failure in piece.failures)
+    batch.meanings = scored[0].meanings
     batch.add(concatenated([piece.columns for piece in scored if len(piece.rows)]))

@@ -23,7 +23,7 @@ from beam_ensembles.runtime.at_once import WORTH_NANOSECONDS, Cores
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
 from beam_ensembles.runtime.selection import Selection
-from beam_ensembles.runtime.shadows import agreements
+from beam_ensembles.runtime.shadows import compare
 
 _ARMS: Final = "route"
 
@@ -80,10 +80,14 @@ class NodeStep:
         member: What it runs, loaded.
         meter: Its metrics.
         retries: How often a call of the member is made again, where it does not see to that itself.
+
+    Attributes:
+        node: The node.
+        member: What it runs.
     """
 
     def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter, retries: int = 0) -> None:
-        self._node, self._member, self._meter = node, member, meter
+        self.node, self.member, self._meter = node, member, meter
         self._name = node.spec.name
         self._subject = logs.subject(node.ensemble, self._name)
         self._limit, self._bytes = call_limit(node), bytes_limit(node)
@@ -96,6 +100,10 @@ class NodeStep:
             column: to_column([value], node.outputs[column], column).values
             for column, value in node.on_error.defaults.items()
         }
+
+    def renewed(self, node: CheckedNode, member: Member) -> NodeStep:
+        """Returns a step that does the same with another member, for a node of which more is known."""
+        return NodeStep(node, member, self._meter, self._retries)
 
     @property
     def is_long(self) -> bool:
@@ -120,7 +128,7 @@ class NodeStep:
 
     def begin(self, batch: ColumnBatch, cores: Cores) -> Begun:
         """Has the node run on a core of its own on what is in the batch now, which may change meanwhile."""
-        with logs.about(self._node.ensemble, self._name):
+        with logs.about(self.node.ensemble, self._name):
             asked = self._ask(batch)
             return Begun(asked, cores.start(functools.partial(self._answer, asked)))
 
@@ -134,7 +142,7 @@ class NodeStep:
         Raises:
             NodeFailed: It failed on a row that is still there, and the node's ``on_error`` is ``fail``.
         """
-        with logs.about(self._node.ensemble, self._name):
+        with logs.about(self.node.ensemble, self._name):
             self._settle(batch, begun.asked, begun.answer.result())
 
     def _ask(self, batch: ColumnBatch) -> _Asked:
@@ -158,7 +166,7 @@ class NodeStep:
             return _Answer({}, {}, 0)
         start = time.perf_counter_ns()
         limit = self._rows_a_call(asked.columns, asked.count)
-        outputs, faults = run_split(self._member, asked.columns, asked.count, limit, self._retries)
+        outputs, faults = run_split(self.member, asked.columns, asked.count, limit, self._retries)
         self._took = time.perf_counter_ns() - start
         return _Answer(outputs, faults, self._took)
 
@@ -195,19 +203,19 @@ class NodeStep:
         return within if self._limit is None else min(within, self._limit)
 
     def _columns(self, batch: ColumnBatch) -> dict[str, np.ndarray]:
-        if self._node.takes_nulls:
+        if self.node.takes_nulls:
             return batch.read(self._reads)
         return {name: batch.columns[name] for name in self._reads}
 
     def _add(self, batch: ColumnBatch, outputs: Columns) -> None:
         batch.add(outputs)
-        if self._node.spec.kind == _ARMS:
-            for column in self._node.outputs:
+        if self.node.spec.kind == _ARMS:
+            for column in self.node.outputs:
                 self._meter.took(
                     collections.Counter(arm for arm in outputs[column].tolist() if arm is not None)
                 )
-        if self._node.compared:
-            self._meter.compared(*agreements(self._node.compared, batch.columns))
+        if self.node.compared:
+            self._meter.compared(compare(self.node.compared, batch.columns, self.node.spec.tolerance))
 
     def _add_some(
         self, batch: ColumnBatch, outputs: Columns, runs: np.ndarray, faults: Mapping[int, NodeError]
@@ -217,7 +225,7 @@ class NodeStep:
         answered[list(faults)] = False
         if faults and self._action == "fail":
             error = faults[min(faults)]
-            raise NodeFailed(self._node.ensemble, self._name, error.code, error.message)
+            raise NodeFailed(self.node.ensemble, self._name, error.code, error.message)
         if self._action == "fail_row":
             batch.drop(self._name, faults)
             if not len(batch):
@@ -235,7 +243,7 @@ class NodeStep:
         if answered.all():
             return dict(outputs)
         filled: dict[str, np.ndarray] = {}
-        for column, type_ in self._node.outputs.items():
+        for column, type_ in self.node.outputs.items():
             values, valid = outputs.get(column), outputs.get(validity(column))
             filled[column] = blank(len(answered), type_) if values is None else spread(values, answered)
             filled[validity(column)] = answered if valid is None else spread(valid, answered)

@@ -15,15 +15,24 @@ OUTPUT_KEYS: Final = ("from", "type")
 
 COMMON_KEYS: Final = (
     "when", "enabled", "on_error", "timeout", "retries", "isolate", "batch", "device", "resources", "stage",
-    "shadow_of", "quorum", "samples", "per_row",
+    "shadow_of", "tolerance", "quorum", "samples", "per_row",
 )  # fmt: skip
 """The keys that every node of the language may have."""
 
-POLICY_KEYS: Final = ("when", "enabled", "on_error", "shadow_of", "stage", "resources", "isolate")
+POLICY_KEYS: Final = (
+    "when",
+    "enabled",
+    "on_error",
+    "shadow_of",
+    "tolerance",
+    "stage",
+    "resources",
+    "isolate",
+)
 """Those of them that mean the same on a node of any kind."""
 
 EXPRESSION_KEYS: Final = ("when", "select", "cases")
-"""The keys of a node that hold expressions: they read columns by name; no parameter is filled in there."""
+"""The keys of a node that hold expressions: they read columns by name, and parameters are literals there."""
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "model": (

@@ -89,6 +89,7 @@ class NodeSpec:
         when_columns: The columns that the condition reads.
         on_error: What becomes of a row that it fails on; None where the file says nothing.
         shadow_of: The node that it runs beside and is compared with, or None.
+        tolerance: By how much numbers of a shadow may differ and still agree.
         own_stage: Whether it asks for a stage of its own.
         resources: What its worker must have, by the names of Beam's resource hints.
         isolated: Whether it runs in a process of its own, which can be killed.
@@ -104,6 +105,7 @@ class NodeSpec:
     when_columns: tuple[str, ...] = ()
     on_error: OnError | None = None
     shadow_of: str | None = None
+    tolerance: float = 0.0
     own_stage: bool = False
     resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
     isolated: bool = False

@@ -1,8 +1,8 @@
 """Fills ``${name}`` in the plain data of a file.
 
 A scalar that is one parameter and nothing else takes the value's own type (``weight: "${w}"`` with ``2`` is a
-number); inside longer text the value is put in as text. Expressions are left alone: there it would become
-code.
+number); inside longer text the value is put in as text. In an expression a value becomes a literal (``literals.py``),
+never code.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
 from beam_ensembles.printable import truncate
 from beam_ensembles.spec.language import EXPRESSION_KEYS
+from beam_ensembles.spec.literals import LiteralError, bound
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value
 
@@ -90,13 +91,48 @@ class _Filler:
 
     def _entry(self, key: str, value: Any, path: str, keys: tuple[str, ...]) -> Any:
         is_expression = len(keys) == 3 and keys[0] == "nodes" and key in EXPRESSION_KEYS
-        return value if is_expression else self.fill(value, below(path, key), keys)
+        place = below(path, key)
+        return self._expressions(value, place, keys) if is_expression else self.fill(value, place, keys)
+
+    def _expressions(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        """Fills ``when``, the values of ``select``, and what stands under ``when`` in each of ``cases``."""
+        if isinstance(value, str):
+            return self._expression(value, path) if "${" in value else value
+        if isinstance(value, dict):
+            return {key: self._expressions(item, below(path, key), keys) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._case(item, below(path, index), keys) for index, item in enumerate(value)]
+        return value
+
+    def _case(self, case: Any, path: str, keys: tuple[str, ...]) -> Any:
+        if not isinstance(case, dict):
+            return self.fill(case, path, keys)
+        return {
+            key: (self._expressions if key == "when" else self.fill)(item, below(path, key), keys)
+            for key, item in case.items()
+        }
+
+    def _expression(self, text: str, path: str) -> str:
+        names = _PARAMETER.findall(text)
+        if self._lacks(names, path) or not self._fits(text, names, path):
+            return text
+        try:
+            return bound(text, self._parameters)
+        except LiteralError as error:
+            self.problems.append(Problem(path, "bad_value", str(error)))
+            return text
+
+    def _lacks(self, names: list[str], path: str) -> bool:
+        """Whether a parameter is missing, which is reported."""
+        self.names.update(names)
+        missing = [name for name in dict.fromkeys(names) if name not in self._parameters]
+        if missing:
+            self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
+        return bool(missing)
 
     def _text(self, text: str, path: str) -> Any:
         names = _PARAMETER.findall(text)
-        self.names.update(names)
-        if missing := [name for name in dict.fromkeys(names) if name not in self._parameters]:
-            self.problems.append(Problem(path, "missing_parameter", self._missing(missing)))
+        if self._lacks(names, path):
             return text
         if _PARAMETER.fullmatch(text):
             return plain_value(self._parameters[names[0]]) if self._fits(text, names, path) else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ _ALLOWED = f"allowed: {listed(_PLAIN)}, or {{default: {{column: value}}}}"
 
 
 def with_policies(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> NodeSpec:
-    """Adds to a node what its policy keys say: ``when``, ``on_error``, ``shadow_of``.
+    """Adds to a node what its policy keys say: ``when``, ``on_error``, ``shadow_of``, ``tolerance``.
 
     Args:
         node: The node as far as it was read.
@@ -36,8 +37,33 @@ def with_policies(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes:
         text = "a shadow never hurts a row: its columns are null where it fails; leave 'on_error' out"
         mistakes.add(below(path, "on_error"), "bad_shadow", text)
     return dataclasses.replace(
-        node, when=when, when_columns=when_columns, on_error=on_error, shadow_of=shadow_of
+        node,
+        when=when,
+        when_columns=when_columns,
+        on_error=on_error,
+        shadow_of=shadow_of,
+        tolerance=_tolerance(given, path, mistakes),
     )
+
+
+def _tolerance(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> float:
+    """Gives by how much numbers of a shadow may differ; 0 where the node does not say it, or says it wrongly."""
+    value, place = given.get("tolerance"), below(path, "tolerance")
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        mistakes.wrong(value, place, "a number such as 0.01")
+    elif not 0 <= value < math.inf:
+        text = (
+            f"'tolerance' is {value}; it is a finite number of at least 0, in the unit of the values compared"
+        )
+        mistakes.add(place, "bad_value", text)
+    elif "shadow_of" not in given:
+        text = "'tolerance' is for a shadow, whose numbers are compared; name the node beside it: 'shadow_of'"
+        mistakes.add(place, "bad_shadow", text)
+    else:
+        return float(value)
+    return 0.0
 
 
 def is_enabled(node: Any, path: str, mistakes: Mistakes) -> bool:

@@ -20,14 +20,12 @@ def check(
     folder: Path, kind: str, members: list[list[str] | None], vote: list[str] | None
 ) -> list[tuple[str, str]]:
     """Checks a vote of members that say their labels, or do not; gives code and path of each problem."""
-    type_, method = ("array<double>[2]", "predict_proba") if kind == "soft_vote" else ("string", "predict")
+    type_ = "array<double>[2]" if kind == "soft_vote" else "string"
     nodes: dict[str, Any] = {}
     for at, labels in enumerate(members):
-        (folder / "m.joblib").touch()
         node = {
-            "model": "sklearn",
-            "uri": "m.joblib",
-            "method": method,
+            "model": "python",
+            "handler": "tests.handlers.Handler",
             "inputs": ["x"],
             "outputs": {f"m{at}": type_},
         }
@@ -37,7 +35,7 @@ def check(
     nodes["vote"] |= {"labels": vote} if vote else {}
     text = json.dumps({"ensemble": "test", "inputs": {"x": "double"}, "nodes": nodes})
     try:
-        check_text(text, KINDS, Files(str(folder), (str(folder),)))
+        check_text(text, KINDS, Files(str(folder), code=("tests.*",)))
     except InvalidEnsemble as exc:
         return [(problem.code, problem.path) for problem in exc.problems]
     return []

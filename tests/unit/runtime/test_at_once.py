@@ -64,9 +64,9 @@ def line(name: str, column: str, more: str = "") -> str:
 
 def patch(model: Any, **members: Callable[[Columns], Columns]) -> None:
     """Gives nodes of a loaded stage other members."""
-    for step in model._steps:
+    for step in model._steps.settled({}).steps:
         if step._name in members:
-            step._member = members[step._name]
+            step.member = members[step._name]
 
 
 def answered(made: EnsembleModelHandler, model: Any, rows: list[Any]) -> list[Any]:

@@ -108,9 +108,9 @@ def test_calls_have_the_rows_of_the_model_that_takes_most(
 
         return call
 
-    for step in model._steps:
+    for step in model._steps.settled({}).steps:
         if step._name in sizes:
-            step._member = counted(step._name, step._member)
+            step.member = counted(step._name, step.member)
     list(made.run_inference(rows(), model))
     assert sizes["soft"] == sizes["line"] == [4, 4, 4, 4, 4, 3]
     assert sizes["few"] == [2, 3, 1, 3, 1, 3]

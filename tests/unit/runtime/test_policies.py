@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import pickle
 import sys
@@ -16,10 +17,12 @@ from apache_beam.testing.util import assert_that
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression
 
+from beam_ensembles import ensemble_metrics
 from beam_ensembles.errors import InvalidEnsemble, NodeFailed
 from beam_ensembles.graph import plan
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler, InferenceError
 from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.shadows import Comparison, compare
 from beam_ensembles.transforms import RunEnsemble
 
 FLOWERS = load_iris()
@@ -174,6 +177,57 @@ def test_how_often_a_shadow_agrees_is_a_metric(folder: Path) -> None:
     assert counters["policies/same", "agreements"] == 50
     assert counters["policies/moved", "disagreements"] == 50
     assert counters.get(("policies/moved", "agreements"), 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "tolerance", "wanted"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], 0.0, (1, 1, 0.5, 0.5)),
+        ([1.0, 2.0], [1.25, 2.5], 0.5, (2, 0, 0.75, 0.5)),
+        ([[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0.5, 0.5]], 0.25, (2, 0, 0.25, 0.25)),
+        ([1.0, np.nan], [1.0, 2.0], 0.5, (1, 1, 0.0, 0.0)),
+        ([np.nan, np.inf], [np.nan, np.inf], 0.0, (2, 0, 0.0, 0.0)),
+        (["a", "b"], ["a", "c"], 9.0, (1, 1, None, None)),
+        ([[0.5, [1.0]], [0.5, 2]], [[0.75, [1.0]], [0.5, 4]], 0.25, (1, 1, None, None)),
+        ([True, False], [True, True], 1.0, (1, 1, None, None)),
+    ],
+)
+def test_how_far_a_shadow_is_off(own: Any, other: Any, tolerance: float, wanted: tuple[Any, ...]) -> None:
+    def column(values: Any) -> Any:
+        if isinstance(values[0], list) and isinstance(values[0][-1], list):
+            return np.fromiter(values, dtype=object, count=len(values))
+        return np.array(values, dtype=object if isinstance(values[0], str) else None)
+
+    found = compare([("own", "other")], {"own": column(own), "other": column(other)}, tolerance)
+    assert dataclasses.astuple(found) == wanted
+
+
+def test_a_shadow_of_unsigned_numbers() -> None:
+    columns = {"own": np.array([1], np.uint8), "other": np.array([3], np.uint8)}
+    assert compare([("own", "other")], columns, 2.0) == Comparison(1, 0, 2.0, 2.0)
+
+
+def test_tolerance_and_differences_are_counted(folder: Path) -> None:
+    moved = LinearRegression().fit(FLOWERS.data, FLOWERS.target)
+    moved.intercept_ += 0.25
+    joblib.dump(moved, folder / "moved.joblib")
+    nodes = line() + "".join(
+        f"  {name}: {{model: sklearn, uri: moved.joblib, shadow_of: line{more}, inputs: [x], "
+        f"outputs: {{{name}: double}}}}\n"
+        for name, more in (("strict", ""), ("near", ", tolerance: 0.26"))
+    )
+    handler(folder, nodes)
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([beam.Row(x=values, y=1.0) for values in FLOWERS.data[:50].tolist()])
+    assert_that(rows | RunEnsemble(folder / "ensemble.yaml") | beam.combiners.Count.Globally(), _equal_to(50))
+    result = pipeline.run()
+    result.wait_until_finish()
+    (metrics,) = ensemble_metrics(result)
+    assert (metrics.node("strict").agreements, metrics.node("near").agreements) == (0, 50)
+    for name in ("strict", "near"):
+        assert metrics.node(name).mean_difference == pytest.approx(0.25, abs=1e-6)
+        assert metrics.node(name).greatest_difference == pytest.approx(0.25, abs=1e-6)
+    assert metrics.node("line").mean_difference is None
 
 
 def _equal_to(count: int) -> Any:

@@ -33,12 +33,32 @@ def test_a_whole_scalar_keeps_its_type(text: str, value: object) -> None:
     assert not problems
 
 
-def test_expressions_are_left_alone() -> None:
-    expressions = {"when": "x > ${w}", "select": {"a": "${w}"}, "cases": [{"when": "${w}"}], "uri": "${w}"}
-    data = {"nodes": {"n": expressions, "when": {"uri": "${w}"}}, "when": "${w}"}
-    filled, problems = fill(data, {"w": "2"})
-    assert filled == {"nodes": {"n": {**expressions, "uri": 2}, "when": {"uri": 2}}, "when": 2}
+def test_values_in_expressions_are_literals() -> None:
+    select = {"a": "${w}", "b": "s = '${t}'"}
+    cases = [{"when": "x > ${w} OR s = ${t}", "arm": "${t}"}]
+    node = {"when": "x > ${w}", "select": select, "cases": cases, "uri": "${w}"}
+    filled, problems = fill(
+        {"nodes": {"n": node, "when": {"uri": "${w}"}}, "when": "${w}"}, {"w": "2", "t": "it's"}
+    )
     assert not problems
+    assert filled["nodes"]["n"] == {
+        "when": "x > 2",
+        "select": {"a": "2", "b": "s = 'it''s'"},
+        "cases": [{"when": "x > 2 OR s = 'it''s'", "arm": "it's"}],
+        "uri": 2,
+    }
+    assert filled["nodes"]["when"] == {"uri": 2}
+    assert filled["when"] == 2
+
+
+def test_problems_of_values_in_expressions_stand_at_their_places() -> None:
+    node = {"when": "x > ${none}", "select": {"a": '"${w}"'}, "cases": [{"when": "${missing}", "arm": "a"}]}
+    _, problems = fill({"nodes": {"n": node}}, {"w": "2", "none": "null"})
+    assert [(problem.code, problem.path) for problem in problems] == [
+        ("bad_value", "nodes.n.when"),
+        ("bad_value", "nodes.n.select.a"),
+        ("missing_parameter", "nodes.n.cases[0].when"),
+    ]
 
 
 def test_missing_ones_are_named_at_each_place() -> None:
@@ -57,4 +77,4 @@ def test_missing_ones_are_named_at_each_place() -> None:
 
 def test_the_parameters_of_a_file_are_those_that_are_filled() -> None:
     data = {"nodes": {"n": {"when": "x > ${w}", "uri": "${a}/${b}"}}, "other": ["${a}", "${c}", 1]}
-    assert names_in(data) == {"a", "b", "c"}
+    assert names_in(data) == {"a", "b", "c", "w"}

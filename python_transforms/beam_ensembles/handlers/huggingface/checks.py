@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.answers import check_ports, settle
-from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.answers import check_ports, ports_of, settle
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.meanings import BEST_FIRST, LABELS, SCORES, Meaning, of_classes
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER
@@ -33,6 +34,8 @@ def check_task(node: NodeView, task: Task, config: Mapping[str, Any]) -> Mapping
     _check_samples(node, task)
     check_model(node, task, config)
     ports = check_ports(node, list(task.outputs))
+    for column, meaning in meanings(node, task, config).items():
+        node.tell(column, meaning)
     found = {column: _type_of(task, port, config) for column, port in ports.items()}
     return settle(node, "signature_mismatch", _with_lengths(node, found))
 
@@ -152,12 +155,52 @@ def check_model(node: NodeView, task: Task, config: Mapping[str, Any]) -> None:
 
 
 def class_names(config: Mapping[str, Any]) -> list[str] | None:
-    """Gives the classes of a model's configuration, in order; None where it does not name them, or by number only."""
+    """Gives the classes of a model's configuration, in order; None where it does not name them."""
     names = config.get("id2label")
     if not isinstance(names, Mapping) or not all(str(key).isdigit() for key in names):
         return None
-    found = [str(names[key]) for key in sorted(names, key=int)]
-    return None if found == [f"LABEL_{at}" for at in range(len(found))] else found
+    return [str(names[key]) for key in sorted(names, key=int)]
+
+
+def named_classes(config: Mapping[str, Any]) -> list[str] | None:
+    """Gives the classes of a model's configuration, in order; None where they have no names but made-up ones."""
+    found = class_names(config)
+    return None if found is None or are_placeholders(found) else found
+
+
+def meanings(node: NodeView | CheckedNode, task: Task, config: Mapping[str, Any]) -> dict[str, Meaning]:
+    """Returns what the columns of a task's node mean that are about the model's classes.
+
+    Args:
+        node: The node.
+        task: Its task.
+        config: The model's ``config.json``, empty where it is not known.
+    """
+    names = named_classes(config)
+    given = {"label": of_classes(names, LABELS, is_open=True), "scores": BEST_FIRST}
+    if "probabilities" not in task.outputs:
+        given = {"scores": BEST_FIRST} if "scores" in task.outputs else {}
+    given["probabilities"] = of_classes(names, SCORES, _refused(node, config), is_open=True)
+    return {
+        column: given[port]
+        for column, port in ports_of(node.spec, list(task.outputs)).items()
+        if port in given and port in task.outputs
+    }
+
+
+def _refused(node: NodeView | CheckedNode, config: Mapping[str, Any]) -> str:
+    """Says why a classification's scores are no probabilities that add up to 1; empty where they are."""
+    asked = (node.spec.options.get("inference_args") or {}).get("function_to_apply")
+    if asked in ("none", "sigmoid"):
+        return f"'function_to_apply: {asked}' makes none that add up to 1; leave it out or say 'softmax'"
+    if asked is None and config.get("problem_type") == "multi_label_classification":
+        return "the model was trained to find several classes at once, each by itself"
+    return ""
+
+
+def are_placeholders(names: list[str]) -> bool:
+    """Whether names of classes are those that transformers makes up: LABEL_0, LABEL_1 and so on."""
+    return names == [f"LABEL_{at}" for at in range(len(names))]
 
 
 def _type_of(task: Task, port: str, config: Mapping[str, Any]) -> Type:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.meanings import shown
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.config import (
     CALLS,
@@ -19,7 +20,14 @@ from beam_ensembles.handlers.config import (
     check_config,
 )
 from beam_ensembles.handlers.huggingface import hub
-from beam_ensembles.handlers.huggingface.checks import check_task, class_names, parts_of, task_of
+from beam_ensembles.handlers.huggingface.checks import (
+    are_placeholders,
+    check_task,
+    class_names,
+    named_classes,
+    parts_of,
+    task_of,
+)
 from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, SEED, check_seed
 from beam_ensembles.handlers.huggingface.folder_parts import check_parts
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
@@ -118,16 +126,20 @@ def _warn_of_no_names(node: NodeView, config: Mapping[str, Any]) -> None:
     task = task_of(node)
     given = {output.port or output.column for output in node.spec.outputs}
     has_classes = task is not None and "probabilities" in task.outputs and given & {"label", "labels"}
-    if config and has_classes and class_names(config) is None:
+    if config and has_classes and named_classes(config) is None:
         text = "config.json names no classes (id2label): they are LABEL_0, LABEL_1, ...; name them in order: 'labels'"
         node.warning("bad_labels", "uri", text)
 
 
 def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:
     """Compares ``labels`` with the classes of the model's configuration."""
-    names = class_names(config)
     if check_labels(node) is None:
         _warn_of_no_names(node, config)
         return
-    if names is not None and list(node.option("labels")) != names:
-        node.problem("bad_labels", "labels", f"the model's classes are {listed(names)}, in this order")
+    names, labels = class_names(config), list(node.option("labels"))
+    if names is None or labels == names or (are_placeholders(names) and len(labels) == len(names)):
+        return
+    text = (
+        f"the node's labels are {shown(labels)}, but the model's classes are {listed(names)}, in this order"
+    )
+    node.problem("bad_labels", "labels", text)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed, nearest
 from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
+from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values, join, list_argument
 from beam_ensembles.handlers.huggingface import hub
@@ -30,6 +31,8 @@ METHODS: Final = ("forward", "generate", "get_audio_features", "get_image_featur
 _PACKAGE: Final = "transformers."
 _BEFORE_POOLING: Final = frozenset(("attentions", "hidden_states", "last_hidden_state"))
 """What a model gives that its pooler has no part in."""
+_RAW: Final = "logits"
+"""How the outputs of transformers' models are called that hold scores (``logits_per_image``)."""
 _ONE: Final = "input"
 """The name under which the only argument of a list of columns is passed on."""
 
@@ -48,6 +51,9 @@ def check_class(node: NodeView) -> Mapping[str, Type | None]:
     if node.option("method") == "generate":
         _check_generation(node)
         check_samples(node, node.option("samples"))
+    for output in node.spec.outputs:
+        if (output.port or output.column).startswith(_RAW):
+            node.tell(output.column, Meaning(refused=f"'{output.port or output.column}' are scores"))
     return {output.column: output.type for output in node.spec.outputs}
 
 

@@ -14,7 +14,13 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
-from beam_ensembles.handlers.huggingface.checks import check_model, class_names, input_ports, reads_texts
+from beam_ensembles.handlers.huggingface.checks import (
+    check_model,
+    input_ports,
+    meanings,
+    named_classes,
+    reads_texts,
+)
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.lengths import CUT, check_texts, settle_limit
@@ -126,7 +132,14 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         if tokenizer is not None:
             check_tokenizer(tokenizer, config if reads_texts(task) else None, place.name)
         _name_classes(node, task, config)
-    return member.BeamMember(handler, model, args, read=_reader(node, task), write=_writer(node, task))
+    return member.BeamMember(
+        handler,
+        model,
+        args,
+        read=_reader(node, task),
+        write=_writer(node, task),
+        meanings=meanings(node, task, config.to_dict()),
+    )
 
 
 def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
@@ -138,7 +151,7 @@ def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
     labels = node.spec.options.get("labels")
     if labels is None or "probabilities" not in task.outputs:
         return
-    names = class_names(config.to_dict())
+    names = named_classes(config.to_dict())
     if names is None and len(labels) == config.num_labels:
         config.id2label = dict(enumerate(labels))
     elif names != list(labels):

@@ -27,6 +27,7 @@ from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_classes
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
@@ -92,15 +93,17 @@ class OnnxKind:
         check_calls(node)
         check_labels(node)
         path = None if place is None else local_path(place)
-        signature = None
+        signature, classes = None, None
         if path is not None:
             try:
                 signature = read_signature(path)
+                classes = read_classes(path)
                 weight_files(path)
                 _check_operators(node, path, str(place))
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('onnx', path)}")
         _check_device(node)
+        _tell(node, signature, classes)
         return _check(node, signature)
 
     def load(self, node: CheckedNode) -> Member:
@@ -127,6 +130,7 @@ class OnnxKind:
             read=lambda columns: (names, feed(fill(columns))),
             write=functools.partial(columns_of, node, outputs),
             per_row=member.is_per_row(node),
+            meanings=meanings(node, handler.classes, outputs),
         )
         return by_length(node, loaded, signature)
 
@@ -138,8 +142,18 @@ def _check_operators(node: NodeView, path: str, place: str) -> None:
         node.problem("untrusted_file", "uri", describe(place, foreign))
 
 
-def _check_loaded(node: CheckedNode, path: str) -> None:
-    """Checks a file on a worker, where one of another place is seen for the first time.
+def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | None) -> None:
+    """Tells what the columns mean, as far as the file was read."""
+    by_name = {} if signature is None else {port.name: port for port in signature.outputs}
+    columns = ports_of(node.spec, list(by_name))
+    for column, meaning in meanings(
+        node, classes, {name: by_name[port] for name, port in columns.items()}
+    ).items():
+        node.tell(column, meaning)
+
+
+def _check_loaded(node: CheckedNode, path: str) -> ModelClasses:
+    """Checks a file on a worker, where one of another place is seen for the first time; returns its classes.
 
     Raises:
         InvalidEnsemble: onnxruntime must not be given it.
@@ -147,6 +161,7 @@ def _check_loaded(node: CheckedNode, path: str) -> None:
     try:
         foreign = foreign_operators(path)
         check_trees(path)
+        classes = read_classes(path)
     except ModelFormatError as exc:
         problem = Problem(
             node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('onnx', path)}"
@@ -155,12 +170,14 @@ def _check_loaded(node: CheckedNode, path: str) -> None:
     if foreign and node.spec.options.get("sha256") is None and not node.is_trusted:
         text = describe(str(node.uri), foreign)
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    return classes
 
 
 def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
-    _check_loaded(node, place)
+    classes = _check_loaded(node, place)
     handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
+    handler.classes = classes
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))
         handler.load_model = functools.partial(beam.ort.InferenceSession, place, *given)

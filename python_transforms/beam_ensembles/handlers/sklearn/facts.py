@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from beam_ensembles.errors import listed
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, of_classes, shown
 from beam_ensembles.handlers.features import count_of, match
 from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, row_shape
 
@@ -64,6 +64,34 @@ def answer_type(facts: Facts, method: str) -> Type | None:
     return _TYPES.get(type(facts.classes[0])) if method == "predict" else None
 
 
+def meanings(node: NodeView | CheckedNode, facts: Facts, method: str) -> dict[str, Meaning]:
+    """Returns what a model's classes mean for the columns of its node.
+
+    Args:
+        node: The node.
+        facts: What is known of the model.
+        method: What is called on it.
+    """
+    found = {}
+    for output in node.spec.outputs:
+        type_ = output.type or answer_type(facts, method)
+        shape = () if type_ is None else row_shape(type_)
+        is_one = facts.classes is None or shape == (len(facts.classes),)
+        if method == "predict_proba":
+            found[output.column] = of_classes(facts.classes if is_one else None, SCORES, is_open=True)
+        elif method == "decision_function":
+            refused = "decision_function gives scores ('method: predict_proba' gives probabilities)"
+            classes = facts.classes if is_one else None
+            found[output.column] = of_classes(classes, SCORES, refused, is_open=True)
+        elif shape:
+            found[output.column] = Meaning(
+                refused=f"{method} gives other values; use 'method: predict_proba'"
+            )
+        elif method == "predict":
+            found[output.column] = of_classes(facts.classes, LABELS, is_open=True)
+    return found
+
+
 def disagreements(node: NodeView | CheckedNode, facts: Facts, method: str) -> Iterator[tuple[str, str]]:
     """Compares a model with its node: its features, its classes; gives the place below the node and a sentence."""
     _, unmatched = match(node, facts.names)
@@ -89,4 +117,5 @@ def _class_disagreements(
     labels = node.spec.options.get("labels") or list(classes)
     are_names = isinstance(labels[0], str) and not isinstance(classes[0], str)
     if len(labels) != len(classes) or (not are_names and list(labels) != list(classes)):
-        yield "labels", f"the model's classes are {listed([str(one) for one in classes])}, in this order"
+        text = f"the node's labels are {shown(labels)}, but the model's classes are {shown(classes)}, in this order"
+        yield "labels", text

@@ -28,7 +28,7 @@ from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_tr
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
-from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
+from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.parts import parts_of
 from beam_ensembles.handlers.sklearn.reading import SaysUnknownCategories, reader
@@ -91,6 +91,8 @@ class SklearnKind:
         warn_of_order(node, facts.names)
         for where, text in disagreements(node, facts, _method(node)):
             node.problem("signature_mismatch", where, text)
+        for column, meaning in meanings(node, facts, _method(node)).items():
+            node.tell(column, meaning)
         return _settled(node, answer_type(facts, _method(node)))
 
     def load(self, node: CheckedNode) -> Member:
@@ -128,6 +130,7 @@ class SklearnKind:
             ),
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
+            meanings=meanings(node, facts, method),
         )
         return SaysUnknownCategories(versions.told_by(loaded), parts, columns)
 

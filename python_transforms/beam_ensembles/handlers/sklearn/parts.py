@@ -78,6 +78,17 @@ def _of_steps(steps: Sequence[Any], features: tuple[int, ...], depth: int) -> It
             return
 
 
+def known_values(parts: Sequence[Part]) -> Mapping[int, list[Any]]:
+    """Returns the values of features that encoders know, by feature, where one reads it as it comes."""
+    found: dict[int, list[Any]] = {}
+    for part in parts:
+        for at, known in enumerate(_categories(part.estimator)[: len(part.features)]):
+            values = [value for value in np.asarray(known).ravel().tolist() if not is_missing(value)]
+            if values:
+                found.setdefault(part.features[at], values)
+    return found
+
+
 def missing_marks(parts: Sequence[Part]) -> Mapping[int, float | None]:
     """Returns what a missing text is to a model, None or NaN, by feature, where it says so."""
     found: dict[int, float | None] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, valid_rows
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.features import Features, column_of_each
 from beam_ensembles.handlers.missing import filler, may_be_missing
-from beam_ensembles.handlers.sklearn.parts import Part, Unknown, missing_marks, unknown_of
+from beam_ensembles.handlers.sklearn.parts import Part, Unknown, known_values, missing_marks, unknown_of
 from beam_ensembles.types import BOOLEAN, dtype_of
 
 
@@ -76,6 +76,11 @@ class SaysUnknownCategories:
     member: Member
     parts: Sequence[Part]
     columns: Sequence[str]
+
+    @property
+    def examples(self) -> Mapping[str, Sequence[Any]]:
+        """Values of the columns that the model's encoders know, for its trial."""
+        return {self.columns[at]: known for at, known in known_values(self.parts).items()}
 
     def __call__(self, columns: Columns) -> Columns:
         """Runs the member, again without the rows of each feature that has such categories.

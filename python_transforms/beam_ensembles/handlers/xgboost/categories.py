@@ -66,6 +66,11 @@ class OfKnownCategories:
     member: Member
     categories: tuple[Category, ...]
 
+    @property
+    def examples(self) -> Mapping[str, Sequence[Any]]:
+        """Values of the columns that the model knows, for its trial."""
+        return {category.column: category.values for category in self.categories}
+
     def __call__(self, columns: Columns) -> Columns:
         """Runs the member on the rows that have codes.
 

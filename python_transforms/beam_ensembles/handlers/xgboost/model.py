@@ -16,6 +16,8 @@ from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.meanings import LABELS as OF_LABELS
+from beam_ensembles.graph.meanings import SCORES, Meaning, of_classes
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
@@ -241,12 +243,17 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
     """Compares a node with the model's header, where there is one, and settles its types."""
     check_features(node, header)
     if header is None:
+        refused = _refused(node)
+        for output in node.spec.outputs if refused else ():
+            node.tell(output.column, Meaning(refused=refused))
         return settle(node, "signature_mismatch", {})
     if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
         text = f"the model was trained for {header.objective}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
     _note_rounds(node, header)
     answer = answer_type(header, _model_class(node), _method(node))
+    for output in node.spec.outputs:
+        node.tell(output.column, _meaning(node, header, answer))
     if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
         answer = None
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
@@ -261,6 +268,35 @@ def _note_rounds(node: NodeView, header: Header) -> None:
         node.note(
             f"{header.best_iteration + 1} boosting rounds, up to its best_iteration {header.best_iteration}"
         )
+
+
+_NO_PROBABILITIES: Final = (
+    "output_margin",
+    "pred_contribs",
+    "pred_interactions",
+    "pred_leaf",
+    "approx_contribs",
+)
+
+
+def _refused(node: NodeView) -> str:
+    """Says why the arguments of the call make it give no probabilities; empty where they do not."""
+    given = node.option("inference_args") or {}
+    asked = next((name for name in _NO_PROBABILITIES if given.get(name)), None)
+    return "" if asked is None else f"'{asked}' in its 'inference_args' asks for other values"
+
+
+def _meaning(node: NodeView, header: Header, answer: Type | None) -> Meaning:
+    """Returns what an answer means: the classes are always 0, 1, 2 and so on."""
+    refused = _refused(node)
+    if not isinstance(answer, Array):
+        is_label = _model_class(node) in CLASSIFIERS and not refused
+        return of_classes(range(max(header.classes, 2)), OF_LABELS) if is_label else Meaning(refused=refused)
+    if header.targets > 1:
+        return Meaning(
+            refused=refused or f"the model predicts {header.targets} targets, one beside the other"
+        )
+    return of_classes(range(max(header.classes, 2)), SCORES, refused)
 
 
 def answer_type(header: Header, model_class: str, method: str) -> Type | None:

@@ -3,8 +3,10 @@ package io.github.beamensembles;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -15,6 +17,7 @@ import java.util.TreeMap;
 public final class NodeMetrics implements Serializable {
 
   private static final String ARM = "arm_";
+  private static final String GREATEST_DIFFERENCE = "greatest_difference_millionths";
 
   private final String node;
   private final Map<String, Long> counters;
@@ -98,6 +101,21 @@ public final class NodeMetrics implements Serializable {
     return counter("disagreements");
   }
 
+  /** For a shadow that gives numbers: by how much they differ, the mean over its rows. */
+  public OptionalDouble meanDifference() {
+    long compared = agreements() + disagreements();
+    if (compared == 0 || !distributions.containsKey(GREATEST_DIFFERENCE)) {
+      return OptionalDouble.empty();
+    }
+    return OptionalDouble.of(counter("differences_millionths") / 1e6 / compared);
+  }
+
+  /** For a shadow that gives numbers: by how much they differ at most. */
+  public OptionalDouble greatestDifference() {
+    Distribution found = distributions.get(GREATEST_DIFFERENCE);
+    return found == null ? OptionalDouble.empty() : OptionalDouble.of(found.max() / 1e6);
+  }
+
   /** A line of the table. */
   List<String> cells() {
     Distribution batches = distributions.get("inference_request_batch_size");
@@ -123,6 +141,16 @@ public final class NodeMetrics implements Serializable {
     long compared = agreements() + disagreements();
     if (compared != 0) {
       notes.add("agrees on " + agreements() + " of " + compared);
+    }
+    OptionalDouble mean = meanDifference();
+    OptionalDouble greatest = greatestDifference();
+    if (mean.isPresent() && greatest.isPresent()) {
+      notes.add(
+          String.format(
+              Locale.ROOT,
+              "differs by %.6f (%.6f at most)",
+              mean.getAsDouble(),
+              greatest.getAsDouble()));
     }
     return notes;
   }
@@ -152,7 +180,8 @@ public final class NodeMetrics implements Serializable {
           "failed_batches_counter",
           "skipped_rows",
           "agreements",
-          "disagreements");
+          "disagreements",
+          "differences_millionths");
 
   private static final List<String> DISTRIBUTIONS =
       List.of(
@@ -160,5 +189,6 @@ public final class NodeMetrics implements Serializable {
           "inference_request_batch_byte_size",
           "inference_batch_latency_micro_secs",
           "load_model_latency_milli_secs",
-          "model_byte_size");
+          "model_byte_size",
+          GREATEST_DIFFERENCE);
 }
