@@ -43,7 +43,7 @@ def reason(error: BaseException) -> str:
             name, language = locale[1], locale[1].partition(".")[0]
             return (
                 f"onnxruntime needs the locale '{name}' for its texts, which this worker's system does not have; "
-                f"install it (Debian and Ubuntu: apt-get install locales, then localedef -i {language} -f UTF-8 {name}), "
+                f"install it (Debian: apt-get install locales, then localedef -i {language} -f UTF-8 {name}), "
                 "or use this project's worker images, which have en_US.UTF-8"
             )
         lacking = _NOT_REGISTERED.search(str(one))
