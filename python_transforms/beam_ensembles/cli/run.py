@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         return _say(message, _USAGE)
     import_from(args.code)
     # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR, format="%(levelname)s: %(message)s")
+    logging.basicConfig(level=logging.ERROR, format="beam-ensembles run: %(message)s")
     logging.getLogger("beam_ensembles").setLevel(logging.WARNING)
     reached = _Reached()
     try:

@@ -12,6 +12,7 @@ from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.handlers import child
 from beam_ensembles.handlers.column_pipe import ColumnPipe
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.threads import load_here
 
 
@@ -45,8 +46,7 @@ def loaded(kind: Kind, node: CheckedNode) -> tuple[Member | None, EnsembleError 
     except ENDS_THE_PROGRAM:
         raise
     except BaseException as error:  # whatever a model's own code raises
-        text = error if isinstance(error, Exception) else NodeError.of(error).message
-        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {text}")
+        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {reason(error)}")
 
 
 def answer(member: Member, columns: Columns) -> Any:

@@ -24,12 +24,14 @@ from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
     BatchFailed,
+    EnsembleError,
     InvalidEnsemble,
     NodeError,
     Problem,
     RowFailed,
 )
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, validity
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
@@ -155,12 +157,13 @@ def _load_in_its_name(node: CheckedNode, kinds: Kinds, write: Callable[[Update],
         raise
     except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program
         if node.spec.shadow_of is None:
-            if isinstance(error, Exception):
+            if isinstance(error, EnsembleError):
                 raise
-            text = f"loading it raises {NodeError.of(error).message}"
+            text = f"loading it raises {reason(error)}"
             raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
-        _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
-        member = _Out(str(error))
+        said = str(error) if isinstance(error, EnsembleError) else reason(error)
+        _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, said)
+        member = _Out(said)
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
     has_own = any(option.name == "retries" for option in kind.options)
     retries = 0 if has_own else int(node.spec.options.get("retries", 0))

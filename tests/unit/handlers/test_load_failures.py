@@ -20,6 +20,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.foreign import described
 from beam_ensembles.handlers.load_failures import BRING_CODE, reason
@@ -196,3 +197,20 @@ def test_a_locale_that_is_not_there_is_named_with_how_to_install_it(
     assert "needs the locale 'xx_YY.UTF-8'" in problem.message
     assert "localedef -i xx_YY -f UTF-8 xx_YY.UTF-8" in problem.message
     assert "onnxruntime_src" not in problem.message
+
+
+@pytest.mark.parametrize("isolate", ["", ", isolate: process"])
+def test_whatever_a_handler_raises_is_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], isolate: str
+) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: double}\nnodes:\n  y: {model: python, "
+        f"handler: tests.support.pickled_handler.MoodyHandler, inputs: [x], outputs: {{y: double}}{isolate}}}\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"x": 1}\n')
+    call = ["run", str(tmp_path / "e.yaml"), "--input", str(tmp_path / "rows.jsonl")]
+    assert main([*call, "--output", str(tmp_path / "out.jsonl")]) == 1
+    said = capsys.readouterr().err
+    assert "RuntimeError: no more" in said
+    assert "Traceback" not in said
+    assert "[bt]" not in said
