@@ -68,6 +68,12 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ARG WORKER_USER=65532
 # Boot would make an environment for each worker that does not see this one.
 ENV VIRTUAL_ENV=/opt/beam-ensembles PATH=/opt/beam-ensembles/bin:$PATH RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1
+# ONNX Runtime needs this locale for graphs of text vectorizers (StringNormalizer).
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends locales \
+ && localedef -i en_US -f UTF-8 en_US.UTF-8 \
+ && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/beam-ensembles/src
 COPY --from=builder /opt/uv/bin/uv /usr/local/bin/
 # Boot, as the user below, puts the packages of a pipeline beside those of the image.
@@ -104,9 +110,11 @@ ARG NVIDIA_INDEX=https://pypi.nvidia.com
 ARG WORKER_USER=65532
 ENV VIRTUAL_ENV=/opt/beam-ensembles PATH=/opt/beam-ensembles/bin:$PATH RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1 \
     NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+# The locale is for ONNX Runtime, as above.
 # hadolint ignore=DL3008
 RUN apt-get update \
- && apt-get install -y --no-install-recommends "python${PYTHON_VERSION}" "python${PYTHON_VERSION}-venv" \
+ && apt-get install -y --no-install-recommends "python${PYTHON_VERSION}" "python${PYTHON_VERSION}-venv" locales \
+ && localedef -i en_US -f UTF-8 en_US.UTF-8 \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/beam-ensembles/src
 COPY --from=builder /opt/uv/bin/uv /usr/local/bin/

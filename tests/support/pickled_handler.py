@@ -31,3 +31,11 @@ class PickledHandler(_BASE.ModelHandler):  # type: ignore[misc]
     ) -> Iterable[Any]:
         """Returns what the model says of each example."""
         return [model(one) for one in batch]
+
+
+class MoodyHandler(PickledHandler):
+    """Raises what nobody expects, before it is asked to load anything."""
+
+    def share_model_across_processes(self) -> bool:
+        """Raises as XGBoost does."""
+        raise RuntimeError("no more\nStack trace:\n  [bt] (0) libmoody.so(+0x1)")

@@ -21,6 +21,7 @@ from beam_ensembles.cli.write_errors import naming
 from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
+from beam_ensembles.foreign import text_of
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
@@ -162,7 +163,7 @@ def chunks_of(reader: Reader, path: str, size: int) -> Iterator[Chunk]:
     try:
         yield from reader.chunks(size)
     except (OSError, pa.ArrowException) as error:
-        raise EnsembleError(f"'{path}' cannot be read to its end: {' '.join(str(error).split())}") from error
+        raise EnsembleError(f"'{path}' cannot be read to its end: {text_of(error)}") from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

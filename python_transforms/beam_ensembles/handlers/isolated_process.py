@@ -14,6 +14,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
 from beam_ensembles.graph.meanings import meanings_of
 from beam_ensembles.handlers import child
 from beam_ensembles.handlers.column_pipe import ColumnPipe
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.threads import load_here
 from beam_ensembles.handlers.trial import Trial, trial_of
 
@@ -54,8 +55,7 @@ def loaded(
     except ENDS_THE_PROGRAM:
         raise
     except BaseException as error:  # whatever a model's own code raises
-        text = error if isinstance(error, Exception) else NodeError.of(error).message
-        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {text}")
+        return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {reason(error)}")
 
 
 def _tried(node: CheckedNode, member: Member) -> Trial | EnsembleError | None:

@@ -24,6 +24,7 @@ _NOT_REGISTERED: Final = re.compile(
     r"|Unknown builtin op: ([\w:]{1,200})"  # TorchScript
     r"|Could not find (?:the operator|schema for) ([\w:]{1,200})"
 )
+_NO_LOCALE: Final = re.compile(r"Failed to construct locale with name:([\w.@-]{1,99})")
 _NO_MODULE: Final = re.compile(r"No module named '([^']{1,200})'")
 
 
@@ -37,6 +38,14 @@ def reason(error: BaseException) -> str:
         found = _missing_code(one)
         if found is not None:
             return found
+        locale = _NO_LOCALE.search(str(one))
+        if locale is not None:
+            name, language = locale[1], locale[1].partition(".")[0]
+            return (
+                f"onnxruntime needs the locale '{name}' for its texts, which this worker's system does not have; "
+                f"install it (Debian: apt-get install locales, then localedef -i {language} -f UTF-8 {name}), "
+                "or use this project's worker images, which have en_US.UTF-8"
+            )
         lacking = _NOT_REGISTERED.search(str(one))
         if lacking is not None:
             name = next(group for group in lacking.groups() if group is not None)

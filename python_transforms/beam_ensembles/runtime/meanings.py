@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from beam_ensembles.errors import BatchFailed, InvalidEnsemble, Problem
+from beam_ensembles.errors import BatchFailed, EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, Member, NodeView
 from beam_ensembles.graph.meanings import (
@@ -21,6 +21,7 @@ from beam_ensembles.graph.meanings import (
     declared,
     meanings_of,
 )
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.steps import NodeStep
 
@@ -134,8 +135,9 @@ def _passed(
 
 def unloaded(node: CheckedNode, error: BaseException) -> Member:
     """Returns the member of a shadow that cannot be loaded: it hurts nobody."""
-    _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, error)
-    return _Out(str(error))
+    said = str(error) if isinstance(error, EnsembleError) else reason(error)
+    _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, said)
+    return _Out(said)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.foreign import described
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
@@ -199,7 +200,8 @@ class RefreshedStage:
                 self._take(text)
             except Exception as error:  # whatever is wrong with new files, the old version goes on
                 self._events.append(names.REFUSED_REFRESHES)
-                _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, error)
+                text = str(error) if isinstance(error, EnsembleError) else described(error)
+                _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, text)
 
     def _take(self, text: str) -> None:
         graph = self._watch.graph(text)

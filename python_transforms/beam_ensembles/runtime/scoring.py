@@ -23,12 +23,14 @@ from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
+    EnsembleError,
     InvalidEnsemble,
     NodeError,
     Problem,
     RowFailed,
 )
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, validity
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.remote_files import fetched_once
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
@@ -169,9 +171,9 @@ def _load_in_its_name(
         raise
     except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program
         if node.spec.shadow_of is None:
-            if isinstance(error, Exception):
+            if isinstance(error, EnsembleError):
                 raise
-            text = f"loading it raises {NodeError.of(error).message}"
+            text = f"loading it raises {reason(error)}"
             raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
         member = unloaded(node, error)
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)

@@ -73,6 +73,11 @@ def test_the_worker_has_every_framework(engine: Engine, worker_image: str) -> No
     assert [kind["name"] for kind in listed if not kind["installed"]] == []
 
 
+def test_the_worker_has_the_locale_of_onnx_text_models(engine: Engine, worker_image: str) -> None:
+    code = "import locale; print(locale.setlocale(locale.LC_ALL, 'en_US.UTF-8'))"
+    assert inside(engine, worker_image, "python", "-c", code) == "en_US.UTF-8"
+
+
 def test_the_health_check_is_the_services_own(engine: Engine, service_image: str) -> None:
     with service(engine, service_image, ()) as (container, address):
         assert container.run("beam-ensembles", "health") == f"{address} SERVING" or not engine.network

@@ -452,4 +452,4 @@ def test_what_is_warned_of_is_shown(tmp_path: Path) -> None:
     done = subprocess.run(
         [*call, "--input", "rows.jsonl"], check=False, cwd=tmp_path, capture_output=True, text=True
     )
-    assert "WARNING: ensemble 'e': [unknown_arm]" in done.stderr
+    assert "beam-ensembles run: ensemble 'e': [unknown_arm]" in done.stderr

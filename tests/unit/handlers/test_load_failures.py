@@ -20,11 +20,12 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.foreign import described
 from beam_ensembles.handlers.load_failures import BRING_CODE, reason
 from beam_ensembles.handlers.versions import Versions
-from tests.support.models import iris
+from tests.support.models import iris, write_graph
 from tests.support.nodes import load_node
 
 FOUR = {"x": "array<double>[4]"}
@@ -171,3 +172,45 @@ def test_the_version_in_a_file_of_xgboost(tmp_path: Path, name: str) -> None:
     versions.find(str(path), ValueError())
     assert versions.text.startswith("saved with XGBoost 9.")
     assert versions.text.endswith(f"this worker has {xgboost.__version__}")
+
+
+def test_a_locale_that_is_not_there_is_named_with_how_to_install_it(
+    tmp_path: Path,
+) -> None:
+    texts = ("text", "STRING", ["N"])
+    attributes = {"case_change_action": "LOWER", "locale": "xx_YY.UTF-8"}
+    write_graph(
+        tmp_path / "t.onnx",
+        [("StringNormalizer", ["text"], ["lower"], attributes)],
+        [texts],
+        [("lower", "STRING", ["N"])],
+    )
+    node = {
+        "model": "onnx",
+        "uri": "t.onnx",
+        "inputs": ["x"],
+        "outputs": {"y": {"type": "string", "from": "lower"}},
+    }
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_node(tmp_path, {"x": "string"}, node)
+    (problem,) = caught.value.problems
+    assert "needs the locale 'xx_YY.UTF-8'" in problem.message
+    assert "localedef -i xx_YY -f UTF-8 xx_YY.UTF-8" in problem.message
+    assert "onnxruntime_src" not in problem.message
+
+
+@pytest.mark.parametrize("isolate", ["", ", isolate: process"])
+def test_whatever_a_handler_raises_is_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], isolate: str
+) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: double}\nnodes:\n  y: {model: python, "
+        f"handler: tests.support.pickled_handler.MoodyHandler, inputs: [x], outputs: {{y: double}}{isolate}}}\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"x": 1}\n')
+    call = ["run", str(tmp_path / "e.yaml"), "--input", str(tmp_path / "rows.jsonl")]
+    assert main([*call, "--output", str(tmp_path / "out.jsonl")]) == 1
+    said = capsys.readouterr().err
+    assert "RuntimeError: no more" in said
+    assert "Traceback" not in said
+    assert "[bt]" not in said

@@ -105,7 +105,7 @@ def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
     return Header(
         str(root["__class__"]),
         tuple(name for name in types if not _is_safe(name)),
-        None if takes is None else int(json.loads(takes["content"])),
+        None if takes is None else int(json.loads(takes["content"])) or None,
         None if names is None else tuple(map(str, names)),
         None if classes is None else _array(classes, archive),
     )
