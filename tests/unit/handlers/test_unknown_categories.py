@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.runtime.executor import run_split
+from tests.support.models import write_graph
 from tests.support.nodes import load_node
 
 TYPES = {"colour": "string", "doors": "int64", "n": "double"}
@@ -196,3 +197,23 @@ def test_a_null_that_an_encoder_does_not_know_is_called_so(tmp_path: Path) -> No
     }  # fmt: skip
     _, faults = run_split(load_node(tmp_path, {"colour": "string?"}, told), given, 2)
     assert faults[1].message.startswith("'colour' is null, a category that the model does not know")
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_an_encoder_of_a_graph_names_column_value_and_categories(tmp_path: Path, is_listed: bool) -> None:
+    strict = {"cats_strings": ["red", "blue"], "zeros": 0}
+    nodes = [
+        ("Identity", ["colours"], ["same"], {}),
+        ("OneHotEncoder", ["same"], ["hot"], {"domain": "ai.onnx.ml", **strict}),
+    ]
+    write_graph(tmp_path / "m.onnx", nodes, [("colours", "STRING", ["N"])], [("hot", "FLOAT", ["N", 2])])
+    inputs = ["colour"] if is_listed else {"colours": "colour"}
+    member = load_node(tmp_path, TYPES, node("m.onnx", "onnx", inputs=inputs, outputs={"hot": {}}))
+    outputs, faults = run_split(member, {"colour": np.array(["red", "", "blue"], dtype=object)}, 3)
+    np.testing.assert_array_equal(outputs["hot"], [[1, 0], [0, 1]])
+    assert {at: (error.code, error.message) for at, error in faults.items()} == {
+        1: (
+            "unknown_category",
+            "'colour' is '' (an empty text), a category that the model does not know; it knows 'red', 'blue'",
+        )
+    }

@@ -12,6 +12,7 @@ from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.categories import FailsUnknownCategories
 from beam_ensembles.handlers.config import (
     CALLS,
     DEVICE,
@@ -26,6 +27,7 @@ from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.encoders import Encoder, strict_encoders, unknown_categories
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
@@ -109,8 +111,9 @@ class OnnxKind:
         arguments["session_options"] = session_options(beam.ort, arguments.get("session_options", {}))
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
+        encoders: list[Encoder] = []
         handler, session = member.load(
-            node, functools.partial(_handler, node, beam, arguments), beside=weight_files
+            node, functools.partial(_handler, node, beam, arguments, encoders), beside=weight_files
         )
         check_device(node, session)
         signature = signature_of(session)
@@ -127,7 +130,10 @@ class OnnxKind:
             write=functools.partial(columns_of, node, outputs),
             per_row=member.is_per_row(node),
         )
-        return by_length(node, loaded, signature)
+        whole = by_length(node, loaded, signature)
+        if not encoders:
+            return whole
+        return FailsUnknownCategories(whole, functools.partial(unknown_categories, node, tuple(encoders)))
 
 
 def _check_operators(node: NodeView, path: str, place: str) -> None:
@@ -154,9 +160,12 @@ def _check_loaded(node: CheckedNode, path: str) -> None:
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
 
 
-def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
+def _handler(
+    node: CheckedNode, beam: Any, arguments: Mapping[str, Any], encoders: list[Encoder], place: str
+) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
     _check_loaded(node, place)
+    encoders.extend(strict_encoders(place))
     handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))

@@ -14,6 +14,7 @@ from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.categories import FailsUnknownCategories
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import column_of_each, feature_arguments, match
 from beam_ensembles.handlers.missing import NULLS, view_of
@@ -22,7 +23,7 @@ from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.parts import parts_of
-from beam_ensembles.handlers.sklearn.reading import SaysUnknownCategories, reader
+from beam_ensembles.handlers.sklearn.reading import reader, unknown_categories
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.types import DOUBLE, Array, Type
 
@@ -107,7 +108,7 @@ class SklearnKind:
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
-        return SaysUnknownCategories(loaded, parts, columns)
+        return FailsUnknownCategories(loaded, functools.partial(unknown_categories, parts, columns))
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:
