@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Columns, validity
+from beam_ensembles.handlers.onnx.encoders import inputs_of_silent_mappers
 from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.runtime.kinds import KINDS
 from tests.support.models import write_graph
 from tests.support.nodes import load_node
 
@@ -217,3 +222,29 @@ def test_an_encoder_of_a_graph_names_column_value_and_categories(tmp_path: Path,
             "'colour' is '' (an empty text), a category that the model does not know; it knows 'red', 'blue'",
         )
     }
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_warned"), [({}, True), ({"default_int64": -1}, False), ({"default_int64": 7}, False)]
+)
+def test_a_graph_that_scores_what_it_does_not_know_is_warned_of(
+    tmp_path: Path, attributes: dict[str, int], is_warned: bool
+) -> None:
+    codes = {"keys_strings": ["red", "blue"], "values_int64s": [0, 1], "domain": "ai.onnx.ml", **attributes}
+    nodes = [("Identity", ["colours"], ["same"], {}), ("LabelEncoder", ["same"], ["code"], codes)]
+    port = ("colours", "STRING", ["N"])
+    write_graph(tmp_path / "m.onnx", nodes, [port], [("code", "INT64", ["N"])])
+    told = node("m.onnx", "onnx", inputs={"colours": "colour"}, outputs={"code": {}})
+    text = json.dumps({"ensemble": "test", "inputs": TYPES, "nodes": {"node": told}})
+    warnings = check_text(text, KINDS, Files(str(tmp_path), readable=("/",))).warnings
+    assert [(one.code, one.path) for one in warnings] == (
+        [("unchecked_categories", "nodes.node.uri")] if is_warned else []
+    )
+    assert not warnings or "its input colours that" in warnings[0].message
+
+
+def test_a_graph_that_turns_its_own_numbers_into_texts_is_not(tmp_path: Path) -> None:
+    names = {"keys_int64s": [0, 1], "values_strings": ["no", "yes"], "domain": "ai.onnx.ml"}
+    nodes = [("Abs", ["x"], ["kind"], {}), ("LabelEncoder", ["kind"], ["name"], names)]
+    write_graph(tmp_path / "m.onnx", nodes, [("x", "INT64", ["N"])], [("name", "STRING", ["N"])])
+    assert inputs_of_silent_mappers(str(tmp_path / "m.onnx")) == ()

@@ -10,8 +10,11 @@ from typing import Any, Final
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.categories import rows_of_unknown
+from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.wire import Span, spans
 
 _NAME: Final = "OneHotEncoder"
+_MAPPERS: Final = ("LabelEncoder", "CategoryMapper")
 _SAID: Final = "Unknown Category and zeros = 0"
 _SELECTS: Final = ("Gather", "ArrayFeatureExtractor")
 _KEEPS: Final = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast")
@@ -67,6 +70,51 @@ def _encoders(graph: Any, onnx: Any) -> Iterator[Encoder]:
             name = maker.input[0]
         if name not in makers:
             yield Encoder(name, place, (*(text.decode() for text in texts), *numbers))
+
+
+def inputs_of_silent_mappers(path: str) -> tuple[str, ...]:
+    """Returns the inputs of a graph whose unknown categories become a code without a word, and that does not say which.
+
+    The standard makes -1 of them, "_Unused" or 0: so does a graph that was made of an encoder which fails for them.
+
+    Raises:
+        ModelFormatError: It is not an ONNX model.
+        OSError: It cannot be read.
+    """
+    with mapped(path) as data:
+        graph = next(spans(data, (0, len(data)), 7), None)
+        nodes = [_Node.read(data, span) for span in spans(data, graph, 1)]
+    makers = {name: node for node in nodes for name in node.outputs}
+    found = []
+    for node in nodes:
+        if node.operator not in _MAPPERS or any(name.startswith("default_") for name in node.attributes):
+            continue
+        name = next(iter(node.inputs), "")
+        for _ in nodes:
+            if name not in makers or makers[name].operator not in (*_SELECTS, *_KEEPS):
+                break
+            name = next(iter(makers[name].inputs), "")
+        if name not in makers:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Node:
+    """A NodeProto: what it reads (1) and gives (2), its operator (4), the names (1) of its attributes (5)."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operator: str
+    attributes: tuple[str, ...]
+
+    @classmethod
+    def read(cls, data: mmap.mmap, span: Span) -> _Node:
+        def texts(field: int, of: Span = span) -> tuple[str, ...]:
+            return tuple(data[at:to].decode() for at, to in spans(data, of, field))
+
+        names = (name for attribute in spans(data, span, 5) for name in texts(1, attribute))
+        return cls(texts(1), texts(2), "".join(texts(4)), tuple(names))
 
 
 def unknown_categories(

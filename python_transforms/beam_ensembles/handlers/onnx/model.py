@@ -27,7 +27,12 @@ from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
-from beam_ensembles.handlers.onnx.encoders import Encoder, strict_encoders, unknown_categories
+from beam_ensembles.handlers.onnx.encoders import (
+    Encoder,
+    inputs_of_silent_mappers,
+    strict_encoders,
+    unknown_categories,
+)
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
@@ -99,6 +104,7 @@ class OnnxKind:
                 signature = read_signature(path)
                 weight_files(path)
                 _check_operators(node, path, str(place))
+                _warn_of_silent_mappers(node, path)
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         _check_device(node)
@@ -141,6 +147,15 @@ def _check_operators(node: NodeView, path: str, place: str) -> None:
     foreign = foreign_operators(path)
     if foreign and node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", describe(place, foreign))
+
+
+def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
+    """Says which inputs hold categories that the graph scores even where it does not know them."""
+    silent = inputs_of_silent_mappers(path)
+    if silent:
+        text = f"the graph gives a category of its input {listed(silent)} that it does not know the code -1, silently"
+        text = f"{text}; a 'when' with 'IN' keeps such rows from it"
+        node.warn(Problem(node.spec.path("uri"), "unchecked_categories", text))
 
 
 def _check_loaded(node: CheckedNode, path: str) -> None:
