@@ -34,6 +34,7 @@ from beam_ensembles.handlers.xgboost.features import (
     WHOLE,
     Batch,
     check_features,
+    check_margin_is_there,
     disagreements,
     reader,
 )
@@ -79,6 +80,7 @@ class XgboostKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
+        check_margin_is_there(node)
         node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
