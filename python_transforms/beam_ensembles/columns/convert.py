@@ -234,7 +234,8 @@ def _items(items: Any, element: Type) -> Any:
 def fault(value: Any, type_: Type, name: str) -> NodeError:
     """Says why a value is not as declared: ``null_value``, ``wrong_length`` or ``wrong_value``."""
     if value is None:
-        reason = "what reads it takes no nulls" if type_.nullable else f"the ensemble declares it as {type_}"
+        declared = f"the ensemble declares it as {type_}; '{type_}?' allows nulls"
+        reason = "what reads it takes no nulls" if type_.nullable else declared
         return NodeError("null_value", f"input '{name}' is null, and {reason}")
     if _has_null(value, type_):
         return NodeError("null_value", f"input '{name}' holds a null among its values, {type_} takes none")

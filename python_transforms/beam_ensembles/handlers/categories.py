@@ -1,13 +1,15 @@
-"""The error of a row whose text or number is none of the categories that its model was trained on."""
+"""Rows whose text or number is none of the categories that their model was trained on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.errors import NodeError, SomeFailed, listed
+from beam_ensembles.graph.kinds import Columns, Member, valid_rows
 from beam_ensembles.printable import truncate
 
 _LONGEST_VALUE: Final = 60
@@ -37,3 +39,56 @@ def _shown(value: Any) -> str:
         return "null"
     text = truncate(repr(value.item() if isinstance(value, np.generic) else value), _LONGEST_VALUE)
     return f"{text} (an empty text)" if isinstance(value, str) and not value else text
+
+
+def rows_of_unknown(columns: Columns, name: str, known: Iterable[Any]) -> dict[int, NodeError]:
+    """Returns the error of each row whose value in a column is not known; none for a column of lists or tensors."""
+    values, valid, categories = columns[name], valid_rows(columns, name), frozenset(known)
+    if values.ndim > 1 or (values.dtype == object and not all(type(one) is str for one in values[valid])):
+        return {}
+    pairs = enumerate(zip(values.tolist(), valid.tolist(), strict=True))
+    return {
+        at: unknown_category(f"'{name}'", one, known)
+        for at, (one, is_there) in pairs
+        if is_there and one not in categories
+    }
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FailsUnknownCategories:
+    """Calls a model's member; rows of categories that the model refuses have errors of their own.
+
+    Attributes:
+        member: It.
+        find: Gives the errors of such rows, by their positions, from what the member raised and its columns; none for
+            any other error.
+        examples: Values of columns that the model knows, for its trial.
+    """
+
+    member: Member
+    find: Callable[[Exception, Columns], Mapping[int, NodeError]]
+    examples: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Runs the member, and again without such rows.
+
+        Raises:
+            SomeFailed: There are some.
+        """
+        rows = np.arange(len(next(iter(columns.values()))))
+        faults: dict[int, NodeError] = {}
+        answers: Columns = {}
+        while len(rows):
+            given = {name: values[rows] for name, values in columns.items()} if faults else columns
+            try:
+                answers = self.member(given)
+                break
+            except Exception as error:
+                found = self.find(error, given)
+                if not found:
+                    raise
+                faults.update((int(rows[at]), fault) for at, fault in found.items())
+                rows = np.delete(rows, list(found))
+        if faults:
+            raise SomeFailed(answers, dict(sorted(faults.items())))
+        return answers

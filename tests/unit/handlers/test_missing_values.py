@@ -220,6 +220,18 @@ def test_xgboost_takes_missing_numbers_and_categories(
     np.testing.assert_array_equal(answer, model.predict(told))
 
 
+def test_a_base_margin_cannot_be_missing(tmp_path: Path) -> None:
+    model = xgboost.XGBRegressor(n_estimators=1, n_jobs=1).fit(np.eye(4), np.arange(4.0))
+    model.save_model(tmp_path / "m.json")
+    types = {"x": "array<double>[4]?", "prior": "double?"}
+    told = node(
+        "m.json", model="xgboost", inputs={"base_margin": "prior", "data": "x"}, outputs={"y": "float"}
+    )
+    assert problems_of(tmp_path, types, told) == [("type_mismatch", "inputs.base_margin")]
+    checked = check_node(tmp_path, types | {"prior": "double"}, told)
+    assert checked.takes_nulls
+
+
 def test_onnx_takes_nan(tmp_path: Path) -> None:
     pair = ("X", "FLOAT", ["N", 2])
     write_graph(tmp_path / "m.onnx", [("IsNaN", ["X"], ["nan"], {})], [pair], [("nan", "BOOL", ["N", 2])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from beam_ensembles.graph import check_text
+from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Columns, validity
+from beam_ensembles.handlers.onnx.encoders import inputs_of_silent_mappers
 from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.runtime.kinds import KINDS
+from tests.support.models import write_graph
 from tests.support.nodes import load_node
 
 TYPES = {"colour": "string", "doors": "int64", "n": "double"}
@@ -196,3 +202,49 @@ def test_a_null_that_an_encoder_does_not_know_is_called_so(tmp_path: Path) -> No
     }  # fmt: skip
     _, faults = run_split(load_node(tmp_path, {"colour": "string?"}, told), given, 2)
     assert faults[1].message.startswith("'colour' is null, a category that the model does not know")
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_an_encoder_of_a_graph_names_column_value_and_categories(tmp_path: Path, is_listed: bool) -> None:
+    strict = {"cats_strings": ["red", "blue"], "zeros": 0}
+    nodes = [
+        ("Identity", ["colours"], ["same"], {}),
+        ("OneHotEncoder", ["same"], ["hot"], {"domain": "ai.onnx.ml", **strict}),
+    ]
+    write_graph(tmp_path / "m.onnx", nodes, [("colours", "STRING", ["N"])], [("hot", "FLOAT", ["N", 2])])
+    inputs = ["colour"] if is_listed else {"colours": "colour"}
+    member = load_node(tmp_path, TYPES, node("m.onnx", "onnx", inputs=inputs, outputs={"hot": {}}))
+    outputs, faults = run_split(member, {"colour": np.array(["red", "", "blue"], dtype=object)}, 3)
+    np.testing.assert_array_equal(outputs["hot"], [[1, 0], [0, 1]])
+    assert {at: (error.code, error.message) for at, error in faults.items()} == {
+        1: (
+            "unknown_category",
+            "'colour' is '' (an empty text), a category that the model does not know; it knows 'red', 'blue'",
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_warned"), [({}, True), ({"default_int64": -1}, False), ({"default_int64": 7}, False)]
+)
+def test_a_graph_that_scores_what_it_does_not_know_is_warned_of(
+    tmp_path: Path, attributes: dict[str, int], is_warned: bool
+) -> None:
+    codes = {"keys_strings": ["red", "blue"], "values_int64s": [0, 1], "domain": "ai.onnx.ml", **attributes}
+    nodes = [("Identity", ["colours"], ["same"], {}), ("LabelEncoder", ["same"], ["code"], codes)]
+    port = ("colours", "STRING", ["N"])
+    write_graph(tmp_path / "m.onnx", nodes, [port], [("code", "INT64", ["N"])])
+    told = node("m.onnx", "onnx", inputs={"colours": "colour"}, outputs={"code": {}})
+    text = json.dumps({"ensemble": "test", "inputs": TYPES, "nodes": {"node": told}})
+    warnings = check_text(text, KINDS, Files(str(tmp_path), readable=("/",))).warnings
+    assert [(one.code, one.path) for one in warnings] == (
+        [("unchecked_categories", "nodes.node.uri")] if is_warned else []
+    )
+    assert not warnings or "its input colours that" in warnings[0].message
+
+
+def test_a_graph_that_turns_its_own_numbers_into_texts_is_not(tmp_path: Path) -> None:
+    names = {"keys_int64s": [0, 1], "values_strings": ["no", "yes"], "domain": "ai.onnx.ml"}
+    nodes = [("Abs", ["x"], ["kind"], {}), ("LabelEncoder", ["kind"], ["name"], names)]
+    write_graph(tmp_path / "m.onnx", nodes, [("x", "INT64", ["N"])], [("name", "STRING", ["N"])])
+    assert inputs_of_silent_mappers(str(tmp_path / "m.onnx")) == ()

@@ -12,6 +12,7 @@ from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.categories import FailsUnknownCategories
 from beam_ensembles.handlers.config import (
     CALLS,
     DEVICE,
@@ -28,6 +29,12 @@ from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_classes
+from beam_ensembles.handlers.onnx.encoders import (
+    Encoder,
+    inputs_of_silent_mappers,
+    strict_encoders,
+    unknown_categories,
+)
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
@@ -100,6 +107,7 @@ class OnnxKind:
                 classes = read_classes(path)
                 weight_files(path)
                 _check_operators(node, path, str(place))
+                _warn_of_silent_mappers(node, path)
             except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('onnx', path)}")
         _check_device(node)
@@ -113,8 +121,9 @@ class OnnxKind:
         arguments["session_options"] = session_options(beam.ort, arguments.get("session_options", {}))
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
+        encoders: list[Encoder] = []
         handler, session = member.load(
-            node, functools.partial(_handler, node, beam, arguments), beside=weight_files
+            node, functools.partial(_handler, node, beam, arguments, encoders), beside=weight_files
         )
         check_device(node, session)
         signature = signature_of(session)
@@ -132,7 +141,10 @@ class OnnxKind:
             per_row=member.is_per_row(node),
             meanings=meanings(node, handler.classes, outputs),
         )
-        return by_length(node, loaded, signature)
+        whole = by_length(node, loaded, signature)
+        if not encoders:
+            return whole
+        return FailsUnknownCategories(whole, functools.partial(unknown_categories, node, tuple(encoders)))
 
 
 def _check_operators(node: NodeView, path: str, place: str) -> None:
@@ -140,6 +152,15 @@ def _check_operators(node: NodeView, path: str, place: str) -> None:
     foreign = foreign_operators(path)
     if foreign and node.option("sha256") is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", describe(place, foreign))
+
+
+def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
+    """Says which inputs hold categories that the graph scores even where it does not know them."""
+    silent = inputs_of_silent_mappers(path)
+    if silent:
+        text = f"the graph gives a category of its input {listed(silent)} that it does not know the code -1, silently"
+        text = f"{text}; a 'when' with 'IN' keeps such rows from it"
+        node.warn(Problem(node.spec.path("uri"), "unchecked_categories", text))
 
 
 def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | None) -> None:
@@ -173,9 +194,12 @@ def _check_loaded(node: CheckedNode, path: str) -> ModelClasses:
     return classes
 
 
-def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
+def _handler(
+    node: CheckedNode, beam: Any, arguments: Mapping[str, Any], encoders: list[Encoder], place: str
+) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
     classes = _check_loaded(node, place)
+    encoders.extend(strict_encoders(place))
     handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
     handler.classes = classes
     if weight_files(place):

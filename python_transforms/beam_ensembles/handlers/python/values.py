@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.columns.nulls import values_with_nulls
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
-from beam_ensembles.handlers.arguments import Values, matrix
+from beam_ensembles.handlers.arguments import matrix
 from beam_ensembles.handlers.missing import filler
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.model import OutputSpec
@@ -36,11 +35,11 @@ def examples_of(node: CheckedNode, columns: Columns) -> list[Any]:
 
 
 def _values(columns: Columns, name: str) -> list[Any]:
-    return values_with_nulls(columns[name], columns.get(validity(name)), _values_of)
-
-
-def _values_of(column: Values) -> list[Any]:
-    return list(column) if column.ndim > 1 or column.dtype == object else column.tolist()
+    column, valid = columns[name], columns.get(validity(name))
+    found = list(column) if column.ndim > 1 or column.dtype == object else column.tolist()
+    if valid is None:
+        return found
+    return [value if has_value else None for value, has_value in zip(found, valid.tolist(), strict=True)]
 
 
 def shape_of_one(node: CheckedNode) -> tuple[int, ...] | None:

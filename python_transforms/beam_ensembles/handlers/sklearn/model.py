@@ -15,6 +15,7 @@ from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.categories import FailsUnknownCategories
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import (
     column_of_each,
@@ -31,7 +32,7 @@ from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categ
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.parts import parts_of
-from beam_ensembles.handlers.sklearn.reading import SaysUnknownCategories, reader
+from beam_ensembles.handlers.sklearn.reading import examples_of, reader, unknown_categories
 from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
 from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
@@ -132,7 +133,8 @@ class SklearnKind:
             per_row=member.is_per_row(node),
             meanings=meanings(node, facts, method),
         )
-        return SaysUnknownCategories(versions.told_by(loaded), parts, columns)
+        find = functools.partial(unknown_categories, parts, columns)
+        return FailsUnknownCategories(versions.told_by(loaded), find, examples_of(parts, columns))
 
 
 def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:

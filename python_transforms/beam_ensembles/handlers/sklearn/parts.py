@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.categories import is_missing, unknown_category
+from beam_ensembles.handlers.categories import is_missing
 
 _UNKNOWN: Final = re.compile(
     r"Found unknown categories (\[.*?\]) in column (\d+) during transform", re.DOTALL
@@ -130,10 +129,6 @@ class Unknown:
     value: Any
     known: Sequence[Any]
     feature: int | None
-
-    def error(self, value: Any) -> NodeError:
-        """Returns the error of a row with a value."""
-        return unknown_category(self.where, value, self.known)
 
 
 def unknown_of(error: ValueError, parts: Sequence[Part], columns: Sequence[str]) -> Unknown | None:

@@ -7,14 +7,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from beam_ensembles.errors import NodeError, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, valid_rows
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
 from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.categories import rows_of_unknown, unknown_category
 from beam_ensembles.handlers.features import Features, column_of_each
 from beam_ensembles.handlers.missing import filler, may_be_missing
-from beam_ensembles.handlers.sklearn.parts import Part, Unknown, known_values, missing_marks, unknown_of
+from beam_ensembles.handlers.sklearn.parts import Part, known_values, missing_marks, unknown_of
 from beam_ensembles.types import BOOLEAN, dtype_of
 
 
@@ -63,60 +62,36 @@ def _marked(columns: Columns, name: str, mark: float | None) -> Values:
     return values
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SaysUnknownCategories:
-    """Calls a model's member; rows of categories that an encoder does not know have errors of their own.
+def unknown_categories(
+    parts: Sequence[Part], of_features: Sequence[str], error: Exception, columns: Columns
+) -> Mapping[int, NodeError]:
+    """Returns the error of each row of a batch that an encoder failed on; none where none did.
 
-    Attributes:
-        member: It.
+    Args:
         parts: The parts of the model.
-        columns: The column of each feature.
+        of_features: The column of each of its features.
+        error: What it raised.
+        columns: The batch.
+
+    Raises:
+        NodeError: ``unknown_category``: one failed, but which row's value is not known.
     """
+    unknown = unknown_of(error, parts, of_features) if isinstance(error, ValueError) else None
+    if unknown is None:
+        return {}
+    found = {}
+    if unknown.feature is not None:
+        found = rows_of_unknown(columns, of_features[unknown.feature], unknown.known)
+    if not found:
+        raise unknown_category(unknown.where, unknown.value, unknown.known) from None
+    return found
 
-    member: Member
-    parts: Sequence[Part]
-    columns: Sequence[str]
 
-    @property
-    def examples(self) -> Mapping[str, Sequence[Any]]:
-        """Values of the columns that the model's encoders know, for its trial."""
-        return {self.columns[at]: known for at, known in known_values(self.parts).items()}
+def examples_of(parts: Sequence[Part], of_features: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    """Returns values of the columns that encoders know, for the model's trial.
 
-    def __call__(self, columns: Columns) -> Columns:
-        """Runs the member, again without the rows of each feature that has such categories.
-
-        Raises:
-            SomeFailed: Some rows have them.
-            NodeError: ``unknown_category``: one has, but which is not known.
-        """
-        rows = np.arange(len(next(iter(columns.values()))))
-        faults: dict[int, NodeError] = {}
-        answers: Columns = {}
-        while len(rows):
-            given = {name: values[rows] for name, values in columns.items()} if faults else columns
-            try:
-                answers = self.member(given)
-                break
-            except ValueError as error:
-                unknown = unknown_of(error, self.parts, self.columns)
-                if unknown is None:
-                    raise
-                found = self._rows_of(unknown, given)
-                if not found:
-                    raise unknown.error(unknown.value) from None
-                faults.update((int(rows[at]), fault) for at, fault in found.items())
-                rows = np.delete(rows, list(found))
-        if faults:
-            raise SomeFailed(answers, dict(sorted(faults.items())))
-        return answers
-
-    def _rows_of(self, unknown: Unknown, columns: Columns) -> dict[int, NodeError]:
-        """Finds the rows whose values an encoder does not know; none where it does not see them as they are."""
-        if unknown.feature is None:
-            return {}
-        name, known = self.columns[unknown.feature], set(unknown.known)
-        values, valid = columns[name], valid_rows(columns, name)
-        if values.ndim > 1 or (values.dtype == object and not all(type(one) is str for one in values[valid])):
-            return {}
-        pairs = enumerate(zip(values.tolist(), valid.tolist(), strict=True))
-        return {at: unknown.error(one) for at, (one, is_there) in pairs if is_there and one not in known}
+    Args:
+        parts: The parts of the model.
+        of_features: The column of each of its features.
+    """
+    return {of_features[at]: known for at, known in known_values(parts).items()}

@@ -18,7 +18,7 @@ from beam_ensembles.handlers.features import (
     match,
     warn_of_order,
 )
-from beam_ensembles.handlers.missing import filler
+from beam_ensembles.handlers.missing import filler, may_be_missing
 from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import width_of
@@ -97,6 +97,19 @@ def _check_margin(node: NodeView, margin: Argument, header: Header | None) -> No
     elif wanted is not None and margin.width != wanted:
         text = f"the model adds {wanted} base margins a row, the column is {margin}"
         node.problem("signature_mismatch", margin.place, text)
+
+
+def check_margin_is_there(node: NodeView) -> None:
+    """Reports base margins that may be null where nulls are missing values: with NaN the model's answer is NaN."""
+    inputs = node.spec.inputs
+    ports = (inputs.ports if inputs is not None else None) or ()
+    for at, port in enumerate(ports):
+        column = node.spec.columns[at]
+        if port == MARGIN and column in may_be_missing(node):
+            text = f"'{column}' may be null, and a base margin has no missing value"
+            node.problem(
+                "type_mismatch", f"inputs.{MARGIN}", f"{text}; fill it before (apply: sql, COALESCE)"
+            )
 
 
 def reader(

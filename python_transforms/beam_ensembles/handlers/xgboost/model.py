@@ -38,6 +38,7 @@ from beam_ensembles.handlers.xgboost.features import (
     WHOLE,
     Batch,
     check_features,
+    check_margin_is_there,
     disagreements,
     reader,
 )
@@ -84,6 +85,7 @@ class XgboostKind:
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
+        check_margin_is_there(node)
         node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)

@@ -1,0 +1,147 @@
+"""The encoders of an ONNX graph that fail for a category that they do not know: what they read, what they know."""
+
+from __future__ import annotations
+
+import dataclasses
+import mmap
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.categories import rows_of_unknown
+from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.wire import Span, spans
+
+_NAME: Final = "OneHotEncoder"
+_MAPPERS: Final = ("LabelEncoder", "CategoryMapper")
+_SAID: Final = "Unknown Category and zeros = 0"
+_SELECTS: Final = ("Gather", "ArrayFeatureExtractor")
+_KEEPS: Final = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Encoder:
+    """An encoder that reads an input of its graph as it comes.
+
+    Attributes:
+        port: The input.
+        place: Which of the input's columns it reads; None: the only one.
+        known: Its categories.
+    """
+
+    port: str
+    place: int | None
+    known: tuple[Any, ...]
+
+
+def strict_encoders(path: str) -> tuple[Encoder, ...]:
+    """Reads a model's encoders that fail for an unknown category. Needs the package ``onnx``.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        if data.find(_NAME.encode()) < 0:
+            return ()
+    import onnx
+
+    graph = onnx.load(path, load_external_data=False).graph
+    return tuple(_encoders(graph, onnx))
+
+
+def _encoders(graph: Any, onnx: Any) -> Iterator[Encoder]:
+    makers = {name: node for node in graph.node for name in node.output}
+    constants = {one.name: one for one in graph.initializer}
+    for node in graph.node:
+        attributes = {one.name: one for one in node.attribute}
+        if node.op_type != _NAME or "zeros" not in attributes or attributes["zeros"].i:
+            continue
+        texts = attributes["cats_strings"].strings if "cats_strings" in attributes else ()
+        numbers = attributes["cats_int64s"].ints if "cats_int64s" in attributes else ()
+        name, place = node.input[0], None
+        for _ in makers:
+            maker = makers.get(name)
+            if maker is None or maker.op_type not in (*_SELECTS, *_KEEPS):
+                break
+            if maker.op_type in _SELECTS and maker.input[1] in constants:
+                chosen = onnx.numpy_helper.to_array(constants[maker.input[1]]).ravel()
+                place = int(chosen[0]) if len(chosen) == 1 else place
+            name = maker.input[0]
+        if name not in makers:
+            yield Encoder(name, place, (*(text.decode() for text in texts), *numbers))
+
+
+def inputs_of_silent_mappers(path: str) -> tuple[str, ...]:
+    """Returns the inputs of a graph whose unknown categories become a code without a word, and that does not say which.
+
+    The standard makes -1 of them, "_Unused" or 0: so does a graph that was made of an encoder which fails for them.
+
+    Raises:
+        ModelFormatError: It is not an ONNX model.
+        OSError: It cannot be read.
+    """
+    with mapped(path) as data:
+        graph = next(spans(data, (0, len(data)), 7), None)
+        nodes = [_Node.read(data, span) for span in spans(data, graph, 1)]
+    makers = {name: node for node in nodes for name in node.outputs}
+    found = []
+    for node in nodes:
+        if node.operator not in _MAPPERS or any(name.startswith("default_") for name in node.attributes):
+            continue
+        name = next(iter(node.inputs), "")
+        for _ in nodes:
+            if name not in makers or makers[name].operator not in (*_SELECTS, *_KEEPS):
+                break
+            name = next(iter(makers[name].inputs), "")
+        if name not in makers:
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Node:
+    """A NodeProto: what it reads (1) and gives (2), its operator (4), the names (1) of its attributes (5)."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    operator: str
+    attributes: tuple[str, ...]
+
+    @classmethod
+    def read(cls, data: mmap.mmap, span: Span) -> _Node:
+        def texts(field: int, of: Span = span) -> tuple[str, ...]:
+            return tuple(data[at:to].decode() for at, to in spans(data, of, field))
+
+        names = (name for attribute in spans(data, span, 5) for name in texts(1, attribute))
+        return cls(texts(1), texts(2), "".join(texts(4)), tuple(names))
+
+
+def unknown_categories(
+    node: CheckedNode, encoders: tuple[Encoder, ...], error: Exception, columns: Columns
+) -> Mapping[int, NodeError]:
+    """Returns the error of each row of a batch that a graph's encoders failed on; none where they did not.
+
+    Raises:
+        NodeError: ``unknown_category``: one failed, but which row's value is not known.
+    """
+    if _SAID not in str(error):
+        return {}
+    found: dict[int, NodeError] = {}
+    for encoder in reversed(encoders):
+        column = _column(node, encoder)
+        if column is not None:
+            found |= rows_of_unknown(columns, column, encoder.known)
+    if not found:
+        text = "the row has a category that an encoder of the graph does not know, and that it was not made to ignore"
+        raise NodeError("unknown_category", text) from None
+    return found
+
+
+def _column(node: CheckedNode, encoder: Encoder) -> str | None:
+    columns, ports = node.spec.columns, node.spec.inputs.ports if node.spec.inputs is not None else None
+    if ports is not None:
+        return dict(zip(ports, columns, strict=True)).get(encoder.port)
+    if len(columns) == 1:
+        return columns[0]
+    return columns[encoder.place] if encoder.place is not None and encoder.place < len(columns) else None
