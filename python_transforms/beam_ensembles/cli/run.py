@@ -57,9 +57,6 @@ rows that fail:
 exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not,
 130 it was interrupted, by Ctrl-C or SIGTERM
 """
-_PROGRAM: Final = "beam-ensembles run"
-_TRIALS: Final = "beam_ensembles.handlers.trial"
-"""The logger that warns of models that are likely to be wrong."""
 _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2
@@ -96,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
     if message:
         return _say(message, _USAGE)
     # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR, format=f"{_PROGRAM}: %(message)s")
-    logging.getLogger(_TRIALS).setLevel(logging.WARNING)
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s: %(message)s")
+    logging.getLogger("beam_ensembles").setLevel(logging.WARNING)
     reached = _Reached()
     try:
         with terminable():
