@@ -85,7 +85,7 @@ class LoadedNode:
         with_ = f" with {_listed(self.versions)}" if self.versions else ""
         lines = [f"{self.name}: {self.model}{with_}, loaded in {self.loading_milliseconds:,.0f} ms"]
         if self.trial is None:
-            lines.append("is not asked made-up rows")
+            lines.append("is asked no made-up rows here")
         elif self.trial.refused:
             lines.append(f"takes none of the made-up rows, so it was not tried: {self.trial.refused}")
         else:
