@@ -63,7 +63,6 @@ exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input i
 130 it was interrupted, by Ctrl-C or SIGTERM
 """
 _PROGRAM: Final = "beam-ensembles run"
-"""The logger that warns of models that are likely to be wrong."""
 _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
+import logging
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,8 +29,9 @@ from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.tables.chunk import ChunkRows
 from beam_ensembles.tables.formats import Columns as TableColumns
 
-_ROWS_AT_ONCE = 1_024
-_MOST_FAILURES = 20
+_PACKAGE: Final = "beam_ensembles"
+_ROWS_AT_ONCE: Final = 1_024
+_MOST_FAILURES: Final = 20
 """Failed rows that are shown; many rows mostly fail for one reason."""
 
 
@@ -82,7 +85,7 @@ class LoadedNode:
         with_ = f" with {_listed(self.versions)}" if self.versions else ""
         lines = [f"{self.name}: {self.model}{with_}, loaded in {self.loading_milliseconds:,.0f} ms"]
         if self.trial is None:
-            lines.append("is not asked made-up rows")
+            lines.append("is asked no made-up rows here")
         elif self.trial.refused:
             lines.append(f"takes none of the made-up rows, so it was not tried: {self.trial.refused}")
         else:
@@ -103,7 +106,7 @@ class Report:
     Attributes:
         nodes: Its model nodes, in the order in which they run.
         problems: What stops it.
-        warnings: What is likely to be wrong.
+        warnings: What is likely to be wrong: what a worker logs while it loads and tries the models.
         scored: How many of the given rows were scored; None without such rows.
         failed: How many failed.
         failures: The first of those, a line each.
@@ -144,7 +147,6 @@ class Report:
         )
         self.nodes.append(found)
         if trial is not None:
-            self.warnings += [f"{node.spec.path()}: {note}" for note in trial.notes]
             found.gives = _described(node, trial.answer)
         return member
 
@@ -238,13 +240,46 @@ def load_and_ask(
     form = ChunkRows(columns.added_names, columns.inputs)
     code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
     try:
-        stage = LoadedStage(code, KINDS, load=report.load)
+        with _logged(report.warnings):
+            stage = LoadedStage(code, KINDS, load=report.load)
     except InvalidEnsemble as error:
         report.problems += error.problems
     if report.problems or reader is None:
         return report
     _score(report, code, stage, chunks_of(reader, call.input, _ROWS_AT_ONCE))
     return report
+
+
+@contextlib.contextmanager
+def _logged(messages: list[str]) -> Iterator[None]:
+    """Has what this project logs as a warning within the block be put to these messages instead."""
+    logger, handler = logging.getLogger(_PACKAGE), _Messages(messages)
+    level, propagate = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+class _Messages(logging.Handler):
+    """Keeps what is logged.
+
+    Args:
+        kept: The messages are put here.
+    """
+
+    def __init__(self, kept: list[str]) -> None:
+        super().__init__()
+        self._kept = kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keeps a record's message."""
+        self._kept.append(record.getMessage())
 
 
 def _score(report: Report, code: StageCode, stage: LoadedStage, chunks: Any) -> None:

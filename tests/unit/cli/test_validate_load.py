@@ -108,7 +108,7 @@ def test_what_is_likely_wrong_is_a_warning(tmp_path: Path, capsys: pytest.Captur
     path = write(tmp_path, a=tried(tmp_path, "mixing"), b=tried(tmp_path, "picky"))
     assert main(["validate", path, "--load"]) == 0
     printed = capsys.readouterr()
-    assert printed.err.startswith(f"warning {path}: nodes.a: a row's answer depends on the rows beside it ")
+    assert printed.err.startswith(f"warning {path}: node 'a': a row's answer depends on the rows beside it ")
     assert len(printed.err.splitlines()) == 1
     assert (
         "takes none of the made-up rows, so it was not tried: ValueError: Found unknown categories"
