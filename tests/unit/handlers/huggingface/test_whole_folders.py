@@ -309,3 +309,52 @@ def test_a_sentence_transformers_folder_does_no_more_than_the_task(
     vectors = {**MOOD, "task": "feature-extraction", "outputs": {"embedding": None}}
     with pytest.raises(EnsembleError, match=said):
         load_node(root, TEXT, vectors)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "task", ["text-classification", "token-classification", "feature-extraction", "question-answering"]
+)
+def test_a_model_of_half_precision_answers_as_the_library_does(
+    models: Models, tmp_path: Path, task: str, dtype: str
+) -> None:
+    """It stays what it was saved as, as transformers loads it; its answers become float32 or double."""
+    import torch
+    import transformers
+
+    def halve(folder: Path) -> None:
+        name = json.loads((folder / "config.json").read_text())["architectures"][0]
+        getattr(transformers, name).from_pretrained(folder, dtype=getattr(torch, dtype)).save_pretrained(
+            folder
+        )
+
+    root = copied(models(MODELS[task]), tmp_path, halve)
+    output = {
+        "text-classification": "probabilities",
+        "token-classification": "scores",
+        "question-answering": "score",
+    }
+    name = output.get(task, "embedding")
+    types = {"question": "string", "context": "string"} if task.startswith("question") else TEXT
+    node = {**MOOD, "task": task, "inputs": {port: port for port in types}, "outputs": {name: None}}
+    rows = {port: objects("the film was good .") for port in types}
+    found = np.asarray(load_node(root, types, node)(rows)[name][0], dtype=np.float64)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(root / "copy")
+    given = tokenizer(*["the film was good ."] * len(types), return_tensors="pt")
+    loaded = getattr(
+        transformers, json.loads((root / "copy" / "config.json").read_text())["architectures"][0]
+    )
+    model = loaded.from_pretrained(root / "copy")
+    assert str(model.dtype) == f"torch.{dtype}"
+    with torch.no_grad():
+        answer = model(**given)
+    if task == "feature-extraction":
+        wanted = answer.last_hidden_state[0].float().mean(dim=0)
+    elif task == "question-answering":
+        assert 0 < found < 1
+        return
+    else:
+        odds = answer.logits[0].float().softmax(-1)
+        labels = odds[1:-1].max(-1)
+        wanted = odds if task == "text-classification" else labels.values[labels.indices > 0]
+    np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5)
