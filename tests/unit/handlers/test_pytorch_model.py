@@ -592,3 +592,26 @@ def test_nothing_is_imported_before_a_node_is_loaded(folder: Path) -> None:
         "print([name for name in ('torch', 'torchvision', 'safetensors', 'apache_beam') if name in sys.modules])\n"
     )
     assert run_python(code) == "[]"
+
+
+@pytest.mark.parametrize("name", ["more.pt", "less.pt", "other.pt", "more.safetensors", "less.safetensors"])
+def test_weights_that_do_not_fit_are_named(tmp_path: Path, name: str) -> None:
+    """PyTorch can leave weights out, or leave a model's own where they are; Beam and this project never let it."""
+    import safetensors.torch
+
+    linear = torch.nn.Linear(2, 1).state_dict()
+    weights = {
+        "more": {**linear, "extra": torch.ones(1)},
+        "less": {"weight": linear["weight"]},
+        "other": {f"module.{key}": value for key, value in linear.items()},
+    }[name.partition(".")[0]]
+    if name.endswith(".pt"):
+        torch.save(weights, tmp_path / name)
+    else:
+        safetensors.torch.save_file(weights, tmp_path / name)
+    node = {
+        "model": "pytorch", "uri": name, "model_class": "torch.nn.Linear", "device": "cpu",
+        "model_params": {"in_features": 2, "out_features": 1}, "inputs": ["x"], "outputs": {"y": "array<float>[1]"},
+    }  # fmt: skip
+    with pytest.raises(InvalidEnsemble, match=r"\[load_failed\](.|\n)*(extra|bias)"):
+        load_node(tmp_path, {"x": "array<float>[2]"}, node)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, Option
+from beam_ensembles.handlers.huggingface.folder_checks import read_json
 
 SEED: Final = Option(
     "seed",
@@ -46,6 +48,12 @@ def check_seed(node: NodeView, *, writes: bool, draws: bool = False) -> None:
         node.problem("unsupported_option", "seed", text)
     elif seed < 0:
         node.problem("bad_value", "seed", f"'seed' is {seed}; it is a whole number of at least 0")
+
+
+def draws_by_itself(folder: str | None) -> bool:
+    """Whether a model's folder says that it draws where the node says nothing."""
+    own = None if folder is None else read_json(os.path.join(folder, "generation_config.json"))
+    return isinstance(own, Mapping) and own.get("do_sample") is True
 
 
 def seeds_of(node: CheckedNode, columns: Columns) -> dict[str, list[int]]:

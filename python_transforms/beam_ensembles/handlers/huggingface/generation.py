@@ -25,7 +25,12 @@ def translate(
     source, target = languages.get("src_lang"), languages.get("tgt_lang")
     options = {**_own(loaded.model, f"translation_{source}_to_{target}"), **others}
     if source is not None and hasattr(loaded.tokenizer, "src_lang"):
+        _language_id(loaded.tokenizer, source)  # an unknown one would become the token of unknown words
         loaded.tokenizer.src_lang = source
+    elif source is not None and "prefix" not in options:
+        raise NodeError(
+            "model_error", f"the model cannot be told the language '{source}'; leave 'src_lang' out"
+        )
     if target is not None and "prefix" not in options:
         options.setdefault("forced_bos_token_id", _language_id(loaded.tokenizer, target))
     return {"text": _write(loaded, inputs["text"], options, size)}
@@ -34,8 +39,9 @@ def translate(
 def _language_id(tokenizer: Any, language: str) -> int:
     """Gives the token that starts a text of a language."""
     if hasattr(tokenizer, "get_lang_id"):
-        return int(tokenizer.get_lang_id(language))
-    found = tokenizer.convert_tokens_to_ids(language)
+        found = tokenizer.lang_code_to_id.get(language)
+    else:
+        found = tokenizer.convert_tokens_to_ids(language)
     if found is None or found == tokenizer.unk_token_id:
         raise NodeError("model_error", f"the model's tokenizer knows no language '{language}'")
     return int(found)

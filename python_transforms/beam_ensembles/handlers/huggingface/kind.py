@@ -28,7 +28,7 @@ from beam_ensembles.handlers.huggingface.checks import (
     parts_of,
     task_of,
 )
-from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, SEED, check_seed
+from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, SEED, check_seed, draws_by_itself
 from beam_ensembles.handlers.huggingface.folder_parts import check_parts
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
 from beam_ensembles.handlers.huggingface.task_node import load_task
@@ -94,7 +94,8 @@ class HuggingFaceKind:
         honoured = {name: value for name, value in {**HONOURED, **_BY_LOADING}.items() if name != unused}
         check_config(node, honoured, CONFIG_REFUSED)
         if by_class:
-            check_seed(node, writes=node.option("method") == "generate")
+            draws = draws_by_itself(model.folder)
+            check_seed(node, writes=node.option("method") == "generate", draws=draws)
             if node.option("task") is not None:
                 node.problem("bad_value", "model_class", "a node has a 'task' or a 'model_class', not both")
             return check_class(node)
@@ -107,7 +108,7 @@ class HuggingFaceKind:
                 )
                 node.problem("missing_key", "task", text)
             return {output.column: output.type for output in node.spec.outputs}
-        draws = node.option("task") in DRAWING_TASKS
+        draws = node.option("task") in DRAWING_TASKS or draws_by_itself(model.folder)
         check_seed(node, writes="do_sample" in task.arguments, draws=draws)
         if model.folder is not None:
             check_parts(node, model.folder, model.config, parts_of(task))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import importlib.util
+import os
 import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
@@ -18,6 +20,7 @@ _POOLER: Final = re.compile(r"(^|\.)pooler\.")
 """What makes one vector of a text's; models that were trained for something else come without it."""
 _NUMBER: Final = re.compile(r"(?<=\.)\d+(?=\.)")
 _SHOWN: Final = 5
+_ADAPTER: Final = "adapter_config.json"
 
 _noted: contextvars.ContextVar[NotedWeights | None] = contextvars.ContextVar("noted", default=None)
 
@@ -55,6 +58,17 @@ def noted_weights(transformers: Any) -> Iterator[NotedWeights]:
         yield noted
     finally:
         _noted.reset(token)
+
+
+def check_adapter(place: str) -> None:
+    """Checks that the adapter of a folder would be used, which transformers leaves out where PEFT is not installed.
+
+    Raises:
+        ModelFormatError: It would not.
+    """
+    if os.path.exists(os.path.join(place, _ADAPTER)) and importlib.util.find_spec("peft") is None:
+        text = "which needs PEFT, and this worker has none; merge it into the model (merge_and_unload), or install peft"
+        raise ModelFormatError(f"'{place}' has an adapter ({_ADAPTER}), {text}")
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
-from beam_ensembles.handlers.huggingface.loaded_weights import noted_weights
+from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.padding import padded
 from beam_ensembles.handlers.importing import check_import, import_name
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -102,6 +102,7 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         handler = _handler(node, beam, _model_class(node, transformers), place, call)
         handler.set_environment_vars()
         read = [output.port or output.column for output in node.spec.outputs]
+        check_adapter(place.name)
         with noted_weights(transformers) as weights:
             model = handler.load_model()
         weights.check(pooled=not _BEFORE_POOLING.issuperset(read))

@@ -25,7 +25,7 @@ from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, s
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.lengths import CUT, check_texts, settle_limit
 from beam_ensembles.handlers.huggingface.loaded import load_parts
-from beam_ensembles.handlers.huggingface.loaded_weights import noted_weights
+from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -113,6 +113,7 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         else:
             handler = _model(node, beam, getattr(transformers, task.model_class), place, call)
         handler.set_environment_vars()
+        check_adapter(place.name)
         with noted_weights(transformers) as weights:
             model = handler.load_model()
         config = getattr(model, "model", model).config
@@ -132,6 +133,7 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         if tokenizer is not None:
             check_tokenizer(tokenizer, config if reads_texts(task) else None, place.name)
         _name_classes(node, task, config)
+        config.label2id = {name: at for at, name in config.id2label.items()}  # zero-shot tasks look there
     return member.BeamMember(
         handler,
         model,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -309,3 +310,121 @@ def test_a_sentence_transformers_folder_does_no_more_than_the_task(
     vectors = {**MOOD, "task": "feature-extraction", "outputs": {"embedding": None}}
     with pytest.raises(EnsembleError, match=said):
         load_node(root, TEXT, vectors)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "task", ["text-classification", "token-classification", "feature-extraction", "question-answering"]
+)
+def test_a_model_of_half_precision_answers_as_the_library_does(
+    models: Models, tmp_path: Path, task: str, dtype: str
+) -> None:
+    """It stays what it was saved as, as transformers loads it; its answers become float32 or double."""
+    import torch
+    import transformers
+
+    def halve(folder: Path) -> None:
+        name = json.loads((folder / "config.json").read_text())["architectures"][0]
+        getattr(transformers, name).from_pretrained(folder, dtype=getattr(torch, dtype)).save_pretrained(
+            folder
+        )
+
+    root = copied(models(MODELS[task]), tmp_path, halve)
+    output = {
+        "text-classification": "probabilities",
+        "token-classification": "scores",
+        "question-answering": "score",
+    }
+    name = output.get(task, "embedding")
+    types = {"question": "string", "context": "string"} if task.startswith("question") else TEXT
+    node = {**MOOD, "task": task, "inputs": {port: port for port in types}, "outputs": {name: None}}
+    rows = {port: objects("the film was good .") for port in types}
+    found = np.asarray(load_node(root, types, node)(rows)[name][0], dtype=np.float64)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(root / "copy")
+    given = tokenizer(*["the film was good ."] * len(types), return_tensors="pt")
+    loaded = getattr(
+        transformers, json.loads((root / "copy" / "config.json").read_text())["architectures"][0]
+    )
+    model = loaded.from_pretrained(root / "copy")
+    assert str(model.dtype) == f"torch.{dtype}"
+    with torch.no_grad():
+        answer = model(**given)
+    if task == "feature-extraction":
+        wanted = answer.last_hidden_state[0].float().mean(dim=0)
+    elif task == "question-answering":
+        assert 0 < found < 1
+        return
+    else:
+        odds = answer.logits[0].float().softmax(-1)
+        labels = odds[1:-1].max(-1)
+        wanted = odds if task == "text-classification" else labels.values[labels.indices > 0]
+    np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5)
+
+
+def test_an_adapter_that_nothing_would_apply_is_refused(models: Models, tmp_path: Path) -> None:
+    root = copied(
+        models("classifier"),
+        tmp_path,
+        lambda folder: (folder / "adapter_config.json").write_text("{}") and None,
+    )
+    with pytest.raises(EnsembleError, match=r"\[bad_model_file\] .* has an adapter .*needs PEFT"):
+        load_node(root, TEXT, MOOD)
+
+
+def test_classes_are_looked_up_in_one_list(models: Models, tmp_path: Path) -> None:
+    """A zero-shot task takes the last class for 'entailment' where label2id does not have it."""
+
+    def mix(config: dict[str, Any]) -> None:
+        config["id2label"] = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+        config["label2id"] = {"a": 0, "b": 1, "c": 2}
+
+    node = {
+        **MOOD,
+        "task": "zero-shot-classification",
+        "inference_args": {"candidate_labels": ["sport", "a film"]},
+    }
+    root = copied(models("entailment"), tmp_path, lambda folder: edit(folder, "config.json", mix))
+    (tmp_path / "right").mkdir()
+    right = copied(models("entailment"), tmp_path / "right", lambda folder: edit(
+        folder, "config.json", lambda config: config.update(
+            id2label={"0": "entailment", "1": "neutral", "2": "contradiction"},
+            label2id={"entailment": 0, "neutral": 1, "contradiction": 2},
+        )))  # fmt: skip
+    texts = {"text": objects("the film was good .", "awful")}
+    found, wanted = (load_node(place, TEXT, node)(texts) for place in (root, right))
+    np.testing.assert_array_equal(found["score"], wanted["score"])
+
+
+@pytest.mark.parametrize(
+    ("change", "warned"),
+    [({}, True), ({"seed": 7}, False), ({"inference_args": {"do_sample": False}}, False)],
+)
+def test_a_model_that_draws_by_itself_is_warned_of(
+    models: Models, tmp_path: Path, change: dict[str, Any], warned: bool
+) -> None:
+    from beam_ensembles.graph import check_text
+    from beam_ensembles.graph.files import Files
+
+    def draw(folder: Path) -> None:
+        edit(folder, "generation_config.json", lambda config: config.update(do_sample=True))
+
+    root = copied(models("t5"), tmp_path, draw)
+    node = {**MOOD, "task": "summarization", "outputs": {"short": {"from": "text"}}, **change}
+    text = json.dumps({"ensemble": "e", "inputs": TEXT, "nodes": {"node": node}})
+    warnings = check_text(text, KINDS, Files(str(root), (str(root),))).warnings
+    assert [warning.path for warning in warnings] == (["nodes.node.seed"] if warned else [])
+
+
+def test_a_pipe_in_a_folder_is_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"vocab_size": 3}')
+    (folder / "model.safetensors").write_bytes(b"")
+    for name in (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "processor_config.json",
+        "generation_config.json",
+    ):
+        os.mkfifo(folder / name)
+    assert check_node(tmp_path, TEXT, MOOD)

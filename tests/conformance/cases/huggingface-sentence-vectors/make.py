@@ -1,0 +1,29 @@
+"""A folder of sentence-transformers: the first token's vector, of length 1, of at most 20 tokens."""
+
+import json
+
+import torch
+import transformers
+
+from tests.support.transformers_models import MAKERS, Path
+
+MAKERS["encoder"](Path("model"))
+Path("model/1_Pooling").mkdir()
+Path("model/1_Pooling/config.json").write_text(
+    '{"word_embedding_dimension": 16, "pooling_mode_cls_token": true}'
+)
+parts = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
+Path("model/modules.json").write_text(json.dumps(parts))
+Path("model/sentence_bert_config.json").write_text('{"max_seq_length": 20, "do_lower_case": false}')
+model = transformers.AutoModel.from_pretrained("model")
+tokenizer = transformers.AutoTokenizer.from_pretrained("model")
+with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as expected:
+    for text in ("the film was good .", "", "what is this film about ?", "good " * 18):
+        with torch.no_grad():
+            vector = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
+        rows.write(json.dumps({"text": text}) + "\n")
+        expected.write(
+            json.dumps({"embedding": torch.nn.functional.normalize(vector, dim=0).tolist()}) + "\n"
+        )
+    rows.write(json.dumps({"text": "good " * 19}) + "\n")
+    expected.write(json.dumps({"error": "vector wrong_value"}) + "\n")
