@@ -11,6 +11,7 @@ import sys
 from typing import Final
 
 from beam_ensembles import logs
+from beam_ensembles.graph.ownership import is_foreign
 from beam_ensembles.runtime.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles_service.access import access_of, add_access_arguments, check_host, warn_of_unknown_callers
 from beam_ensembles_service.import_noise import drop_import_noise
@@ -180,9 +181,11 @@ def _wrong_state(args: argparse.Namespace) -> str:
         return f"--state: '{args.state}' cannot be made: {error.strerror}"
     if not os.access(args.state, os.W_OK):
         return f"--state: '{args.state}' cannot be written to"
-    found = os.stat(args.state)
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
-        return f"--state: '{args.state}' must belong to this user or root, and not everybody may write to it"
+    if is_foreign(args.state) or os.stat(args.state).st_mode & stat.S_IWOTH:
+        return (
+            f"--state: '{args.state}', and the folders above it, must belong to this user or root, and nobody else may "
+            "write to them: what stands there is believed when a process is ended"
+        )
     return ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import os
 import threading
 from pathlib import Path
 from typing import Final
@@ -98,8 +99,10 @@ class PoolState:
 
     def _read(self) -> list[_Noted]:
         try:
-            text = (self._folder / WORKERS).read_text(encoding="utf-8")
-            return [_Noted(**one) for one in json.loads(text)]
+            with (self._folder / WORKERS).open(encoding="utf-8") as file:
+                if os.fstat(file.fileno()).st_uid not in (0, os.geteuid()):
+                    raise ValueError("it belongs to another user")
+                return [_Noted(**one) for one in json.load(file)]
         except FileNotFoundError:
             return []
         except (ValueError, TypeError) as error:

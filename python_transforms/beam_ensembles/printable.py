@@ -14,6 +14,8 @@ from typing import Final
 
 _MOST_SHOWN: Final = 200
 _NOT_PLAIN: Final = re.compile(r"[^ -~]")
+_BLANK: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols that show nothing: fillers of Hangul, and Braille's blank."""
 _SHORT: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -23,7 +25,12 @@ def printable(text: str) -> str:
     That is control, bidirectional, invisible, unassigned and unencodable characters. The escapes are those of JSON
     strings, so an encoded JSON document stays the same document.
     """
-    return text if text.isprintable() else _NOT_PLAIN.sub(_shown, text)
+    return text if text.isascii() and text.isprintable() else _NOT_PLAIN.sub(_shown, text)
+
+
+def is_visible(text: str) -> bool:
+    """Whether a text is all of characters that are seen, and spaces."""
+    return printable(text) == text
 
 
 def shortened(text: str, limit: int = _MOST_SHOWN) -> str:
@@ -47,7 +54,7 @@ def truncate(text: str, most: int) -> str:
 
 def _shown(found: re.Match[str]) -> str:
     character = found[0]
-    if character.isprintable() or unicodedata.category(character) == "Zs":
+    if (character.isprintable() and character not in _BLANK) or unicodedata.category(character) == "Zs":
         return character
     if character in _SHORT:
         return _SHORT[character]

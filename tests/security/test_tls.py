@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
+import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,9 @@ from apache_beam.portability.api import (
     beam_runner_api_pb2,
 )
 
+from beam_ensembles.connections import FLAGS, Security
+from beam_ensembles.metrics.flink import FlinkCluster
+from beam_ensembles.metrics.job_server import NoMetrics
 from beam_ensembles_service.access import access_of, add_access_arguments, check_host
 from beam_ensembles_service.token_file import TokenFile
 from beam_ensembles_service.usage import UsageError
@@ -203,3 +209,29 @@ def test_a_token_that_every_user_can_read_is_told_of(
         os.chmod(path, mode)
         assert TokenFile(str(path)).accepts(f"bearer {TOKEN}")
         assert ("can be read by every user" in caplog.text) == told
+
+
+def test_a_token_for_flink_is_not_sent_through_a_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+
+        def listen() -> None:
+            with contextlib.suppress(OSError):
+                connection, _ = proxy.accept()
+                with connection:
+                    heard.append(connection.recv(65_536))
+
+        threading.Thread(target=listen, daemon=True).start()
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        token = tmp_path / "token"
+        token.write_text("a-token-of-16-or-more\n")
+        token.chmod(0o600)
+        security = Security.of({"token_file": str(token)}, FLAGS)
+        with pytest.raises(NoMetrics, match="no Flink cluster answers"):
+            FlinkCluster("http://127.0.0.1:9", security).jobs()
+    assert heard == []

@@ -16,8 +16,9 @@ from urllib.parse import quote, urljoin, urlsplit
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.local_files import is_pattern
 from beam_ensembles.graph.uris import is_web
-from beam_ensembles.handlers.deadlines import call_within
+from beam_ensembles.handlers.deadlines import TookTooLong, call_within
 from beam_ensembles.handlers.web import anywhere, is_within, open_web
+from beam_ensembles.interruption import checkpoint
 from beam_ensembles.leftovers import temporary_folder
 
 _BLOCK: Final = 1 << 20
@@ -213,12 +214,13 @@ def _newest(place: str) -> str:
 
 def _fetch_web(url: str, copy: str, reading: Reading) -> None:
     import requests
+    from urllib3.exceptions import HTTPError
 
     most = reading.patience.attempts
     for attempt in range(1, most + 1):
         try:
             return _download(requests.get, url, copy, reading)
-        except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as exc:
+        except (requests.ConnectionError, requests.Timeout, HTTPError, TookTooLong) as exc:
             if attempt == most:
                 reason = f"{type(exc).__name__} after {attempt} attempts"
                 raise EnsembleError(f"'{url}' cannot be read: {reason}") from exc
@@ -231,7 +233,8 @@ def _download(get: Callable[..., Any], url: str, copy: str, reading: Reading) ->
     deadline = time.monotonic() + patience.seconds
     may_follow = is_within(reading.within) if reading.within else anywhere
     with open_web(get, url, patience.silence, may_follow) as answer, open(copy, "wb") as sink:
-        for block in answer.iter_content(_BLOCK):
+        while block := answer.raw.read1(_BLOCK, decode_content=True):  # which waits for no whole block
+            checkpoint()
             sink.write(block)
             if sink.tell() > most or time.monotonic() > deadline:
                 limits = f"{most / (1 << 30):.3g} GiB and {patience.seconds / 60:.3g} minutes"

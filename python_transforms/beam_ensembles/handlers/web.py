@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import urljoin
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below, origin
+from beam_ensembles.handlers.deadlines import call_within
 
 _CONNECT_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 60.0
@@ -53,7 +55,7 @@ def open_web(
     Args:
         get: ``requests.get``, or that of a session.
         url: The URL.
-        seconds: How long the server may be silent.
+        seconds: How long the server may be silent, and may take until its answer begins.
         may_follow: Whether a place of that host may be read; every redirect is asked about.
 
     Returns:
@@ -62,12 +64,14 @@ def open_web(
     Raises:
         WebRefusal: The server gives another answer.
         OtherHost: It leads to another host, or to a place that may not be read.
+        TookTooLong: It does not answer in time.
     """
     found = url
     timeout = (min(_CONNECT_SECONDS, seconds), min(_SILENCE_SECONDS, seconds))
     for _ in range(_MOST_REDIRECTS):
         try:
-            answer = get(found, stream=True, timeout=timeout, allow_redirects=False)
+            ask = functools.partial(get, found, stream=True, timeout=timeout, allow_redirects=False)
+            answer = call_within(seconds, ask, f"waiting for an answer of '{found}'")  # headers may drip, too
         # requests parses where a redirect leads, though it is told not to follow it.
         except ValueError as exc:
             raise OtherHost(f"'{url}' cannot be read, or leads to a place that is not a URL") from exc

@@ -107,20 +107,23 @@ class FlinkCluster:
             raise NoMetrics(f"no Flink cluster answers at '{self._url}': {_cause(error)}") from error
 
     def _received(self, path: str) -> tuple[int, str, bytes]:
-        with requests.get(
-            self._url + path,
-            timeout=_SECONDS,
-            allow_redirects=False,
-            headers=self._headers(),
-            stream=True,
-            **self._tls,
-        ) as answer:
-            body = bytearray()
-            for block in answer.iter_content(_BLOCK):
-                body += block
-                if len(body) > MOST_BYTES:
-                    break
-            return answer.status_code, str(answer.reason), bytes(body)
+        with requests.Session() as session:
+            # A proxy of the environment would read the token, and could answer in the cluster's place.
+            session.trust_env = self._url.startswith("https:")
+            with session.get(
+                self._url + path,
+                timeout=_SECONDS,
+                allow_redirects=False,
+                headers=self._headers(),
+                stream=True,
+                **self._tls,
+            ) as answer:
+                body = bytearray()
+                for block in answer.iter_content(_BLOCK):
+                    body += block
+                    if len(body) > MOST_BYTES:
+                        break
+                return answer.status_code, str(answer.reason), bytes(body)
 
     def _headers(self) -> dict[str, str]:
         token = self._security.read_token()

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from beam_ensembles.limits import LONGEST_NAME
+from beam_ensembles.printable import is_visible
 
 TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
 """The keys of a file."""
@@ -65,4 +66,4 @@ def is_name(text: str) -> bool:
     No dots, spaces or brackets, so that a place in the file (``nodes.vote.inputs[1]``) and a metric's
     namespace stay readable; not two underscores in front, which are the clients' own columns (``__opaque``).
     """
-    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None and is_visible(text)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import nearest
 from beam_ensembles.limits import LONGEST_NAME
-from beam_ensembles.printable import truncate
+from beam_ensembles.printable import is_visible, truncate
 from beam_ensembles.spec.keys import with_key
 from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
 from beam_ensembles.spec.mistakes import Mistakes
@@ -134,7 +134,7 @@ def _output(column: str, value: Any, path: str, mistakes: Mistakes) -> OutputSpe
 
 
 def _is_port(port: str, path: str, mistakes: Mistakes) -> bool:
-    if len(port) <= LONGEST_NAME and port.isprintable() and _PORT.fullmatch(port):
+    if len(port) <= LONGEST_NAME and is_visible(port) and _PORT.fullmatch(port):
         return True
     mistakes.add(
         path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from types import TracebackType
@@ -20,7 +21,12 @@ def whole_file(path: str) -> Iterator[IO[bytes]]:
 
     Args:
         path: The file's name.
+
+    Raises:
+        PermissionError: It is a link of another user's: it could lead to a file that only this user can write to.
     """
+    if os.path.islink(path) and os.lstat(path).st_uid not in (0, os.geteuid()):
+        raise PermissionError(errno.EPERM, "it is a link that another user made", path)
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     with part_file(folder, name) as (part, descriptor):

@@ -80,9 +80,12 @@ class Reader:
         """
         distinct = list(dict.fromkeys(names))
         away = _Away()
-        with ThreadPoolExecutor(min(self._limits.concurrency, len(distinct)) or 1) as pool:
+        pool = ThreadPoolExecutor(min(self._limits.concurrency, len(distinct)) or 1)
+        try:
             found = pool.map(lambda name: self._read(name, away), distinct)
             return dict(zip(distinct, found, strict=True))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # a program that is told to end does not wait for servers
 
     def _read(self, name: str, away: _Away) -> bytes | NodeError:
         place = name
@@ -143,6 +146,8 @@ class Reader:
             raise NodeError(code, str(refusal)) from refusal
         except OtherHost as error:
             raise NodeError("untrusted_host", str(error)) from error
+        except TookTooLong as exc:
+            raise Passing("server_unreachable", str(exc)) from exc
         except (requests.ReadTimeout, HTTPError) as exc:
             raise Passing("server_unreachable", f"'{url}' cannot be read: {type(exc).__name__}") from exc
         except requests.ConnectionError as exc:

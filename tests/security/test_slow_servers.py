@@ -1,0 +1,121 @@
+"""Web servers that send a byte now and then: they hold a reader for as long as its limits say, and no longer."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from beam_ensembles.errors import EnsembleError, NodeError
+from beam_ensembles.functions.read.places import Places
+from beam_ensembles.functions.read.reader import Limits, Reader
+from beam_ensembles.graph.files import Files
+from beam_ensembles.handlers.remote_files import Patience, fetched
+from beam_ensembles.interruption import Interrupted, while_wanted
+
+STATUS = b"HTTP/1.1 200 OK\r\n"
+BODY = STATUS + b"Content-Length: 1000000000\r\n\r\n"
+
+
+@contextlib.contextmanager
+def dripping(start: bytes) -> Iterator[str]:
+    """A server that sends the start of an answer, and then a byte every 50 ms for as long as anybody listens."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(start)
+            while not over.wait(0.05):
+                connection.sendall(b"a")
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
+    finally:
+        over.set()
+        listener.close()
+
+
+@pytest.mark.parametrize("start", [STATUS, BODY])
+def test_a_file_is_there_in_time_or_not_at_all(start: bytes) -> None:
+    began = time.monotonic()
+    with (
+        dripping(start) as url,
+        pytest.raises(EnsembleError, match=r"cannot be read|too slowly"),
+        fetched(url, patience=Patience(attempts=1, silence=1.0, seconds=1.5)),
+    ):
+        pass
+    assert time.monotonic() - began < 10
+
+
+def test_a_request_that_nobody_waits_for_ends_while_a_file_comes() -> None:
+    over = threading.Event()
+    threading.Timer(1.0, over.set).start()
+    began = time.monotonic()
+    with (
+        dripping(BODY) as url,
+        while_wanted(lambda: not over.is_set()),
+        pytest.raises(Interrupted),
+        fetched(url, patience=Patience(attempts=1, silence=20.0, seconds=20.0)),
+    ):
+        pass
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("start", [STATUS, BODY])
+def test_what_rows_name_is_there_in_time_or_not_at_all(start: bytes) -> None:
+    began = time.monotonic()
+    with dripping(start) as url:
+        reader = Reader(
+            Places((url.rpartition("/")[0],), Files()),
+            Limits(max_bytes=1 << 30, seconds=1.0, retries=0, concurrency=4),
+        )
+        found = reader.read_all([url])[url]
+    assert isinstance(found, NodeError)
+    assert found.code == "server_unreachable"
+    assert time.monotonic() - began < 10
+
+
+def test_a_whole_file_still_comes(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(STATUS + b"Content-Length: 3\r\n\r\nabc")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
+        with fetched(url) as copy:
+            assert Path(copy).read_bytes() == b"abc"
+
+
+def test_half_a_file_is_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(STATUS + b"Content-Length: 300\r\n\r\nabc")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
+        with (
+            pytest.raises(EnsembleError, match="cannot be read"),
+            fetched(url, patience=Patience(attempts=1)),
+        ):
+            pass
