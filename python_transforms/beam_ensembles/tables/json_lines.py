@@ -17,7 +17,7 @@ from beam_ensembles.spec.mistakes import described
 from beam_ensembles.tables.arrow import array_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
-from beam_ensembles.tables.json_text import to_json, values_from_json
+from beam_ensembles.tables.json_text import Parser, to_json, values_from_json
 from beam_ensembles.tables.refusals import refuse_utf16
 from beam_ensembles.tables.survey import Survey
 from beam_ensembles.types import Type
@@ -172,10 +172,10 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _reason(error: ValueError) -> str:
     is_of_json = isinstance(error, json.JSONDecodeError)
-    return str(error) if is_of_json else "a whole number has more digits than any type of the language holds"
+    return str(error) if is_of_json else "a number has more digits than any type of the language holds"
 
 
-_parsed: Final = json.JSONDecoder(object_pairs_hook=_with_each_key_once).decode
+_parsed: Final = Parser(_with_each_key_once)
 
 
 class JsonWriter:

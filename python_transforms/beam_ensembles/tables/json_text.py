@@ -1,7 +1,7 @@
 """JSON's text <-> values, also for what JSON has no word for.
 
 Bytes are base64 text and points in time are ISO 8601 text. ``NaN`` and the infinities stand as Python's ``json``
-writes and reads them.
+writes and reads them. A number that no double holds to its digits is read as a ``JsonNumber`` and written as it came.
 """
 
 from __future__ import annotations
@@ -10,15 +10,95 @@ import base64
 import contextlib
 import datetime
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+import math
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, Self
 
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.types import BYTES, TIMESTAMP, Array, Map, Row, Scalar, Type
 
+_MARK: Final = f"number {secrets.token_hex(16)} "
+"""Begins a text that stands for a number until the whole JSON is written; no file can hold it by chance."""
+_MARKED: Final = re.compile(f'"{_MARK}([-+0-9.eE]+)"')
+_NEEDS_CARE: Final = re.compile(r"[0-9.]{16}|[0-9][eE]|-0(?![0-9.])")
+"""Numbers with so many digits that a double may not hold them, with an exponent, and the negative zero."""
+_DIGITS_OF_DOUBLES: Final = 15
+_SMALLEST: Final = sys.float_info.min
+_EVERY_WHOLE: Final = 2**53
+"""Up to here a double holds every whole number."""
+
+
+class JsonNumber(Decimal):
+    """A number of a JSON text that no double holds to its digits.
+
+    Attributes:
+        text: The number as it stands there.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        found = super().__new__(cls, text)
+        found.text = text
+        return found
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _float(text: str) -> float | JsonNumber:
+    value = float(text)
+    if repr(value) == text or (len(text) <= _DIGITS_OF_DOUBLES and _SMALLEST <= abs(value) < math.inf):
+        return value
+    try:
+        exact = JsonNumber(text)
+    except InvalidOperation:
+        raise ValueError(text) from None
+    return value if _is_double(exact, value) else exact
+
+
+def _is_double(exact: Decimal, value: float) -> bool:
+    """Says whether a number is what a program prints of a double, with however many digits of a fraction."""
+    if exact == Decimal(repr(value)):
+        return True
+    if not value or abs(value) >= _EVERY_WHOLE:
+        return False
+    return Decimal(f"{value:.{len(exact.as_tuple().digits) - 1}e}") == exact
+
+
+def _int(text: str) -> int | float:
+    return -0.0 if text == "-0" else int(text)
+
+
+class Parser:
+    """Parses JSON without losing digits of numbers.
+
+    Args:
+        pairs: Makes an object of its names and values.
+    """
+
+    def __init__(self, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> None:
+        self._plain = json.JSONDecoder(object_pairs_hook=pairs).decode
+        self._careful = json.JSONDecoder(object_pairs_hook=pairs, parse_float=_float, parse_int=_int).decode
+
+    def __call__(self, text: str) -> Any:
+        """Returns the value of a text.
+
+        Raises:
+            ValueError: It is not JSON, or a number has more digits than Python reads.
+            RecursionError: It is nested too deep.
+        """
+        return (self._careful if _NEEDS_CARE.search(text) else self._plain)(text)
+
 
 def _stand_in(value: Any) -> Any:
+    if isinstance(value, JsonNumber):
+        return _MARK + value.text
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, datetime.date | datetime.time):
@@ -31,8 +111,13 @@ def _stand_in(value: Any) -> Any:
     return str(value)
 
 
-to_json: Final = json.JSONEncoder(ensure_ascii=False, default=_stand_in).encode
-"""Gives a value's JSON on one line; decimals and whatever else JSON lacks become text."""
+_encoded: Final = json.JSONEncoder(ensure_ascii=False, default=_stand_in).encode
+
+
+def to_json(value: Any) -> str:
+    """Returns a value's JSON on one line; decimals and whatever else JSON lacks become text."""
+    text = _encoded(value)
+    return _MARKED.sub(r"\1", text) if _MARK in text else text
 
 
 def values_from_json(values: list[Any], type_: Type) -> list[Any]:
