@@ -37,7 +37,8 @@ formats, by suffix (input and output may differ):
   .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
             its declared type: an array or a map is JSON such as [1, 2.5], an empty cell is null. All others are text.
   .jsonl    one JSON object a line. Bytes are base64, points in time ISO 8601; NaN and Infinity stand as such.
-            A number keeps its digits where nothing reads it; 3.0 and 1e3 are whole numbers where an integer is read.
+            Fields that nothing reads keep all digits of numbers and of nanoseconds, as they do in .csv. Where an
+            integer is read, 3.0 and 1e3 are whole numbers.
             To write its rows as .csv or .parquet it is read twice, first for the fields and the types that all rows
             have in common (whole numbers and others: numbers; no common type: the JSON of each value as text).
   .parquet  columns keep their types. Fields that come from CSV are text, but for those that the ensemble reads.

@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from apache_beam.utils.timestamp import Timestamp
 
-from beam_ensembles.types import BYTES, TIMESTAMP, Array, Map, Row, Scalar, Type
+from beam_ensembles.types import BYTES, STRING, TIMESTAMP, Array, Map, Row, Scalar, Type, dtype_of
 
 _MARK: Final = f"number {secrets.token_hex(16)} "
 """Begins a text that stands for a number until the whole JSON is written; no file can hold it by chance."""
@@ -114,10 +114,30 @@ def _stand_in(value: Any) -> Any:
 _encoded: Final = json.JSONEncoder(ensure_ascii=False, default=_stand_in).encode
 
 
+def _with_text_keys(value: Any) -> Any:
+    """Returns a value whose mappings have keys that JSON takes: bytes, points in time and so on become text."""
+    if isinstance(value, Mapping):
+        return {_key(key): _with_text_keys(item) for key, item in value.items()}
+    return list(map(_with_text_keys, value)) if isinstance(value, list | tuple) else value
+
+
+def _key(key: Any) -> Any:
+    if key is None or isinstance(key, str | int | float):
+        return key
+    text = _encoded(key)
+    return json.loads(text) if text.startswith('"') else text
+
+
 def to_json(value: Any) -> str:
     """Returns a value's JSON on one line; decimals and whatever else JSON lacks become text."""
-    text = _encoded(value)
+    try:
+        text = _encoded(value)
+    except TypeError:
+        text = _encoded(_with_text_keys(value))
     return _MARKED.sub(r"\1", text) if _MARK in text else text
+
+
+_PLAIN: Final = Parser()
 
 
 def values_from_json(values: list[Any], type_: Type) -> list[Any]:
@@ -132,7 +152,7 @@ def from_json(value: Any, type_: Type) -> Any:
     if isinstance(type_, Array) and isinstance(value, list):
         return [from_json(item, type_.element) for item in value]
     if isinstance(type_, Map) and isinstance(value, Mapping):
-        return {key: from_json(item, type_.value) for key, item in value.items()}
+        return {_key_from_json(key, type_.key): from_json(item, type_.value) for key, item in value.items()}
     if isinstance(type_, Row) and isinstance(value, Mapping):
         types = dict(type_.fields)
         return {key: from_json(item, types[key]) if key in types else item for key, item in value.items()}
@@ -144,6 +164,18 @@ def from_json(value: Any, type_: Type) -> Any:
     return value
 
 
+def _key_from_json(key: Any, type_: Type) -> Any:
+    """Returns the key of a map, which is text in JSON whatever its type is."""
+    dtype = dtype_of(type_)
+    if dtype is None or not isinstance(key, str):
+        return from_json(key, type_)
+    with contextlib.suppress(ValueError):
+        value = _PLAIN(key)
+        if not isinstance(value, str) and to_json(value) == key:
+            return value
+    return key
+
+
 def _is_text_in_json(type_: Type) -> bool:
     """Says whether a type holds something that is text in JSON and no text in a row."""
     if isinstance(type_, Scalar):
@@ -151,5 +183,5 @@ def _is_text_in_json(type_: Type) -> bool:
     if isinstance(type_, Array):
         return _is_text_in_json(type_.element)
     if isinstance(type_, Map):
-        return _is_text_in_json(type_.value)
+        return type_.key.required() != STRING or _is_text_in_json(type_.value)
     return isinstance(type_, Row) and any(_is_text_in_json(field) for _, field in type_.fields)
