@@ -18,6 +18,7 @@ from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.logs import QUIET_VARIABLE
 
 if TYPE_CHECKING:
     from beam_ensembles.cli.run_summary import Summary
@@ -73,6 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", metavar="N", type=_count, default=1_024, help="rows at once, at most (default: 1024)"
     )
     parser.add_argument("--json", action="store_true", help="print the summary as a JSON object")
+    parser.add_argument(
+        "--verbose", action="store_true", help="show the logs of Beam and of the models' libraries, too"
+    )
     parser.add_argument("--metrics", action="store_true", help="print too what the nodes have counted")
 
 
@@ -88,8 +92,7 @@ def run(args: argparse.Namespace) -> int:
     message = _misuse(args)
     if message:
         return _say(message, _USAGE)
-    # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR)
+    _quiet(args.verbose)
     reached = _Reached()
     try:
         with terminable():
@@ -100,6 +103,15 @@ def run(args: argparse.Namespace) -> int:
         return _say(said_of(error), _FAILED)
     except EnsembleError as error:
         return _say(str(error), _FAILED)
+
+
+def _quiet(verbose: bool) -> None:
+    """Settles what libraries may log: Beam warns when it is imported, about what this verb does not use."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR)
+    if verbose:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
+    else:
+        os.environ.setdefault(QUIET_VARIABLE, "1")
 
 
 @dataclasses.dataclass(slots=True)

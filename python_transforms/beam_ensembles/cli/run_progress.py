@@ -35,7 +35,11 @@ def progress() -> Iterator[Show]:
         TextColumn("{task.fields[shown]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # A copy: standard error is elsewhere for a while where TensorFlow is imported (handlers.beam_compat).
+    with (
+        open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding) as screen,
+        Progress(*columns, console=Console(file=screen), transient=True) as bar,
+    ):
         task = bar.add_task("starting", total=None, shown="")
 
         def show(doing: str, *, done: int = 0, total: int | None = None, rows: int = 0) -> None:
