@@ -25,8 +25,13 @@ from beam_ensembles.types import BYTES, STRING, TIMESTAMP, Array, Map, Row, Scal
 _MARK: Final = f"number {secrets.token_hex(16)} "
 """Begins a text that stands for a number until the whole JSON is written; no file can hold it by chance."""
 _MARKED: Final = re.compile(f'"{_MARK}([-+0-9.eE]+)"')
-_NEEDS_CARE: Final = re.compile(r"[0-9.]{16}|[0-9][eE]|-0(?![0-9.])")
-"""Numbers with so many digits that a double may not hold them, with an exponent, and the negative zero."""
+_SHAPE: Final = str.maketrans({**dict.fromkeys("0123456789", "0"), "E": "e"})
+_SHAPE_WITH_POINT: Final = _SHAPE | str.maketrans({".": "0"})
+_LONG: Final = "0" * 16
+"""The shape of so many digits that a double may not hold them."""
+_WITH_EXPONENT: Final = ("0e0", "0e+", "0e-000", f"{_LONG}e")
+"""Shapes of numbers that ``json`` may make another number of, for whatever type reads them."""
+_NEGATIVE_ZERO: Final = re.compile(r"-0(?![0-9.])")
 _DIGITS_OF_DOUBLES: Final = 15
 _SMALLEST: Final = sys.float_info.min
 _EVERY_WHOLE: Final = 2**53
@@ -55,6 +60,8 @@ def _float(text: str) -> float | JsonNumber:
     value = float(text)
     if repr(value) == text or (len(text) <= _DIGITS_OF_DOUBLES and _SMALLEST <= abs(value) < math.inf):
         return value
+    if abs(value) < _EVERY_WHOLE and f"{value:.17g}" == text:
+        return value
     try:
         exact = JsonNumber(text)
     except InvalidOperation:
@@ -76,13 +83,20 @@ def _int(text: str) -> int | float:
 
 
 class Parser:
-    """Parses JSON without losing digits of numbers.
+    """Parses JSON without making other numbers of those that stand there.
+
+    Looking at each number takes three times as long, so it is done only where one has a shape that may need it.
 
     Args:
         pairs: Makes an object of its names and values.
+        exact: Whether a number that no double holds to its digits is needed as a ``JsonNumber``, rather than as the
+            nearest double.
     """
 
-    def __init__(self, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> None:
+    def __init__(
+        self, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None, *, exact: bool = True
+    ) -> None:
+        self._exact = exact
         self._plain = json.JSONDecoder(object_pairs_hook=pairs).decode
         self._careful = json.JSONDecoder(object_pairs_hook=pairs, parse_float=_float, parse_int=_int).decode
 
@@ -93,7 +107,15 @@ class Parser:
             ValueError: It is not JSON, or a number has more digits than Python reads.
             RecursionError: It is nested too deep.
         """
-        return (self._careful if _NEEDS_CARE.search(text) else self._plain)(text)
+        return (self._careful if self._needs_care(text) else self._plain)(text)
+
+    def _needs_care(self, text: str) -> bool:
+        shape = text.translate(_SHAPE)
+        if "0e" in shape and any(one in shape for one in _WITH_EXPONENT):
+            return True
+        if f"{_LONG}." in shape or _NEGATIVE_ZERO.search(text):
+            return True
+        return self._exact and _LONG in text.translate(_SHAPE_WITH_POINT)
 
 
 def _stand_in(value: Any) -> Any:

@@ -175,6 +175,29 @@ def test_numbers_in_a_column_are_what_each_is_alone(values: list[Any], type_: st
     np.testing.assert_array_equal(together.values, np.concatenate(expected) if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("map<int64,double>", '{"1": 2.5, "-3": 1}', {1: 2.5, -3: 1.0}),
+        ("map<double,string>", '{"1.5": "a"}', {1.5: "a"}),
+        ("map<boolean,string>", '{"true": "a"}', {True: "a"}),
+        ("map<bytes,string>", '{"AA==": "a"}', {b"\0": "a"}),
+        ("map<string,int64>", '{"1": 2.0}', {"1": 2}),
+    ],
+)
+def test_keys_of_maps_are_text_in_json(tmp_path: Path, type_: str, text: str, value: Any) -> None:
+    for source in SOURCES:
+        found = to_column(source(text, type_, tmp_path), parse_type(type_), "x")
+        assert found.values.tolist() == [value]
+    assert json.loads(to_json(value)) == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ['{"01": 1}', '{"1.5": 1}', '{"x": 1}', '{"": 1}'])
+def test_keys_that_are_no_numbers(tmp_path: Path, text: str) -> None:
+    found = to_column(from_jsonl(text, "map<int64,int64>", tmp_path), parse_type("map<int64,int64>"), "x")
+    assert [error.code for error in found.faults.values()] == ["wrong_value"]
+
+
 @pytest.mark.parametrize("value", [True, np.True_, "1", None, [1], b"1", math.nan, Decimal("NaN"), 1j])
 def test_what_is_no_whole_number(value: Any) -> None:
     assert to_column([2**63, value, 3.0], parse_type("uint64"), "x").faults.keys() == {1}

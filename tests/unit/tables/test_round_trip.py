@@ -213,3 +213,21 @@ def test_what_json_lacks_goes_through(tmp_path: Path) -> None:
     (found,) = read(tmp_path / "out.jsonl")
     assert math.isnan(found["x"])
     assert (found["y"], found["big"], found["s"]) == ([-math.inf], 123456789012345678901234567890, "🍎")
+
+
+def test_rows_of_json_lines_stay_as_they_are(tmp_path: Path) -> None:
+    rows = [
+        '{"x":1e2,"y":[ 0.10000000000000001 , 1.50 ],"s":"\\u00e9"}',
+        '  { "x" : 1.0 }  ',
+        "{}",
+        '{"x": 1,\r "y": 0.1234567890123456789}',
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), newline="")
+    assert copy(tmp_path / "rows.jsonl", tmp_path / "out.jsonl", columns(x="double")) == []
+    added = '"label": "a, b", "p": [0.5, 0.5], "sure": true}'
+    assert (tmp_path / "out.jsonl").read_bytes().decode().splitlines(keepends=True) == [
+        '{"x":1e2,"y":[ 0.10000000000000001 , 1.50 ],"s":"\\u00e9", ' + added + "\n",
+        '{ "x" : 1.0, ' + added + "\n",
+        "{" + added + "\n",
+        '{"x": 1, "y": 0.1234567890123456789, ' + added + "\n",
+    ]
