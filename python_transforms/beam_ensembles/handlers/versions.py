@@ -68,7 +68,7 @@ _DAMAGE: Final = (
 
 @dataclasses.dataclass(slots=True)
 class Versions:
-    """What is known of the versions that a model was saved with.
+    """The versions that a model was saved with, as far as they are known to differ.
 
     Attributes:
         text: Such as ``saved with scikit-learn 1.2.2, this worker has 1.9.1``; empty where none is known to differ.
@@ -81,7 +81,7 @@ class Versions:
         """Notes and logs once what scikit-learn warns of each estimator that is loaded within the block.
 
         Args:
-            subject: What is loaded, for the log.
+            subject: The model, for the log.
         """
         with warnings.catch_warnings(record=True) as caught:
             own = getattr(sys.modules.get("sklearn.exceptions"), "InconsistentVersionWarning", None)

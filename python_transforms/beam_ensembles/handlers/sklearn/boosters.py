@@ -57,7 +57,7 @@ def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> 
 
 
 def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any) -> Any:
-    """Gives columns of a DataFrame the categories of training.
+    """Set the categories of training on columns of a DataFrame, and return it.
 
     Raises:
         NodeError: ``wrong_value``: a value is none of them. LightGBM would take it for a missing one.
@@ -68,7 +68,9 @@ def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any
         unknown = np.flatnonzero((codes < 0) & ~pandas.isna(rows[name]).to_numpy())
         if len(unknown):
             found, allowed = rows[name].iloc[unknown[0]], listed([str(one) for one in known])
-            text = f"the feature '{name}' is {found!r}, which is no category (allowed: {allowed})"
+            text = (
+                f"the feature '{name}' is {found!r}, which is not one of its categories (allowed: {allowed})"
+            )
             raise NodeError("wrong_value", text)
         rows[name] = pandas.Categorical.from_codes(codes, categories=known)
     return rows
