@@ -1,4 +1,4 @@
-"""What is shown of other libraries' exceptions: their last cause, short, without a stack trace."""
+"""Messages quote the last cause of other libraries' exceptions, short and without a stack trace."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def add_code_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def import_from(places: Iterable[str]) -> None:
-    """Lets this process, and those that it starts, import from some places before all others."""
+    """Add places to those that this process, and the processes that it starts, import from, before all others."""
     for place in places:
         if place not in sys.path:
             sys.path.insert(0, place)

@@ -29,7 +29,7 @@ def check_modules(node: NodeView) -> None:
         if not isinstance(name, str):
             node.problem("wrong_type", place, f"a module is a text such as 'package.module', not {name!r}")
         elif not all(part.isidentifier() for part in name.split(".")):
-            node.problem("bad_name", place, f"'{name}' is no module's name; it is made like 'package.module'")
+            node.problem("bad_name", place, f"'{name}' is not a module's name, such as 'package.module'")
         elif not is_vouched_for(node.files, name):
             text = f"importing '{name}' runs its code, which no flag allows"
             how = f"allow it when starting the service: --allow-code '{name}'"

@@ -8,6 +8,7 @@ import dataclasses
 import gzip
 import logging
 import lzma
+import os
 import re
 import sys
 import warnings
@@ -25,19 +26,26 @@ _PART: Final = 1 << 20
 _OVERLAP: Final = 1 << 10
 _MOST_READ: Final = 1 << 30
 """Unpacked bytes of a file that are searched for a version."""
-_NUMBER: Final = rb"(\d{1,4}\.\d{1,4}[\w.]{0,20})"
+_NUMBER: Final = rb"(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:[.-]?(?:a|b|rc|dev|post)\d{1,4})?)"
 _IN_FILES: Final = {
     "sklearn": re.compile(  # a pickle's text, in its three lengths, or skops's JSON
         rb'_sklearn_version(?:\x94|q.|r.{4})?(?:\x8c.|X.{4}|\x8d.{8}|".{0,300}?"content": "\\")' + _NUMBER,
         re.DOTALL,
     ),
     "keras": re.compile(rb'"keras_version": "' + _NUMBER),
+    "tensorflow": re.compile(rb"\x2a." + _NUMBER + rb"\x32.(?:v\d|unknown)", re.DOTALL),
     "xgboost": re.compile(
         rb'"version"\s*:\s*\[(\d{1,4}(?:\s*,\s*\d{1,4}){2})\]|version\[#L\0{7}\x03(i.i.i.)', re.DOTALL
     ),
 }
 """What states the version in a file, by the library's module."""
-_NAMES: Final = {"keras": "Keras", "numpy": "NumPy", "sklearn": "scikit-learn", "xgboost": "XGBoost"}
+_NAMES: Final = {
+    "keras": "Keras",
+    "numpy": "NumPy",
+    "sklearn": "scikit-learn",
+    "tensorflow": "TensorFlow",
+    "xgboost": "XGBoost",
+}
 _PACKED: Final[tuple[tuple[bytes, Callable[[str], Any]], ...]] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
@@ -60,7 +68,7 @@ _DAMAGE: Final = (
 
 @dataclasses.dataclass(slots=True)
 class Versions:
-    """What is known of the versions that a model was saved with.
+    """The versions that a model was saved with, as far as they are known to differ.
 
     Attributes:
         text: Such as ``saved with scikit-learn 1.2.2, this worker has 1.9.1``; empty where none is known to differ.
@@ -73,7 +81,7 @@ class Versions:
         """Notes and logs once what scikit-learn warns of each estimator that is loaded within the block.
 
         Args:
-            subject: What is loaded, for the log.
+            subject: The model, for the log.
         """
         with warnings.catch_warnings(record=True) as caught:
             own = getattr(sys.modules.get("sklearn.exceptions"), "InconsistentVersionWarning", None)
@@ -173,6 +181,8 @@ def _version(found: bytes) -> str:
 
 def _parts(path: str) -> Iterator[bytes]:
     """Yields the unpacked content of a file in overlapping parts; of a zip that which describes the model."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "saved_model.pb")
     with open(path, "rb") as file:
         start = file.read(5)
     if start.startswith(b"PK\x03\x04"):

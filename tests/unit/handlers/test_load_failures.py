@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import json
 import logging
 import pickle
 import sys
 import types
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -214,3 +217,54 @@ def test_whatever_a_handler_raises_is_no_traceback(
     assert "RuntimeError: no more" in said
     assert "Traceback" not in said
     assert "[bt]" not in said
+
+
+def pickled(path: Path, protocol: int) -> None:
+    data = pickle.dumps({"_sklearn_version": "1.2.2"}, protocol=protocol)
+    path.write_bytes(data)
+
+
+def archive(path: Path, name: str, text: str) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr(name, text)
+
+
+def saved_model(path: Path) -> None:
+    path.mkdir()
+    (path / "saved_model.pb").write_bytes(b"serve*\x062.99.02\x1av2.99.0-rc1-5-gabc")
+
+
+STATED: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "protocol 2": ("sklearn", lambda path: pickled(path, 2), "scikit-learn 1.2.2"),
+    "protocol 4": ("sklearn", lambda path: pickled(path, 4), "scikit-learn 1.2.2"),
+    "bz2": (
+        "sklearn",
+        lambda path: path.write_bytes(bz2.compress(pickle.dumps({"_sklearn_version": "1.2.2"}))),
+        "scikit-learn 1.2.2",
+    ),
+    "skops": (
+        "sklearn",
+        lambda path: archive(path, "schema.json", json.dumps({"_sklearn_version": {"content": '"1.2.2"'}})),
+        "scikit-learn 1.2.2",
+    ),
+    "keras": (
+        "keras",
+        lambda path: archive(path, "metadata.json", json.dumps({"keras_version": "3.99.1"})),
+        "Keras 3.99.1",
+    ),
+    "SavedModel": ("tensorflow", saved_model, "TensorFlow 2.99.0"),
+}
+
+
+@pytest.mark.parametrize("form", STATED)
+def test_the_version_that_a_file_states(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, save, said = STATED[form]
+    library = types.ModuleType(module)
+    library.__version__ = "9.9"  # type: ignore[attr-defined]
+    for one in ("sklearn", "keras", "tensorflow", "xgboost"):
+        monkeypatch.delitem(sys.modules, one, raising=False)
+    monkeypatch.setitem(sys.modules, module, library)
+    save(tmp_path / "model")
+    versions = Versions()
+    versions.find(str(tmp_path / "model"), ValueError())
+    assert versions.text == f"saved with {said}, this worker has 9.9"

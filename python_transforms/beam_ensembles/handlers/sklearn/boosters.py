@@ -58,7 +58,7 @@ def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> 
 
 
 def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any) -> Any:
-    """Gives columns of a DataFrame the categories of training.
+    """Set the categories of training on columns of a DataFrame, and return it.
 
     Raises:
         NodeError: ``unknown_category``: a value is none of them. LightGBM would take it for a missing one.

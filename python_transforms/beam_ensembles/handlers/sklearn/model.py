@@ -212,7 +212,7 @@ def _check_model(node: NodeView, place: str) -> Facts:
         check_trust(node, place)
         hint = other_kind("sklearn", path) if format_ else ""
         if hint:
-            text = f"'{path}': the file is no scikit-learn model saved with {format_}{hint}"
+            text = f"'{path}': the file is not a scikit-learn model saved with {format_}{hint}"
             node.problem("bad_model_file", "uri", text)
         return Facts()
     if path is None:
