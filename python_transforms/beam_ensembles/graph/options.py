@@ -71,7 +71,7 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
 
 
 def _no_missing_values(node: NodeSpec, kind: Kind) -> str:
-    """Says what to do where a node cannot take nulls for missing values."""
+    """Returns what to do where a node cannot take nulls for missing values."""
     if kind.takes_nulls:
         return f"'{kind.name}' reads nulls as they are; leave 'nulls' out"
     column = node.columns[0] if node.columns else "column"

@@ -67,7 +67,7 @@ class Features:
         return matrix(columns, self.columns)
 
     def _single(self, columns: Columns) -> Iterator[tuple[str, Values]]:
-        """Gives the column and the values of each feature, [N]."""
+        """Yields the column and the values of each feature, [N]."""
         for name in self.columns:
             values = columns[name]
             if values.ndim == 1:
@@ -122,7 +122,7 @@ def _is_text(type_: Type) -> bool:
 
 
 def column_of_each(types: Mapping[str, Type | None], columns: Sequence[str]) -> Iterator[str]:
-    """Gives the column of each feature: a tensor's for as many as it holds."""
+    """Yields the column of each feature: a tensor's for as many as it holds."""
     for column in columns:
         type_ = types.get(column)
         yield from [column] * ((width_of(type_) if type_ is not None else None) or 1)

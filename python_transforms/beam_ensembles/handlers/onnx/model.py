@@ -155,7 +155,7 @@ def _check_operators(node: NodeView, path: str, place: str) -> None:
 
 
 def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
-    """Says which inputs hold categories that the graph scores even where it does not know them."""
+    """Warn of inputs that hold categories which the graph scores even where it does not know them."""
     silent = inputs_of_silent_mappers(path)
     if silent:
         text = f"the graph gives a category of its input {listed(silent)} that it does not know the code -1, silently"

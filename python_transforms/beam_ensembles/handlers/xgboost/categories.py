@@ -130,7 +130,7 @@ def _index(values: Sequence[Any], pandas: Any) -> Any:
 
 
 def columns_and_names(node: CheckedNode, features: Features) -> Iterator[tuple[str, str]]:
-    """Gives the column and the name of each feature; a feature without a name has the column's."""
+    """Yields the column and the name of each feature; a feature without a name has the column's."""
     names = features.names or ()
     for at, column in enumerate(column_of_each(node.inputs, features.columns)):
         yield column, names[at] if at < len(names) else column

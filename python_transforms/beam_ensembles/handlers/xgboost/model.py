@@ -262,7 +262,7 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
 
 
 def _note_rounds(node: NodeView, header: Header) -> None:
-    """Says which rounds a model uses, where that is not all of them."""
+    """Note which rounds a model uses, where that is not all of them."""
     given = (node.option("inference_args") or {}).get("iteration_range")
     if isinstance(given, list) and len(given) == 2:
         node.note(f"boosting rounds {given[0]} to {given[1]}, the last excluded ('iteration_range')")
