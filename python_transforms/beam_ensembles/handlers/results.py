@@ -63,14 +63,19 @@ def batch_of_one(answer: Any, type_: Type) -> Any:
     Returns:
         An array ``[1, ...]``, or the answer itself where it is anything else than one value without that dimension.
     """
+    if isinstance(answer, str):
+        return np.array([str(answer)], dtype=object)  # numpy's own texts drop the zeros at their end
+    if isinstance(answer, bytes):
+        return np.array([bytes(answer)], dtype=object)
     found = _as_array(answer)
     if found is None:
         return answer
-    if dtype_of(type_) is not None or isinstance(type_, Scalar):
+    if found.dtype == object:  # texts, or what no array is made of: lists, mappings, sparse matrices
+        is_one = found.shape == () and isinstance(type_, Scalar) and isinstance(found.item(), str | bytes)
+    elif dtype_of(type_) is not None or isinstance(type_, Scalar):
         is_one = found.shape == row_shape(type_)
     else:
-        is_array = hasattr(answer, "shape") and found.dtype != object  # objects may be lists themselves
-        is_one = isinstance(type_, Array) and is_array and found.ndim == depth_of(type_)
+        is_one = isinstance(type_, Array) and hasattr(answer, "shape") and found.ndim == depth_of(type_)
     return found[np.newaxis] if is_one else answer
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.results import batch_of_one, to_columns_of_one
@@ -43,6 +44,8 @@ def test_so_does_one_that_answers_with_a_text(tmp_path: Path) -> None:
         (np.float32(1.5), "double", (1,)),
         (7, "int64", (1,)),
         (np.str_("a"), "string", (1,)),
+        (b"a\0", "bytes", (1,)),
+        (np.array("a", dtype=object), "string", (1,)),
         (np.ones(3), "array<float>[3]", (1, 3)),
         ([1.0, 2.0, 3.0], "array<float>[3]", (1, 3)),
         (np.ones((2, 3)), "array<float>[2,3]", (1, 2, 3)),
@@ -69,12 +72,19 @@ def test_one_value_without_its_first_dimension_is_a_batch_of_one(
         ([1.0, 2.0], "array<float>"),
         (np.fromiter([["a", "b"]], dtype=object, count=1), "array<string>"),
         ({"a": 1}, "row<a: int64>"),
+        ({"a": 1}, "double"),
+        (csr_array([[1.0]]), "double"),
+        (csr_array([[1.0]]), "array<double>[1]"),
         ({"a": 1}, "map<string, int64>"),
         (["a", "b"], "string"),
     ],
 )
 def test_no_other_answer_is_changed(answer: Any, type_: str) -> None:
     assert batch_of_one(answer, parse_type(type_)) is answer
+
+
+def test_a_text_keeps_the_zeros_at_its_end() -> None:
+    assert batch_of_one(b"a\0", parse_type("bytes")).tolist() == [b"a\0"]
 
 
 @pytest.mark.parametrize(("answer", "rows"), [(np.ones(3), 2), (np.ones(3), 3), (np.float32(1), 2)])

@@ -357,6 +357,24 @@ def test_a_model_that_squeezes_answers_one_row(tmp_path: Path, width: int) -> No
     squeezing.check_rows(load_node(tmp_path, squeezing.INPUT, made), width)
 
 
+@pytest.mark.parametrize("type_", ["string", "bytes"])
+def test_so_does_one_of_texts(tmp_path: Path, type_: str) -> None:
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None, 3], tf.float32, name="x")
+    module.call = tf.function(
+        lambda x: {"y": tf.squeeze(tf.strings.as_string(x[:, :1], precision=0))}, input_signature=[spec]
+    )
+    tf.saved_model.save(module, str(tmp_path / "texts"), {"serving_default": module.call})
+    member = load_node(tmp_path, squeezing.INPUT, node("texts", {"y": type_}))
+    wanted = [text if type_ == "string" else text.encode() for text in ("0", "3", "1")]
+    assert member({"x": squeezing.X})["y"].tolist() == wanted
+    assert [member({"x": squeezing.X[at : at + 1]})["y"].tolist() for at in range(3)] == [
+        [one] for one in wanted
+    ]
+
+
 def test_a_model_that_mixes_rows_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     import tensorflow as tf
 

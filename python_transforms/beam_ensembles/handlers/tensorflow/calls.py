@@ -178,6 +178,8 @@ def _values(tensor: Any, type_: Type) -> Any:
     if hasattr(tensor, "to_list"):
         return _texts(tensor.to_list()) if _is_text(type_) else tensor.to_list()
     values = tensor.numpy() if hasattr(tensor, "numpy") else np.asarray(tensor)
+    if isinstance(values, bytes):  # a text that was squeezed
+        values = np.array(values, dtype=object)
     if values.dtype.name == "bfloat16":
         return values.astype(np.float32)
     return _texts(values) if values.dtype == object and _is_text(type_) else values
