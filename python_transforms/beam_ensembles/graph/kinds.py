@@ -85,7 +85,7 @@ class NodeView:
         report: Takes a problem; the kind goes on to find more.
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         warn: Takes what could not be checked now but may well be right; it stops nothing.
-        meanings: What is known of the columns that it reads.
+        meanings: The known meanings of the columns that it reads.
         tell: Takes what the node's model says of a column that it gives.
     """
 
@@ -128,8 +128,8 @@ class CheckedNode:
         compared: For a shadow the pairs of its own columns and those of the node beside it.
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         files: Where the node's other URIs are, and which hosts the rows themselves may name.
-        meanings: What is known of the columns that it reads.
-        told: What is known of those that it adds, before it is loaded.
+        meanings: The known meanings of the columns that it reads.
+        told: The known meanings of the columns that it adds, before it is loaded.
     """
 
     spec: NodeSpec
