@@ -106,7 +106,7 @@ def of_cheap_nodes(rounds: int) -> Comparison:
     """Measures twenty nodes that cost next to nothing themselves."""
     HERE.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(SEED)
-    numbers, shares = random.random((BATCH, 2)).tolist(), random.random((BATCH, 10)).tolist()
+    numbers, shares = random.random((BATCH, 2)).tolist(), random.dirichlet(np.ones(10), BATCH).tolist()
     rows = [{"x": x, "y": y, "p": p} for (x, y), p in zip(numbers, shares, strict=True)]
     (seconds,) = _medians([_Stage.of(CHEAP, rows).nodes], rounds)
     allowed = MICROSECONDS_A_ROW * 1e-6 * BATCH

@@ -29,7 +29,7 @@ def check_refused(node: NodeView, todo: str) -> None:
 
 
 def check_values(values: Values, column: str, present: Values | None, todo: str) -> None:
-    """Makes sure that every row's values are probabilities.
+    """Check that the values of every row are probabilities.
 
     Args:
         values: A row's values, ``[N, k]``.

@@ -83,7 +83,7 @@ class LabelsKind:
 
 
 def _misplaced(labels: Sequence[Any], meaning: Meaning | None) -> str | None:
-    """Says what is wrong with names that are a model's classes in another order; other names may be translations."""
+    """Returns what is wrong with names that are a model's classes in another order; other names may be translations."""
     if meaning is None or meaning.holds != PLACES or meaning.classes is None:
         return None
     if Agreed(labels, {}).relation(meaning) != REORDERED:

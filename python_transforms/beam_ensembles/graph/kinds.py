@@ -86,7 +86,7 @@ class NodeView:
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         warn: Takes what could not be checked now but may well be right; it stops nothing.
         note: Takes what the model's file says about how it runs, and people may want to know: no sentence, no dot.
-        meanings: What is known of the columns that it reads.
+        meanings: The known meanings of the columns that it reads.
         tell: Takes what the node's model says of a column that it gives.
     """
 
@@ -131,8 +131,8 @@ class CheckedNode:
         makers: The node that makes each column that it reads; an input of the ensemble has none.
         files: Where the node's other URIs are, and which hosts the rows themselves may name.
         notes: What its kind says about how it runs, for people.
-        meanings: What is known of the columns that it reads.
-        told: What is known of those that it adds, before it is loaded.
+        meanings: The known meanings of the columns that it reads.
+        told: The known meanings of the columns that it adds, before it is loaded.
     """
 
     spec: NodeSpec

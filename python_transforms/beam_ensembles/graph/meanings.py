@@ -33,7 +33,7 @@ SORTED: Final = "sorted"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Meaning:
-    """What is known of a column.
+    """The classes that a column is about, and whether it may hold probabilities.
 
     Attributes:
         holds: ``SCORES``, ``LABELS``, ``PLACES`` or ``SORTED``; empty where that is not known.
@@ -135,7 +135,7 @@ def declared(node: NodeSpec, told: Mapping[str, Meaning]) -> dict[str, Meaning]:
 
 
 def contradiction(node: NodeSpec, known: Mapping[str, Meaning]) -> str | None:
-    """Says how a node's ``labels`` contradict the classes of its model, both in their order.
+    """Describes how a node's ``labels`` contradict the classes of its model, both in their order.
 
     Args:
         node: The node.

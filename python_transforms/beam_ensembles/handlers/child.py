@@ -76,7 +76,14 @@ def _started(
         if process is None:
             descriptor = theirs.fileno()
             process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [sys.executable, "-P", "-m", module, str(descriptor), *words],  # -P: nothing of the current folder
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    module,
+                    str(descriptor),
+                    *words,
+                ],  # -P: nothing of the current folder
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=_STANDARD_ERROR if own_session else None,

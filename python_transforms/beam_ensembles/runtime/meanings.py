@@ -36,7 +36,7 @@ class Settled:
 
     Attributes:
         steps: A step for each node.
-        meanings: What is known of the columns behind the stage.
+        meanings: The known meanings of the columns behind the stage.
     """
 
     steps: Sequence[NodeStep]
@@ -134,7 +134,7 @@ def _passed(
 
 
 def unloaded(node: CheckedNode, error: BaseException) -> Member:
-    """Returns the member of a shadow that cannot be loaded: it hurts nobody."""
+    """Returns the member of a shadow that cannot be loaded: every call of it fails with the reason."""
     said = str(error) if isinstance(error, EnsembleError) else reason(error)
     _LOGGER.warning("the shadow '%s' of ensemble '%s' is out: %s", node.spec.name, node.ensemble, said)
     return _Out(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -46,8 +47,8 @@ def compare(pairs: Sequence[tuple[str, str]], columns: Columns, tolerance: float
     for own, other in pairs:
         mine, its = columns[own][both], columns[other][both]
         if _are_numbers(mine) and _are_numbers(its):
-            same &= _by_row(_near(mine, its, tolerance), np.all)
-            found = _by_row(_difference(mine, its), np.max)
+            same &= _by_row(_near(mine, its, tolerance)).all(axis=1)
+            found = _by_row(_difference(mine, its)).max(axis=1, initial=0.0)
             apart = found if apart is None else np.maximum(apart, found)
         else:
             answers = zip(mine.tolist(), its.tolist(), strict=True)
@@ -73,12 +74,9 @@ def _difference(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(apart), apart, 0.0)
 
 
-def _by_row(values: np.ndarray, reduce: Any) -> np.ndarray:
-    """Puts what there is of each number of a row into one; of a row without numbers it is true, and 0."""
-    if values.ndim == 1:
-        return values
-    flat = values.reshape(len(values), -1)
-    return np.asarray(reduce(flat, axis=1)) if flat.shape[1] else np.asarray(np.zeros(len(flat)) == 0)
+def _by_row(values: np.ndarray) -> np.ndarray:
+    """Returns a row for each row of values, ``[N, n]``, in which n may be 0."""
+    return values.reshape(len(values), math.prod(values.shape[1:]))
 
 
 def _agree(own: Any, other: Any, tolerance: float) -> bool:

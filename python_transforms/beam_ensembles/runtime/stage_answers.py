@@ -25,7 +25,7 @@ class Scored:
         rows: The rows that are still being scored.
         columns: The columns that it adds, one leading item a row.
         failures: The rows that have left.
-        meanings: What is known of the columns.
+        meanings: The known meanings of the columns.
     """
 
     rows: np.ndarray

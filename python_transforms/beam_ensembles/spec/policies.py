@@ -47,7 +47,7 @@ def with_policies(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes:
 
 
 def _tolerance(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> float:
-    """Gives by how much numbers of a shadow may differ; 0 where the node does not say it, or says it wrongly."""
+    """Returns by how much numbers of a shadow may differ; 0 where the node does not say it, or says it wrongly."""
     value, place = given.get("tolerance"), below(path, "tolerance")
     if value is None:
         return 0.0

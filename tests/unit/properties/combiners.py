@@ -104,6 +104,7 @@ def soft_vote(draft: Draft) -> PlainNode:
         return [best if known is None else known[best], shares[best], shares]
 
     spec = {"combine": "soft_vote", "inputs": members, **_with_quorum(draft, members)}
+    spec["check_probabilities"] = False  # the numbers are any
     spec |= {name: value for name, value in (("weights", weights), ("labels", known)) if value is not None}
     ports = {
         "label": "int64" if known is None else "string",

@@ -202,6 +202,13 @@ def test_how_far_a_shadow_is_off(own: Any, other: Any, tolerance: float, wanted:
     assert dataclasses.astuple(found) == wanted
 
 
+def test_a_shadow_without_rows() -> None:
+    columns = {"own": np.empty((0, 3)), "other": np.empty((0, 3))}
+    assert compare([("own", "other")], columns) == Comparison(0, 0)
+    columns = {"own": np.empty((2, 0)), "other": np.empty((2, 0))}
+    assert compare([("own", "other")], columns) == Comparison(2, 0, 0.0, 0.0)
+
+
 def test_a_shadow_of_unsigned_numbers() -> None:
     columns = {"own": np.array([1], np.uint8), "other": np.array([3], np.uint8)}
     assert compare([("own", "other")], columns, 2.0) == Comparison(1, 0, 2.0, 2.0)

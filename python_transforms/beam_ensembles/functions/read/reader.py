@@ -85,7 +85,9 @@ class Reader:
             found = pool.map(lambda name: self._read(name, away), distinct)
             return dict(zip(distinct, found, strict=True))
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # a program that is told to end does not wait for servers
+            pool.shutdown(
+                wait=False, cancel_futures=True
+            )  # a program that is told to end does not wait for servers
 
     def _read(self, name: str, away: _Away) -> bytes | NodeError:
         place = name

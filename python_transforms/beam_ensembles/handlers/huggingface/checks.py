@@ -189,7 +189,7 @@ def meanings(node: NodeView | CheckedNode, task: Task, config: Mapping[str, Any]
 
 
 def _refused(node: NodeView | CheckedNode, config: Mapping[str, Any]) -> str:
-    """Says why a classification's scores are no probabilities that add up to 1; empty where they are."""
+    """Returns why a classification's scores are not probabilities that add up to 1; empty where they are."""
     asked = (node.spec.options.get("inference_args") or {}).get("function_to_apply")
     if asked in ("none", "sigmoid"):
         return f"'function_to_apply: {asked}' makes none that add up to 1; leave it out or say 'softmax'"

@@ -164,7 +164,7 @@ def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
 
 
 def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | None) -> None:
-    """Tells what the columns mean, as far as the file was read."""
+    """Tell the meanings of the columns, as far as the file was read."""
     by_name = {} if signature is None else {port.name: port for port in signature.outputs}
     columns = ports_of(node.spec, list(by_name))
     for column, meaning in meanings(

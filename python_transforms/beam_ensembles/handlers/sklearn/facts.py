@@ -69,8 +69,8 @@ def meanings(node: NodeView | CheckedNode, facts: Facts, method: str) -> dict[st
 
     Args:
         node: The node.
-        facts: What is known of the model.
-        method: What is called on it.
+        facts: The model's facts, as far as they are known.
+        method: The method to call.
     """
     found = {}
     for output in node.spec.outputs:

@@ -282,7 +282,7 @@ _NO_PROBABILITIES: Final = (
 
 
 def _refused(node: NodeView) -> str:
-    """Says why the arguments of the call make it give no probabilities; empty where they do not."""
+    """Returns why the arguments of the call make it return other values than probabilities; empty where they do not."""
     given = node.option("inference_args") or {}
     asked = next((name for name in _NO_PROBABILITIES if given.get(name)), None)
     return "" if asked is None else f"'{asked}' in its 'inference_args' asks for other values"
