@@ -21,6 +21,7 @@ from beam_ensembles.cli.ensemble_file import (
     wrong_rows,
 )
 from beam_ensembles.cli.output import print_json, say
+from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode
@@ -46,6 +47,7 @@ examples:
   beam-ensembles validate flowers.yaml --load
   beam-ensembles validate flowers.yaml --load --rows few.jsonl
   beam-ensembles validate flowers.yaml --load --rows few.parquet --json
+  beam-ensembles validate flowers.yaml --load --code src/
 
 exit code: 0 the file is right, 1 it is not, or with --load a model cannot be loaded or a row fails, 2 the call is not
 (there is no such file, for example), 130 it was interrupted
@@ -65,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", metavar="ROWS", help="with --load: score this file of rows (.csv, .jsonl, .parquet)"
     )
+    add_code_argument(parser)
     parser.add_argument(
         "--json",
         action="store_true",
@@ -85,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         return _wrong(args, args.file, exc)
     warn(args.file, graph.warnings)
     if args.load:
+        import_from(args.code)
         return _load(args, graph)
     if args.json:
         print_json([])

@@ -19,6 +19,7 @@ from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, validity
+from beam_ensembles.graph.meanings import meanings_of
 from beam_ensembles.handlers.sharing import load_untried
 from beam_ensembles.handlers.trial import Trial, try_out
 from beam_ensembles.metrics.local import counting
@@ -327,17 +328,9 @@ def _distributions() -> Mapping[str, list[str]]:
 
 
 def classes_of(member: Any) -> list[str]:
-    """Returns the classes that a loaded model names, as text; none where it names none or lives in another process."""
-    while member is not None and not hasattr(member, "model"):
-        member = getattr(member, "member", None) or getattr(member, "_member", None)
-    model = getattr(member, "model", None)
-    forest = getattr(model, "forest", model)  # that of a pipeline, which is called in its place
-    for holder in (forest, getattr(forest, "model", None)):
-        classes = getattr(holder, "classes_", None)
-        if isinstance(classes, np.ndarray) and classes.ndim == 1:
-            return [str(one) for one in classes.tolist()]
-    labels = getattr(getattr(model, "config", None), "id2label", None)
-    return [str(labels[at]) for at in sorted(labels)] if isinstance(labels, Mapping) else []
+    """Returns the classes that a loaded model knows, texts or whole numbers, as text; none where it knows none."""
+    known = (meaning.classes for meaning in meanings_of(member).values())
+    return [str(one) for one in next((classes for classes in known if classes), ())]
 
 
 def _problems(node: CheckedNode, error: BaseException) -> list[Problem]:

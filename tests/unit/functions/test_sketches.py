@@ -12,7 +12,13 @@ from beam_ensembles.graph.files import Files
 from beam_ensembles.runtime.kinds import KINDS
 
 SKETCHES = pathlib.Path(__file__).parents[2] / "golden" / "specs" / "sketches.yaml"
-PARAMETERS = {"blip": "a", "clip": "b", "mood": "c", "marian": "d", "translate": "true"}
+PARAMETERS = {
+    "blip": "hf:team/a",
+    "clip": "hf:team/b",
+    "mood": "hf:team/c",
+    "marian": "hf:team/d",
+    "translate": "true",
+}
 
 
 def problems_of(name: str, folder: pathlib.Path) -> list[Problem]:
@@ -21,8 +27,6 @@ def problems_of(name: str, folder: pathlib.Path) -> list[Problem]:
         for text in SKETCHES.read_text(encoding="utf-8").split("\n---\n")
         if f"ensemble: {name}\n" in text
     )
-    for model in PARAMETERS.values():
-        (folder / model).mkdir(exist_ok=True)
     (folder / "coco.txt").write_text("person\nbicycle\n")
     files = Files(str(folder), (str(folder),), hosts=("*",))
     try:
@@ -37,5 +41,5 @@ def problems_of(name: str, folder: pathlib.Path) -> list[Problem]:
     [("captions", []), ("detection", [("missing_file", "nodes.rcnn.uri")]), ("text", [])],
 )
 def test_a_sketch_types(name: str, wanted: list[tuple[str, str]], tmp_path: pathlib.Path) -> None:
-    # The models are empty folders, which are looked into by workers only; a single file is missing.
+    # The models are on the hub, where only workers look; a single file is missing.
     assert [(problem.code, problem.path) for problem in problems_of(name, tmp_path)] == wanted
