@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,7 +25,9 @@ from beam_ensembles.handlers.config import (
 )
 from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.call import FEEDING, call, call_with_items, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
+from beam_ensembles.handlers.onnx.emptiness import describe as describe_emptiness
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
 from beam_ensembles.handlers.onnx.session import (
@@ -37,6 +40,7 @@ from beam_ensembles.handlers.onnx.session import (
     find_libraries,
     is_provider_options,
     is_session_options,
+    keep_dequantized,
     providers,
     session_options,
     signature_of,
@@ -135,8 +139,11 @@ def _check_operators(node: NodeView, path: str, place: str) -> None:
         node.problem("untrusted_file", "uri", describe(place, foreign))
 
 
-def _check_loaded(node: CheckedNode, path: str) -> None:
+def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
     """Checks a file on a worker, where one of another place is seen for the first time.
+
+    Returns:
+        Where its tensors may be empty although they must not be; of a file that is trusted, too.
 
     Raises:
         InvalidEnsemble: onnxruntime must not be given it.
@@ -144,18 +151,29 @@ def _check_loaded(node: CheckedNode, path: str) -> None:
     try:
         foreign = foreign_operators(path)
         check_trees(path)
+        found = find_emptiness(path)
     except ModelFormatError as exc:
         problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
         raise InvalidEnsemble([problem]) from exc
-    if foreign and node.spec.options.get("sha256") is None and not node.is_trusted:
+    if node.spec.options.get("sha256") is not None or node.is_trusted:
+        return dataclasses.replace(found, is_fusible=False)
+    text = ""
+    if foreign:
         text = describe(str(node.uri), foreign)
+    elif found.leaking or (found.ending and not node.spec.isolated):
+        text = describe_emptiness(str(node.uri), found)
+    if text:
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    return found
 
 
 def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
-    _check_loaded(node, place)
-    handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
+    found = _check_loaded(node, place)
+    if found.is_fusible:
+        keep_dequantized(arguments["session_options"])
+    function = call_with_items if found.is_guarded else call
+    handler = beam.OnnxModelHandlerNumpy(place, inference_fn=function, **arguments)
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))
         handler.load_model = functools.partial(beam.ort.InferenceSession, place, *given)
