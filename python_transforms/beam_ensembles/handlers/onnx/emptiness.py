@@ -35,8 +35,8 @@ _DOMAINS: Final = ("", "ai.onnx", "com.microsoft")
 _OF_FIRST: Final = frozenset(
     """
     Abs BatchNormalization BiasGelu BiasAdd Cast CastLike Ceil Clip DequantizeLinear Dropout DynamicQuantizeLinear Elu
-    Erf Exp FastGelu Flatten Floor Gelu GlobalAveragePool HardSigmoid HardSwish Identity LayerNormalization LeakyRelu Log
-    LogSoftmax Mish Neg Not QuantizeLinear QuickGelu Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin
+    Erf Exp FastGelu Flatten Floor Gelu GlobalAveragePool HardSigmoid HardSwish Identity LayerNormalization LeakyRelu
+    Log LogSoftmax Mish Neg Not QuantizeLinear QuickGelu Reciprocal ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin
     ReduceProd ReduceSum Relu Reshape Round Selu Sigmoid Sign SimplifiedLayerNormalization Softmax Softplus Softsign
     Sqrt SkipLayerNormalization Squeeze Tanh Transpose Unsqueeze
     """.split()  # noqa: SIM905 - a list of 50 lines
@@ -45,7 +45,8 @@ _OF_FIRST: Final = frozenset(
 _OF_ALL: Final = frozenset(
     """
     Add And Concat Div DynamicQuantizeMatMul Equal FusedMatMul Gather Gemm Greater GreaterOrEqual Less LessOrEqual
-    MatMul MatMulInteger MatMulIntegerToFloat Max Mean Min Mod Mul Or PRelu Pow QGemm QLinearAdd QLinearConcat QLinearMatMul
+    MatMul MatMulInteger MatMulIntegerToFloat Max Mean Min Mod Mul Or PRelu Pow QGemm
+    QLinearAdd QLinearConcat QLinearMatMul
     QLinearMul Sub Sum Where Xor
     """.split()  # noqa: SIM905 - a list of 40 lines
 )
