@@ -25,7 +25,7 @@ def scrub_memory() -> bool:
         Whether the C library can do so: glibc can.
     """
     try:
-        is_scrubbed = ctypes.CDLL(None).mallopt(_PERTURB, _ALL_BITS) == 1
+        is_scrubbed = bool(ctypes.CDLL(None).mallopt(_PERTURB, _ALL_BITS))
     except (AttributeError, OSError, TypeError):  # not glibc
         is_scrubbed = False
     if not is_scrubbed:
