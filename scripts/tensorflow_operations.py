@@ -26,6 +26,19 @@ _NOT_COMPUTING: Final = re.compile(
 """Operations that reach beyond their tensors (files, network, Python, logs, devices, other steps), that give memory
 which nobody has filled (``Empty``), that wait for others, or that read structures of no use to a model."""
 
+_NOT_FOR_INFERENCE: Final = re.compile(
+    "(?!(Prevent|Stop)Gradient|BroadcastGradientArgs|(BiasAdd|Elu|Inv|LeakyRelu|Reciprocal|Relu6?|Rsqrt|Selu|Sigmoid|Softplus"
+    "|Softsign|Sqrt|Tanh)Grad$|(Conv[23]D|DepthwiseConv2dNative)BackpropInput(V2)?$)\\w*(Grad|Backprop|Apply)"
+    "|\\w*CandidateSampler|ComputeAccidentalHits|CTCLoss|Kmeans|KMC2|\\w*SampleDistorted"
+    "|Quantized|Requantiz|QuantizeDown|Uniform(Quantize|Dequantize|Requantize)"  # as no exporter writes them any longer
+    "|Batch(Cholesky|I?FFT|Matrix(?!Mul)|SelfAdjoint|Svd)"
+    "|FakeParam$|BlockLSTM|MatrixSolveLs|\\w*(Binomial|Poisson)"  # answer with unwritten memory, or never end
+)
+"""Operations that only compute, and that models for inference do not need: gradients, optimizers, losses, samplers of
+training, and kernels for whole numbers of long ago. Among them are those that end the process
+(``MaxPoolGradWithArgmax``, ``UniformQuantizedConvolution``), never end (``RandomPoissonV2``) or answer with memory that
+nobody has written (``QuantizedMatMul``). ``SymbolicGradient`` makes any of them of a function's name."""
+
 _WITH_STATE: Final = re.compile(
     "(Stateful|Random|ParameterizedTruncated|Rng|Truncated|Multinomial|Sample|StatelessRandomGetAlg)\\w*"
     "|(LogUniform|LearnedUnigram|ThreadUnsafeUnigram|Uniform|All)CandidateSampler"
@@ -57,7 +70,7 @@ def registry() -> dict[str, Any]:
 def _computes(tf: Any, name: str, definition: Any) -> bool:
     if name in _BESIDES:
         return True
-    if not hasattr(tf.raw_ops, name) or _NOT_COMPUTING.search(name):
+    if not hasattr(tf.raw_ops, name) or _NOT_COMPUTING.search(name) or _NOT_FOR_INFERENCE.match(name):
         return False
     return not definition.is_stateful or _WITH_STATE.fullmatch(name) is not None
 

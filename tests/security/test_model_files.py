@@ -19,8 +19,10 @@ from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.expansion_requests import like_go, schema
+from tests.support.fuzzing import target
 from tests.support.nodes import check_node
 from tests.support.service import running_service
 from tests.support.web_server import content, web_server
@@ -187,6 +189,15 @@ ATTACKS: Final[list[tuple[Node, str]]] = [
 ]
 
 
+NEEDLESS: Final = [
+    "FakeParam", "QuantizedMatMul", "BlockLSTM", "MatrixSolveLs", "StatelessRandomBinomial",  # unwritten memory
+    "MaxPoolGradWithArgmax", "UniformQuantizedConvolution", "RandomPoissonV2",  # crash, or never end
+    "SymbolicGradient",  # makes gradients of functions, of whatever name
+    "Conv2DBackpropFilter", "ResourceApplyAdam", "QuantizedConv2D", "BatchCholesky",
+]  # fmt: skip
+"""Operations that only compute, but that no model for inference needs."""
+
+
 def ensemble(node: Node) -> str:
     return json.dumps({"ensemble": "attack", "inputs": {**TEXT, **NUMBERS}, "nodes": {"node": node}})
 
@@ -214,6 +225,12 @@ def test_the_service_refuses_every_model_file_that_may_do_more_than_compute(
         error = expand(node, files)
         assert f"[{code}]" in error, (node, error)
         assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("operation", NEEDLESS)
+def test_operations_that_leak_or_crash_need_trust(tmp_path: Path, operation: str) -> None:
+    saved_model(tmp_path / "model", operation)
+    assert read_saved_model(str(tmp_path / "model")).unsafe == (operation,)
 
 
 def test_the_service_takes_one_that_only_computes(files: Path, expand: Callable[[Node, Path], str]) -> None:
@@ -252,3 +269,40 @@ def test_a_worker_refuses_a_saved_model_and_what_it_would_do_is_real(tmp_path: P
         kind.load(dataclasses.replace(trusted, is_trusted=False))
     kind.load(trusted)({"path": np.array(["what a row holds"], object)})
     assert (tmp_path / "printed.txt").read_text().strip()
+
+
+def run_unwritten(_: None) -> int:
+    """Runs an untrusted SavedModel whose kernel leaves its answer unwritten, after rows were given back.
+
+    Returns:
+        How many different numbers its answers hold.
+    """
+    import tempfile
+
+    import tensorflow as tf
+
+    def spectrum(x: Any) -> Any:
+        return {"y": tf.math.real(tf.raw_ops.RFFT(input=x[:, 0:0], fft_length=[254]))}
+
+    module = tf.Module()
+    module.call = tf.function(spectrum, input_signature=[tf.TensorSpec([None, 1], tf.float32, name="x")])
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, f"{folder}/model", signatures={"serving_default": module.call})
+        node = tensorflow("model", "x", outputs={"y": "array<float>[128]"})
+        checked = check_node(Path(folder), {"x": "array<float>[1]"}, node, trust=False)
+        member = KINDS["model", "tensorflow"].load(checked)
+    found: set[int] = set()
+    for _ in range(20):
+        rows = [np.arange(size) + 0.1 for size in range(200, 4_000, 10)]
+        del rows[::2]
+        answer = np.ascontiguousarray(member({"x": np.ones((8, 1), np.float32)})["y"], np.float32)
+        found |= set(np.unique(answer.view(np.uint32)).tolist())
+    return len(found)
+
+
+def test_a_kernel_that_writes_nothing_does_not_answer_with_rows() -> None:
+    pytest.importorskip("tensorflow")
+    with target(f"{__name__}:run_unwritten", seconds=120, most_bytes=8 << 30) as process:
+        outcome = process.attack(None)
+    assert outcome.kind == "answered", outcome
+    assert outcome.value <= 3, outcome  # 16 without scrub_memory

@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import foreign_operators
 from beam_ensembles.handlers.onnx.session import session_options
 from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.runtime.kinds import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
 from tests.support.models import iris, write_graph
-from tests.support.nodes import load_node, problems_of
+from tests.support.nodes import check_node, load_node, problems_of
 
 INPUTS: Final = {"x": "array<float>[2]"}
 NODE: Final[dict[str, Any]] = {
@@ -86,6 +88,7 @@ PLACES: Final = [_as_a_node, _in_a_branch, _in_a_function, _in_a_list_of_graphs,
         "com.microsoft.EPContext",
         "com.microsoft.PythonOp",
         "com.microsoft.WordConvEmbedding",  # gives bytes of the worker's memory
+        "com.microsoft.AttnLSTM",  # ends the process
         "org.pytorch.aten.ATen",
         "a.b.C",
     ],
@@ -185,6 +188,245 @@ def test_onnxruntime_takes_a_file_for_nothing_but_onnx() -> None:
     assert options.get_session_config_entry("session.load_model_format") == "ONNX"
 
 
+@pytest.mark.parametrize("location", ["*/_ORT_MEM_ADDR_/*", "*/_ORT_NATIVE_ENDIAN_MEM_ADDR_/*", "*/w.bin"])
+def test_weights_are_not_read_from_an_address_in_memory(tmp_path: Path, location: str) -> None:
+    path, model = graph_of(tmp_path)
+    weight = TensorProto(name="w", data_location=TensorProto.EXTERNAL, data_type=1, dims=[1, 64])
+    for key, value in (("location", location), ("offset", "94000000000000"), ("length", "256")):
+        weight.external_data.add(key=key, value=value)
+    model.graph.initializer.append(weight)
+    path.write_bytes(model.SerializeToString())
+    assert problems_of(tmp_path, INPUTS, NODE, trust=False) == [("bad_model_file", "uri")]
+    with pytest.raises(ModelFormatError, match="stands for an address in memory"):
+        weight_files(str(path))
+
+
+SCALES: Final = {
+    "zero": np.zeros(1, np.int64),
+    "one": np.ones(1, np.int64),
+    "scale": np.array(1, np.float32),
+    "point": np.array(0, np.uint8),
+    "floats": np.zeros(12, np.float32),
+}
+NOTHING: Final = helper.make_node("Slice", ["X", "zero", "zero", "one"], ["E"])
+"""Takes no column of the input: ``[N, 0]``."""
+SCALED: Final = ["scale", "point"]
+
+
+def quantized(op: str, inputs: list[str], *, domain: str = "", **attributes: Any) -> list[Any]:
+    """Returns nodes that quantize ``E`` to ``Q``, and give ``Y`` by an operator of whole numbers."""
+    return [
+        helper.make_node("QuantizeLinear", ["E", *SCALED], ["Q"]),
+        helper.make_node(op, inputs, ["W"], domain=domain, **attributes),
+        helper.make_node("Cast", ["W"], ["Y"], to=1),
+    ]
+
+
+def dequantized(op: str) -> list[Any]:
+    """Returns nodes that give ``Y`` by a product of dequantized numbers, which onnxruntime replaces."""
+    return [
+        helper.make_node("QuantizeLinear", ["E", *SCALED], ["Q"]),
+        helper.make_node("DequantizeLinear", ["Q", *SCALED], ["D"]),
+        helper.make_node("DequantizeLinear", ["B", *SCALED], ["F"]),
+        helper.make_node(op, ["D", "F"], ["Y"]),
+    ]
+
+
+PRODUCTS: Final[dict[str, list[Any]]] = {
+    "MatMulInteger": quantized("MatMulInteger", ["Q", "B"]),
+    "QLinearMatMul": quantized("QLinearMatMul", ["Q", *SCALED, "B", *SCALED, *SCALED]),
+    "MatMulIntegerToFloat": quantized(
+        "MatMulIntegerToFloat", ["Q", "B", "scale", "scale"], domain="com.microsoft"
+    ),
+    "DynamicQuantizeMatMul": quantized("DynamicQuantizeMatMul", ["E", "B", "scale"], domain="com.microsoft"),
+    "QGemm": quantized("QGemm", ["Q", *SCALED, "B", *SCALED, "", "", ""], domain="com.microsoft"),
+    "MatMul": dequantized("MatMul"),
+    "Gemm": dequantized("Gemm"),
+}
+
+
+def model_of(nodes: list[Any], weights: dict[str, Any], functions: list[Any] = []) -> Any:  # noqa: B006 - read only
+    """Returns a model of an input ``X``, ``[N, 1]``, and an output ``Y``."""
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, ["N", 1])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, ["N", None])],
+        [numpy_helper.from_array(values, name) for name, values in {**SCALES, **weights}.items()],
+    )
+    domains = [
+        helper.make_opsetid(*one)
+        for one in (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", 3), *([("own", 1)] if functions else []))
+    ]
+    return helper.make_model(graph, opset_imports=domains, functions=functions, ir_version=9)
+
+
+def load_untrusted(model: Any, folder: Path, **more: Any) -> Any:
+    """Loads a model as a worker does that does not trust it."""
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    node = {**NODE, "outputs": {"y": {"from": "Y", "type": "array<float>"}}, **more}
+    checked = check_node(folder, {"x": "array<float>[1]"}, node, trust=False)
+    return KINDS["model", "onnx"].load(checked)
+
+
+OFF: Final = {"config": {"session_options": {"enable_cpu_mem_arena": False}}}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_no_answer_is_memory_that_nobody_has_written(tmp_path: Path, name: str) -> None:
+    model = model_of([NOTHING, *PRODUCTS[name]], {"B": np.zeros((0, 256), np.uint8)})
+    if name in ("MatMul", "Gemm"):
+        member = load_untrusted(model, tmp_path, **OFF)
+        heap = [np.full(2_000, 7.0) for _ in range(200)]  # what the answer would hold, once it is given back
+        del heap
+        for _ in range(5):
+            assert not np.asarray(list(member({"x": np.ones((4, 1), np.float32)})["y"])).any()
+    else:
+        text = f"parts of the worker's memory for an empty tensor.*{name}"
+        with pytest.raises(InvalidEnsemble, match=text) as refusal:
+            load_untrusted(model, tmp_path, **OFF)
+        assert refusal.value.problems[0].code == "untrusted_file"
+
+
+def test_quantized_models_that_people_have_need_no_trust(tmp_path: Path) -> None:
+    for name, nodes in PRODUCTS.items():
+        used = [helper.make_node("Identity", ["X"], ["E"]), *nodes]
+        model = model_of(used, {"B": np.full((1, 4), 2, np.uint8)})
+        (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+        found = find_emptiness(str(tmp_path / "model.onnx"))
+        assert found == Emptiness(is_guarded=True), name
+        member = load_untrusted(model, tmp_path)
+        assert (
+            np.asarray(list(member({"x": np.full((3, 1), 3, np.float32)})["y"])).tolist() == [[6.0] * 4] * 3
+        )
+
+
+def _as_the_weights_of_a_branch(nodes: list[Any]) -> Any:
+    branch = helper.make_graph(nodes, "branch", [], [helper.make_tensor_value_info("Y", 1, None)])
+    return model_of(
+        [NOTHING, helper.make_node("If", ["yes"], ["Y"], then_branch=branch, else_branch=branch)],
+        {"yes": np.array(True), "B": np.zeros((0, 4), np.uint8)},
+    )
+
+
+def _as_what_a_function_is_given(nodes: list[Any]) -> Any:
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    function = helper.make_function("own", "call", ["E", "B", *SCALED], ["Y"], nodes, sets)
+    call = helper.make_node("call", ["E", "B", *SCALED], ["Y"], domain="own")
+    return model_of([NOTHING, call], {"B": np.zeros((0, 4), np.uint8)}, [function])
+
+
+def _under_the_name_of_a_weight(nodes: list[Any]) -> Any:
+    """Returns a model whose branch has an empty tensor of the name of a weight around it."""
+    made = helper.make_node("Slice", ["A", "zero", "zero", "zero"], ["B"])
+    branch = helper.make_graph([made, *nodes], "branch", [], [helper.make_tensor_value_info("Y", 1, None)])
+    return model_of(
+        [NOTHING, helper.make_node("If", ["yes"], ["Y"], then_branch=branch, else_branch=branch)],
+        {"yes": np.array(True), "B": np.zeros((1, 4), np.uint8), "A": np.zeros((1, 4), np.uint8)},
+    )
+
+
+@pytest.mark.parametrize("name", ["MatMulInteger", "QGemm"])
+@pytest.mark.parametrize(
+    "put", [_as_the_weights_of_a_branch, _as_what_a_function_is_given, _under_the_name_of_a_weight]
+)
+def test_products_of_nothing_are_found_wherever_they_are(tmp_path: Path, put: Any, name: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(put(PRODUCTS[name]).SerializeToString())
+    assert find_emptiness(str(path)).leaking == (name,)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "domain"),
+    [
+        ("ConvInteger", ["I", "B"], ""),
+        ("QLinearConv", ["I", *SCALED, "B", *SCALED, *SCALED], ""),
+        ("QAttention", ["I", "B", "floats", "scale", "scale"], "com.microsoft"),
+    ],
+)
+def test_other_products_of_nothing_are_found(tmp_path: Path, op: str, inputs: list[str], domain: str) -> None:
+    made = helper.make_node("ConstantOfShape", ["shape"], ["I"])
+    weights = {"shape": np.array([1, 0, 4, 4], np.int64), "B": np.zeros((2, 0, 1, 1), np.uint8)}
+    path = tmp_path / "model.onnx"
+    path.write_bytes(
+        model_of([made, helper.make_node(op, inputs, ["Y"], domain=domain)], weights).SerializeToString()
+    )
+    assert find_emptiness(str(path)).leaking == (op,)
+
+
+def recurrent(op: str, gates: int, sliced: bool) -> Any:
+    """Returns a model with a GRU or LSTM over the columns of its input, or over no steps."""
+    steps = ["X", "zero", "zero", "one"] if sliced else ["X"]
+    nodes = [
+        helper.make_node("Slice" if sliced else "Identity", steps, ["T"]),
+        helper.make_node("Unsqueeze", ["T", "two"], ["U"]),
+        helper.make_node("Transpose", ["U"], ["S"], perm=[1, 0, 2]),
+        helper.make_node(op, ["S", "W", "R"], ["", "H"], hidden_size=4),
+        helper.make_node("Squeeze", ["H", "zero"], ["Y"]),
+    ]
+    weights = {
+        "two": np.array([2], np.int64),
+        "W": np.ones((1, gates * 4, 1), np.float32),
+        "R": np.ones((1, gates * 4, 4), np.float32),
+    }
+    model = model_of(nodes, weights)
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "steps"
+    return model
+
+
+def run_recurrent(sent: tuple[bytes, list[list[float]]]) -> Any:
+    """Loads a model on a worker that does not trust it, and gives it rows."""
+    data, rows = sent
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "model.onnx").write_bytes(data)
+        node = {**NODE, "outputs": {"y": {"from": "Y", "type": "array<float>[4]"}}}
+        checked = check_node(Path(folder), {"x": "array<float>"}, node, trust=False)
+        member = KINDS["model", "onnx"].load(checked)
+    column = np.empty(len(rows), object)
+    column[:] = [np.array(row, np.float32) for row in rows]
+    return np.asarray(member({"x": column})["y"].tolist()).shape
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Iterator[Target]:
+    with target(f"{__name__}:run_recurrent", most_bytes=3 << 30) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("op", "gates"), [("GRU", 3), ("LSTM", 4)])
+def test_neither_rows_nor_models_without_steps_end_the_worker(scorer: Target, op: str, gates: int) -> None:
+    whole, sliced = (recurrent(op, gates, without).SerializeToString() for without in (False, True))
+    answered = scorer.attack((whole, [[1.0], [1.0, 2.0]]))
+    assert (answered.kind, answered.value) == ("answered", (2, 4))
+    empty = scorer.attack((whole, [[], [1.0, 2.0]]))
+    assert empty.kind == "raised", empty
+    assert "input 'X' is empty" in str(empty.value)
+    refused = scorer.attack((sliced, [[1.0], [1.0, 2.0]]))
+    assert refused.kind == "raised", refused
+    assert "would end the worker for an empty tensor" in str(refused.value)
+    assert "isolate: process" in str(refused.value)
+
+
+def test_a_model_that_may_end_its_own_process_may_be_run_there(tmp_path: Path) -> None:
+    more = {"isolate": "process", "outputs": {"y": {"from": "Y", "type": "array<float>[4]"}}}
+    member = load_untrusted(recurrent("GRU", 3, sliced=True), tmp_path, **more)
+    assert callable(member)
+
+
+def test_layers_of_recurrent_models_of_any_length_need_no_trust(tmp_path: Path) -> None:
+    """As PyTorch exports two layers: batch first, with states of zeros of the batch's size."""
+    model = recurrent("GRU", 3, sliced=False)
+    first, second = model.graph.node[3], model.graph.node[4]
+    first.output[:] = ["G", ""]
+    model.graph.node.insert(3, helper.make_node("Expand", ["scale", "shape"], ["H0"]))
+    model.graph.node[4].input.extend(["", "", "H0"])
+    model.graph.node.insert(5, helper.make_node("Squeeze", ["G", "one"], ["G1"]))
+    model.graph.node.insert(6, helper.make_node("GRU", ["G1", "R", "R"], ["", "H"], hidden_size=4))
+    assert second.op_type == "Squeeze"
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    assert find_emptiness(str(tmp_path / "model.onnx")) == Emptiness(is_guarded=True)
+
+
 def _loop(model: Any) -> None:
     node = next(node for node in model.graph.node if node.op_type.startswith("TreeEnsemble"))
     attributes = {attribute.name: attribute for attribute in node.attribute}
@@ -200,6 +442,31 @@ def test_a_tree_with_a_loop_is_refused_before_it_is_run(tmp_path: Path, name: st
     _loop(model)
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelFormatError, match="a tree of the model has a loop"):
+        check_trees(str(path))
+
+
+@pytest.mark.parametrize("how", ["referred", "twice"])
+def test_a_loop_cannot_hide_in_a_functions_attributes(tmp_path: Path, how: str) -> None:
+    model = onnx.load_from_string(models()["boosted"])
+    node = next(node for node in model.graph.node if node.op_type.startswith("TreeEnsemble"))
+    if how == "twice":
+        copy = onnx.AttributeProto.FromString(
+            next(one for one in node.attribute if one.name == "nodes_truenodeids").SerializeToString()
+        )
+        _loop(model)
+        node.attribute.append(copy)
+    else:
+        _loop(model)
+        inner = helper.make_node(node.op_type, ["X"], ["out"], domain=node.domain)
+        for one in node.attribute:
+            inner.attribute.add(name=one.name, ref_attr_name=one.name, type=one.type)
+        sets, names = list(model.opset_import), [one.name for one in node.attribute]
+        model.functions.append(helper.make_function("own", "call", ["X"], ["out"], [inner], sets, names))
+        node.op_type, node.domain = "call", "own"
+        model.opset_import.append(helper.make_opsetid("own", 1))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError, match="takes them from a function's attributes"):
         check_trees(str(path))
 
 
@@ -260,6 +527,7 @@ def attack(data: bytes) -> Any:
             return "weights"
         foreign_operators(path)
         check_trees(path)
+        find_emptiness(path)
         whole = onnx.load(path).SerializeToString()
     options = session_options(onnxruntime, {"intra_op_num_threads": 1, "log_severity_level": 4})
     session = onnxruntime.InferenceSession(whole, options, providers=["CPUExecutionProvider"])

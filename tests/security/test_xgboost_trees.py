@@ -169,6 +169,12 @@ LIES: Final[dict[str, tuple[str, Callable[[Any], None], str]]] = {
         "classes", _inside("learner", "objective", "softmax_multiclass_param", "num_class", value="0"),
         "'num_class' is 3 for the model and 0 for its objective",
     ),
+    "base score that only Python reads": (
+        "classes", _inside(*_PARAMS, "base_score", value="[1_0,1,1]"), "'base_score' is not a number"
+    ),
+    "digits of another script": (
+        "classes", _inside(*_PARAMS, "num_class", value="\u0663"), "'num_class' is not a whole number"
+    ),
     "base score": ("classes", _inside(*_PARAMS, "base_score", value="[1,2]"), "'base_score' has 2 numbers"),
     "feature names": ("regression", _inside("learner", "feature_names", value=["a"]), "'feature_names' has 1 texts"),
     "weights of dart": ("dart", _inside("learner", "gradient_booster", "weight_drop", value=[1.0]), "'weight_drop' is"),

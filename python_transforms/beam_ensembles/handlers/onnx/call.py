@@ -11,6 +11,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Argument, Values, can_cast, cast, join
+from beam_ensembles.handlers.onnx.emptiness import refuse_empty
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.signature_checks import Feeding, tensor_argument
 from beam_ensembles.handlers.signatures import Port, Signature
@@ -95,6 +96,16 @@ def call(session: Any, batch: list[Any], inference_args: Mapping[str, Any] | Non
     """Beam's ``inference_fn``: the batch is what is wanted and what is given, the answer one mapping."""
     names, feeds = batch[0]
     return [dict(zip(names, session.run(names, {**feeds, **(inference_args or {})}), strict=True))]
+
+
+def call_with_items(session: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
+    """Beam's ``inference_fn`` for a graph whose inputs must have items.
+
+    Raises:
+        NodeError: ``wrong_length``: one has none.
+    """
+    refuse_empty({**batch[0][1], **(inference_args or {})})
+    return call(session, batch, inference_args)
 
 
 def columns_of(node: CheckedNode, ports: Mapping[str, Port], answer: Mapping[str, Any], rows: int) -> Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,8 +28,10 @@ from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
-from beam_ensembles.handlers.onnx.call import FEEDING, call, columns_of, extra_feeds, feeder
+from beam_ensembles.handlers.onnx.call import FEEDING, call, call_with_items, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_classes
+from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
+from beam_ensembles.handlers.onnx.emptiness import describe as describe_emptiness
 from beam_ensembles.handlers.onnx.encoders import (
     Encoder,
     inputs_of_silent_mappers,
@@ -47,6 +50,7 @@ from beam_ensembles.handlers.onnx.session import (
     find_libraries,
     is_provider_options,
     is_session_options,
+    keep_dequantized,
     providers,
     session_options,
     signature_of,
@@ -173,8 +177,11 @@ def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | N
         node.tell(column, meaning)
 
 
-def _check_loaded(node: CheckedNode, path: str) -> ModelClasses:
-    """Checks a file on a worker, where one of another place is seen for the first time; returns its classes.
+def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
+    """Checks a file on a worker, where one of another place is seen for the first time.
+
+    Returns:
+        Where its tensors may be empty although they must not be; of a file that is trusted, too.
 
     Raises:
         InvalidEnsemble: onnxruntime must not be given it.
@@ -182,26 +189,35 @@ def _check_loaded(node: CheckedNode, path: str) -> ModelClasses:
     try:
         foreign = foreign_operators(path)
         check_trees(path)
-        classes = read_classes(path)
+        found = find_emptiness(path)
     except ModelFormatError as exc:
         problem = Problem(
             node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('onnx', path)}"
         )
         raise InvalidEnsemble([problem]) from exc
-    if foreign and node.spec.options.get("sha256") is None and not node.is_trusted:
+    if node.spec.options.get("sha256") is not None or node.is_trusted:
+        return dataclasses.replace(found, is_fusible=False)
+    text = ""
+    if foreign:
         text = describe(str(node.uri), foreign)
+    elif found.leaking or (found.ending and not node.spec.isolated):
+        text = describe_emptiness(str(node.uri), found)
+    if text:
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
-    return classes
+    return found
 
 
 def _handler(
     node: CheckedNode, beam: Any, arguments: Mapping[str, Any], encoders: list[Encoder], place: str
 ) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
-    classes = _check_loaded(node, place)
+    found = _check_loaded(node, place)
+    if found.is_fusible:
+        keep_dequantized(arguments["session_options"])
     encoders.extend(strict_encoders(place))
-    handler = beam.OnnxModelHandlerNumpy(place, inference_fn=call, **arguments)
-    handler.classes = classes
+    function = call_with_items if found.is_guarded else call
+    handler = beam.OnnxModelHandlerNumpy(place, inference_fn=function, **arguments)
+    handler.classes = read_classes(place)
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))
         handler.load_model = functools.partial(beam.ort.InferenceSession, place, *given)

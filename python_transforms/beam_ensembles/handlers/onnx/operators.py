@@ -27,7 +27,7 @@ _STANDARD: Final = (
 _MICROSOFT: Final = "com.microsoft"
 _COMPUTING: Final = frozenset(
     """
-    Attention AttnLSTM BeamSearch BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector
+    Attention BeamSearch BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector
     BitmaskBiasDropout BitmaskDropout CDist ComplexMul ComplexMulConj ConvTransposeWithDynamicPads CropAndResize
     DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear
     DequantizeWithOrder DynamicQuantizeLSTM DynamicQuantizeMatMul DynamicTimeWarping EmbedLayerNormalization ExpandDims
@@ -46,8 +46,9 @@ _COMPUTING: Final = frozenset(
     """.split()  # noqa: SIM905 - a list of 130 lines
 )
 """onnxruntime's own operators that only compute. Not among them: ``EPContext`` and ``Snpe``, which hold or name
-programs for other processors, ``ATen`` and ``PythonOp``, which call PyTorch and Python, and
-``WordConvEmbedding``, which answers for a word without characters with memory that it has not written."""
+programs for other processors, ``ATen`` and ``PythonOp``, which call PyTorch and Python, ``AttnLSTM``, which can end the
+process, and ``WordConvEmbedding``, which answers for a word without characters with memory that it has not written.
+Those that must not be given empty tensors are looked at in ``emptiness``."""
 _PARTS: Final[dict[str, dict[int, str]]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},

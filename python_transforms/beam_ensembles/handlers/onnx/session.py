@@ -41,6 +41,7 @@ SESSION_CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 
 _FORMAT: Final = "session.load_model_format"
 """Without it, onnxruntime may take a file for its own format, which is not checked here."""
+_KEEP_DEQUANTIZED: Final = "session.disable_quant_qdq"
 PROVIDERS: Final = tuple(
     f"{name}ExecutionProvider"
     for name in (
@@ -116,6 +117,11 @@ def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
             text = f"config.session_options.{name}: onnxruntime does not take {value!r}: {text_of(exc)}"
             raise EnsembleError(text) from exc
     return options
+
+
+def keep_dequantized(options: Any) -> None:
+    """Makes onnxruntime compute with dequantized numbers as the graph says, not with whole numbers instead."""
+    options.add_session_config_entry(_KEEP_DEQUANTIZED, "1")
 
 
 def providers(node: CheckedNode, ort: Any) -> list[Any]:

@@ -18,7 +18,7 @@ def check_trees(path: str) -> None:
     """Checks that no tree of a model has a loop. Needs the package ``onnx``.
 
     Raises:
-        ModelFormatError: One has, or its lists have different lengths.
+        ModelFormatError: One has, its lists have different lengths, or they are not in the node itself.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -30,7 +30,12 @@ def check_trees(path: str) -> None:
     parts = [model.graph, *model.functions]
     for node in (node for part in parts for node in _nodes(part)):
         if node.op_type.startswith(_NAME.decode()):
-            _check_node({attribute.name: attribute for attribute in node.attribute})
+            attributes = {attribute.name: attribute for attribute in node.attribute}
+            if len(attributes) < len(node.attribute) or any(one.ref_attr_name for one in node.attribute):
+                raise ModelFormatError(
+                    "a tree ensemble has lists twice, or takes them from a function's attributes"
+                )
+            _check_node(attributes)
 
 
 def _nodes(part: Any) -> Iterator[Any]:

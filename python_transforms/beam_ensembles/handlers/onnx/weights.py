@@ -17,6 +17,8 @@ from beam_ensembles.handlers.wire import WireError, fields
 
 _EXTERNAL: Final = 1
 _DEEPEST: Final = 100
+_IN_MEMORY: Final = "MEM_ADDR_"
+"""onnxruntime takes the locations ``*/_ORT_MEM_ADDR_/*`` and ``*/_ORT_NATIVE_ENDIAN_MEM_ADDR_/*`` for addresses."""
 _TENSOR: Final = "tensor"
 _PARTS: Final[dict[str, dict[int, str]]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -34,7 +36,8 @@ def weight_files(path: str) -> tuple[str, ...]:
     """Gives the names of the files in which a model keeps its weights, relative to its folder.
 
     Raises:
-        ModelFormatError: It is not an ONNX model, or names a file outside of its folder.
+        ModelFormatError: It is not an ONNX model, or names a file outside of its folder, or
+            an address in memory.
         OSError: It cannot be read.
     """
     if os.path.getsize(path) == 0:
@@ -77,6 +80,9 @@ def _location(data: mmap.mmap, start: int, end: int) -> Iterator[str]:
 
 
 def _inside(name: str) -> str:
+    if _IN_MEMORY in name or "*" in name.split("/"):
+        text = f"the model keeps weights in '{name}', which stands for an address in memory"
+        raise ModelFormatError(f"{text}; save them in the model or beside it")
     found = os.path.normpath(name) if name else ""
     if not found or os.path.isabs(found) or found.split(os.sep)[0] in (os.curdir, os.pardir) or "\\" in found:
         text = f"the model keeps weights in '{name}', which is outside of its folder"

@@ -12,6 +12,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import beam_compat, member
 from beam_ensembles.handlers.importing import import_name
 from beam_ensembles.handlers.library_models import arguments as arguments_of
+from beam_ensembles.handlers.scrubbing import scrub_memory
 from beam_ensembles.handlers.tensorflow.calls import Served
 from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
@@ -120,9 +121,11 @@ def _load_weights(node: CheckedNode, load: Callable[[], Any], place: str) -> Any
 def _load_saved_model(node: CheckedNode, tf: Any, place: str) -> Any:
     """Loads a SavedModel: the signature that the node asks for, or the object itself where it has none."""
     saved = read_saved_model(place)
-    if saved.unsafe and node.spec.options.get("sha256") is None and not node.is_trusted:
-        text = untrusted(str(node.uri), saved.unsafe)
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+    if node.spec.options.get("sha256") is None and not node.is_trusted:
+        if saved.unsafe:
+            text = untrusted(str(node.uri), saved.unsafe)
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
+        scrub_memory()  # kernels such as RFFT and Cholesky leave parts of some answers unwritten
     module = tf.saved_model.load(place)
     name = node.spec.options.get("signature")
     if name is None and not module.signatures:

@@ -24,7 +24,10 @@ _HIGHEST_CATEGORY: Final = 1 << 24
 _MOST_CATEGORY_BYTES: Final = 1 << 30
 """xgboost keeps a bit for each category up to the highest at every split."""
 _NO_PARENT: Final = (-1, 2**31 - 1)
-_WHOLE: Final = re.compile(r"\d{1,10}")
+_WHOLE: Final = re.compile(r"[0-9]{1,10}")
+_NUMBER: Final = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
+_BASE_SCORE: Final = re.compile(rf"{_NUMBER}|\[{_NUMBER}(?:,{_NUMBER})*\]")
+"""How xgboost writes it. Python reads more as numbers (``1_0``), and not what xgboost makes of that."""
 _OF_NODES: Final = ("left_children", "right_children", "parents", "split_indices", "default_left")
 _WEIGHTS: Final = ("split_conditions", "sum_hessian", "loss_changes")
 _MULTI: Final = ("multi:softmax", "multi:softprob")
@@ -70,10 +73,9 @@ def _check_parameters(learner: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _check_base_score(score: Any, outputs: int) -> None:
-    try:
-        scores = [float(text) for text in str(score).strip("[]").split(",")]
-    except ValueError:
-        raise TreeError("'base_score' is not a number or a list of numbers") from None
+    if not _BASE_SCORE.fullmatch(str(score)):
+        raise TreeError("'base_score' is not a number or a list of numbers")
+    scores = [float(text) for text in str(score).strip("[]").split(",")]
     if len(scores) not in (1, outputs) or not all(map(math.isfinite, scores)):
         raise TreeError(f"'base_score' has {len(scores)} numbers, the model returns {outputs} values per row")
 
