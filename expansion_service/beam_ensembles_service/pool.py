@@ -184,7 +184,7 @@ def _wrong_state(args: argparse.Namespace) -> str:
     if is_foreign(args.state) or os.stat(args.state).st_mode & stat.S_IWOTH:
         return (
             f"--state: '{args.state}', and the folders above it, must belong to this user or root, and nobody else may "
-            "write to them: what stands there is believed when a process is ended"
+            "write to them: the pool ends processes by what it reads there"
         )
     return ""
 

@@ -91,7 +91,7 @@ class EnsembleError(Exception):
 
 
 def _is_of_library(frame: traceback.FrameSummary) -> bool:
-    """Says whether code is this project's or installed, rather than the caller's."""
+    """Whether code is this project's or installed, rather than the caller's."""
     path = pathlib.PurePath(frame.filename)
     return path.is_relative_to(_OWN_FOLDER) or not _INSTALLED.isdisjoint(path.parts)
 

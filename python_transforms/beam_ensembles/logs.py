@@ -39,7 +39,7 @@ def may_log_rows() -> bool:
 
 
 def is_quiet() -> bool:
-    """Says whether what libraries log for themselves is kept away: in notebooks, and where a verb says so."""
+    """Whether what libraries log for themselves is kept away: in notebooks, and where a verb says so."""
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":  # somebody asks for it
         return False
     return os.environ.get(QUIET_VARIABLE) == "1" or "ipykernel" in sys.modules

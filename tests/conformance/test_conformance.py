@@ -30,7 +30,7 @@ LARGE = 10_001
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Case]:
-    """Makes a case once, however many tests need it."""
+    """Make a case once, however many tests need it."""
     folder = tmp_path_factory.mktemp("cases")
     return functools.cache(lambda name: conformance.make(name, folder / name))
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_right_is_refused(made: Callable[[str], Case], name: str)
 
 
 def _keep(change: Callable[[Any], Any], file: Path) -> Callable[[Any], None]:
-    """Gives what appends elements to a file: the runner works in this process, and pickles functions."""
+    """Returns what appends elements to a file: the runner works in this process, and pickles functions."""
 
     def keep(element: Any) -> None:
         with file.open("ab") as out:
@@ -184,7 +184,7 @@ def _kept(file: Path) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Gives a Beam row, and what is in it, as Python has it in JSON."""
+    """Returns a Beam row, and what is in it, as Python has it in JSON."""
     fields = getattr(value, "_asdict", None)
     if fields is not None:
         return {name: _plain(one) for name, one in fields().items()}

@@ -1,4 +1,4 @@
-"""Web servers that send a byte now and then: they hold a reader for as long as its limits say, and no longer."""
+"""Web servers that send single bytes slowly: they hold a reader for as long as its limits say, and no longer."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _announced(servicer: EnsembleExpansionServicer, call: Call) -> schema_pb2.Sc
 
 
 def _as_call(call: Call, output: schema_pb2.Schema, folder: Path) -> dict[str, Any]:
-    """Gives what a pipeline asks for, and what must come of it, as JSON has it."""
+    """Returns what a pipeline asks for, and what must come of it, as JSON has it."""
     added = {field.name: _known(field) for field in output.fields if field.name not in call.fields}
     outcomes: list[dict[str, Any]] = []
     for outcome in call.outcomes(tuple(added)):
@@ -195,7 +195,7 @@ def _go(call: Call, output: schema_pb2.Schema) -> Iterator[str]:
 
 
 def of_conformance(folder: Path) -> Iterator[Call]:
-    """Gives the cases of ``tests/conformance``, made in a folder.
+    """Returns the cases of ``tests/conformance``, made in a folder.
 
     For every call runners start a worker, so that each client sends a case one way: Go's is not Java's.
     """

@@ -79,7 +79,7 @@ class Case:
         return {"id": parse_type("int64"), **{name: parse_type(text) for name, text in read.items()}}
 
     def table(self) -> pa.Table:
-        """Gives its rows in Arrow."""
+        """Returns its rows in Arrow."""
         schema = pa.schema([arrow_field(name, type_) for name, type_ in self.inputs.items()])
         rows = [
             {name: typed(row.get(name), type_) for name, type_ in self.inputs.items()} for row in self.rows
@@ -88,12 +88,12 @@ class Case:
 
 
 def names() -> list[str]:
-    """Gives the names of all cases."""
+    """Returns the names of all cases."""
     return sorted(path.parent.name for path in CASES.glob("*/ensemble.yaml"))
 
 
 def make(name: str, folder: Path) -> Case:
-    """Makes a case: copies its folder, runs its ``make.py`` there, and reads what is there then.
+    """Make a case: copies its folder, runs its ``make.py`` there, and reads what is there then.
 
     Args:
         name: The case's name.
@@ -158,7 +158,7 @@ def _without_id(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def typed(value: Any, type_: Type) -> Any:
-    """Gives a value of JSON as Python has those of a type."""
+    """Returns a value of JSON as Python has those of a type."""
     if value is None:
         return None
     if isinstance(type_, Array):
@@ -173,7 +173,7 @@ def typed(value: Any, type_: Type) -> Any:
 
 
 def difference(found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> str:
-    """Says where answers are not what is expected; nothing where they are."""
+    """Returns where answers are not what is expected; nothing where they are."""
     if len(found) != len(expected):
         return f"{len(found)} rows came out, not {len(expected)}"
     for at, (one, wanted) in enumerate(zip(found, expected, strict=True)):

@@ -132,13 +132,13 @@ class _Reader(_UNPICKLER):  # type: ignore[misc]
         self.stack[-1] = function(*args) if _is_inert(function) else _Inert()
 
     def load_newobj(self) -> None:
-        """Makes nothing but stand-ins."""
+        """Make nothing but stand-ins."""
         args = self.stack.pop()
         cls = self.stack.pop()
         self.append(cls(*args) if _is_inert(cls) else _Inert())
 
     def load_newobj_ex(self) -> None:
-        """Makes nothing but stand-ins."""
+        """Make nothing but stand-ins."""
         self.stack.pop()
         self.load_newobj()
 

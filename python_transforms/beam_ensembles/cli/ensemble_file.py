@@ -62,7 +62,7 @@ def no_file(path: str) -> str:
 
 
 def rows_misuse(path: str) -> str | None:
-    """Says that a file's name has no suffix of a file of rows, where it has none."""
+    """Returns that a file's name has no suffix of a file of rows, where it has none."""
     if path.lower().endswith(SUFFIXES):
         return None
     return f"'{path}' has none of the suffixes {', '.join(SUFFIXES)}{_hint(path)}"
@@ -88,7 +88,7 @@ def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
 
 
 def wrong_rows(path: str, failed: int, stream: IO[str]) -> str:
-    """Says how many rows of a file failed, coloured where the stream is a terminal."""
+    """Returns how many rows of a file failed, coloured where the stream is a terminal."""
     return f"{coloured('not valid', RED, stream)} {path}: {failed:,} row{'' if failed == 1 else 's'} failed"
 
 

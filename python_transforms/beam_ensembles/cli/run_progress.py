@@ -50,7 +50,7 @@ def progress() -> Iterator[Show]:
 
 
 def in_notebook() -> bool:
-    """Says whether a notebook's kernel is this process, or started it: it leaves marks in the environment."""
+    """Whether a notebook's kernel is this process, or started it: it leaves marks in the environment."""
     return "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")
 
 

@@ -253,7 +253,7 @@ def load_and_ask(
 
 @contextlib.contextmanager
 def _logged(messages: list[str]) -> Iterator[None]:
-    """Has what this project logs as a warning within the block be put to these messages instead."""
+    """Have what this project logs as a warning within the block be put to these messages instead."""
     logger, handler = logging.getLogger(_PACKAGE), _Messages(messages)
     level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)

@@ -106,7 +106,7 @@ def _plain(field: pa.Field) -> pa.Field:
 
 
 def in_wire_layout(array: pa.Array) -> pa.Array:
-    """Gives an array of a Python pipeline in the layout in which it would cross: no dictionaries, views, large texts.
+    """Returns an array of a Python pipeline in the layout in which it would cross: no dictionaries, views, large texts.
 
     Points in time lose what is below a microsecond.
     """

@@ -111,7 +111,7 @@ class Stacked:
     outputs: Mapping[str, Type]
 
     def __call__(self, columns: Columns) -> Columns:
-        """Makes the feature row of each row.
+        """Make the feature row of each row.
 
         Raises:
             NodeError: ``not_probabilities``: two values of which one would be left out are not.

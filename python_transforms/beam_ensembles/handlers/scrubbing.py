@@ -1,4 +1,4 @@
-"""Lets the C library overwrite memory, so that what a kernel has not written says nothing of what was there before."""
+"""Let the C library overwrite memory, so that what a kernel has not written says nothing of what was there before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 @functools.cache
 def scrub_memory() -> bool:
-    """Makes this process overwrite memory when it is given back and when it is asked for; from now on.
+    """Make this process overwrite memory when it is given back and when it is asked for; from now on.
 
     Small blocks that were given back before are not overwritten. Costs a few percent of what allocates much.
 

@@ -67,7 +67,7 @@ class Trial:
         rows: How many rows were answered in one call, for each number that was tried.
         milliseconds: How long all calls took.
         refused: Why the model answers no made-up row, in its own words; empty where it does.
-        notes: What is likely to be wrong, a sentence each.
+        notes: The likely faults of the model, a sentence each.
         answer: The columns that it gave for the most rows.
     """
 
@@ -107,7 +107,7 @@ def try_out(kind: Kind, node: CheckedNode, member: Member) -> Trial | None:
     Args:
         kind: The node's kind.
         node: The node.
-        member: What runs it.
+        member: Its loaded member.
 
     Returns:
         What was found; None for a node that is not tried.
@@ -140,7 +140,7 @@ def trial_of(node: CheckedNode, member: Member) -> Trial | None:
 
     Args:
         node: The node.
-        member: What runs it.
+        member: Its loaded member.
 
     Returns:
         What was found; None where the member is not asked.
@@ -372,7 +372,7 @@ def made_up(
     *,
     zeros: bool = False,
 ) -> dict[str, Values] | None:
-    """Makes up rows: the same ones each time, each other than the one before.
+    """Make up rows: the same ones each time, each other than the one before.
 
     Args:
         inputs: The columns and their types.

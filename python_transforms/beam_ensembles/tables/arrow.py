@@ -43,7 +43,7 @@ def arrow_type(type_: Type) -> pa.DataType:
 
 
 def is_view(found: pa.DataType) -> bool:
-    """Says whether an Arrow type is a text or bytes that may stand anywhere."""
+    """Whether an Arrow type is a text or bytes that may stand anywhere."""
     return bool(pa.types.is_string_view(found) or pa.types.is_binary_view(found))
 
 

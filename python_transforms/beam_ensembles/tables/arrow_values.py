@@ -48,7 +48,7 @@ def plain_values(array: pa.Array, *, micros: bool = False) -> list[Any]:
 
 
 def _needs_care(found: pa.DataType) -> bool:
-    """Says whether a type holds nanoseconds, or a map with keys that Python cannot hash."""
+    """Whether a type holds nanoseconds, or a map with keys that Python cannot hash."""
     if isinstance(found, pa.BaseExtensionType):
         return _needs_care(found.storage_type)
     if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):

@@ -53,7 +53,7 @@ class JsonChunk(Chunk):
         return values_from_json(values, self._inputs[field]) if field in self._inputs else values
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
-        """Gives the objects as they came, with all digits of their numbers."""
+        """Returns the objects as they came, with all digits of their numbers."""
         return [_exactly(self.texts[index]) for index in at]
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:

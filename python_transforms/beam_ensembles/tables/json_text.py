@@ -70,7 +70,7 @@ def _float(text: str) -> float | JsonNumber:
 
 
 def _is_double(exact: Decimal, value: float) -> bool:
-    """Says whether a number is what a program prints of a double, with however many digits of a fraction."""
+    """Whether a number is what a program prints of a double, with however many digits of a fraction."""
     if exact == Decimal(repr(value)):
         return True
     if not value or abs(value) >= _EVERY_WHOLE:

@@ -108,7 +108,7 @@ def scored(folder: Path, nodes: Mapping[str, Any], column: str) -> list[Any]:
 
 
 def problems(folder: Path, nodes: Mapping[str, Any], *, load: bool = False) -> list[tuple[str, str]]:
-    """Gives code and path of what is wrong with an ensemble, before it runs or when its models are loaded."""
+    """Returns code and path of what is wrong with an ensemble, before it runs or when its models are loaded."""
     try:
         if load:
             EnsembleModelHandler(written(folder, nodes)).load_model()
@@ -171,7 +171,7 @@ def test_other_numbers_are_a_mismatch(tmp_path: Path) -> None:
 
 
 class Turned(GaussianNB):
-    """Gives its classes, and probabilities, in another order than scikit-learn does."""
+    """Returns its classes, and probabilities, in another order than scikit-learn does."""
 
     def fit(self, x: Any, y: Any) -> Turned:
         super().fit(x, y)

@@ -1,4 +1,4 @@
-"""What is known of a loaded member, however many others are put around it."""
+"""Meanings that a loaded member knows, however many others are put around it."""
 
 from __future__ import annotations
 

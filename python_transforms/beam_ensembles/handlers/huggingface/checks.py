@@ -163,7 +163,7 @@ def class_names(config: Mapping[str, Any]) -> list[str] | None:
 
 
 def named_classes(config: Mapping[str, Any]) -> list[str] | None:
-    """Gives the classes of a model's configuration, in order; None where they have no names but made-up ones."""
+    """Returns the classes of a model's configuration, in order; None where they have no names but made-up ones."""
     found = class_names(config)
     return None if found is None or are_placeholders(found) else found
 

@@ -26,7 +26,7 @@ Text = str | tuple[str, str]
 
 
 def settle_limit(model: Any, tokenizer: Any, own: int | None = None) -> None:
-    """Has a tokenizer know how many tokens its model reads: the least of what model, tokenizer and folder say.
+    """Have a tokenizer know how many tokens its model reads: the least of what model, tokenizer and folder say.
 
     Args:
         model: The loaded model.

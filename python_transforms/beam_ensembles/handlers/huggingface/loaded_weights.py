@@ -73,7 +73,7 @@ def check_adapter(place: str) -> None:
 
 @functools.cache
 def _note_what_is_loaded(base: Any) -> None:
-    """Has ``from_pretrained`` tell what it found; pipelines and Beam's handlers have no way to ask it."""
+    """Have ``from_pretrained`` tell what it found; pipelines and Beam's handlers have no way to ask it."""
     original = base.from_pretrained.__func__
 
     @functools.wraps(original)

@@ -264,7 +264,7 @@ def _answers(pipe: Any, items: Sequence[Any], size: int, args: Mapping[str, Any]
 
 
 def _batch(pipe: Any, size: int) -> int:
-    """Gives how many rows go at once: one where the tokenizer has nothing to pad shorter texts with."""
+    """Returns how many rows go at once: one where the tokenizer has nothing to pad shorter texts with."""
     tokenizer = pipe.tokenizer
     if tokenizer is None:
         return size

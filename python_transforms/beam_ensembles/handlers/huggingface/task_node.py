@@ -145,7 +145,7 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
 
 
 def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
-    """Gives the classes of a model the node's ``labels``, where its configuration only numbers them.
+    """Returns the classes of a model the node's ``labels``, where its configuration only numbers them.
 
     Raises:
         InvalidEnsemble: ``bad_labels``: the model has other classes, or another number of them.
@@ -194,7 +194,7 @@ def _model(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, cal
 
 
 def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Gives how a sentence-transformers model makes one vector of a text, where its folder says that.
+    """Returns how a sentence-transformers model makes one vector of a text, where its folder says that.
 
     Args:
         place: The model.

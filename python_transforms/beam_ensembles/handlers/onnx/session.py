@@ -120,7 +120,7 @@ def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def keep_dequantized(options: Any) -> None:
-    """Makes onnxruntime compute with dequantized numbers as the graph says, not with whole numbers instead."""
+    """Make onnxruntime compute with dequantized numbers as the graph says, not with whole numbers instead."""
     options.add_session_config_entry(_KEEP_DEQUANTIZED, "1")
 
 
