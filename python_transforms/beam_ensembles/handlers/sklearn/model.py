@@ -18,9 +18,10 @@ from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, che
 from beam_ensembles.handlers.features import feature_arguments, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of
 from beam_ensembles.handlers.sklearn.forests import quickened
-from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
+from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.types import DOUBLE, Array, Type
 
 METHODS: Final = ("predict", "predict_proba", "decision_function", "transform")
@@ -135,7 +136,7 @@ def _load_skops(node: CheckedNode, place: str) -> Any:
 def _types_that_need_trust(node: CheckedNode, place: str) -> Sequence[str]:
     try:
         return read_header(place).untrusted
-    except HeaderError as exc:
+    except ModelFormatError as exc:
         problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
         raise InvalidEnsemble([problem]) from exc
 
@@ -179,7 +180,7 @@ def _check_model(node: NodeView, place: str) -> Facts:
         return Facts()
     try:
         header = read_header(path)
-    except (HeaderError, OSError) as exc:
+    except (ModelFormatError, OSError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         return Facts()
     if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):

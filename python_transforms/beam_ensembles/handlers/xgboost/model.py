@@ -21,6 +21,7 @@ from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, che
 from beam_ensembles.handlers.features import Features, match
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
     WHOLE,
@@ -31,7 +32,7 @@ from beam_ensembles.handlers.xgboost.features import (
     reader,
     uncategorised,
 )
-from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import Header, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
@@ -83,7 +84,7 @@ class XgboostKind:
         if path is not None:
             try:
                 header = read_header(path)
-            except (HeaderError, OSError) as exc:
+            except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}")
         return _against_header(node, header)
 
