@@ -13,6 +13,7 @@ A message says what was found, where, what is allowed and what is nearest. It is
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 import re
 import traceback
 from collections.abc import Iterable, Mapping
@@ -40,6 +41,10 @@ _SAYS_NO_VALUES = frozenset(
 )
 """Codes whose messages are of this project's making and name columns, types and lengths, never a row's values."""
 _TYPE_OF_ERROR = re.compile(r"[A-Za-z_]\w*(?:Error|Exception)(?=:|$)")
+
+_OWN_FOLDER = pathlib.Path(__file__).parent
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+"""Names of folders that hold installed code."""
 
 ENDS_THE_PROGRAM = (KeyboardInterrupt, GeneratorExit)
 """What foreign code may raise that is no failure of its own; all else is, ``SystemExit`` too."""
@@ -77,6 +82,17 @@ class EnsembleError(Exception):
     """Base of every error that this project raises."""
 
     _tagged_with_step = True  # so that Beam 2.77 raises it as it is, instead of a copy made of its text
+
+    def _render_traceback_(self) -> list[str]:
+        """Returns the lines that notebooks show: the caller's own frames and the message, no frames of libraries."""
+        frames = [frame for frame in traceback.extract_tb(self.__traceback__) if not _is_of_library(frame)]
+        return [*"".join(traceback.format_list(frames)).splitlines(), f"{type(self).__name__}: {self}"]
+
+
+def _is_of_library(frame: traceback.FrameSummary) -> bool:
+    """Says whether code is this project's or installed, rather than the caller's."""
+    path = pathlib.PurePath(frame.filename)
+    return path.is_relative_to(_OWN_FOLDER) or not _INSTALLED.isdisjoint(path.parts)
 
 
 class InvalidEnsemble(EnsembleError):

@@ -13,6 +13,7 @@ import datetime
 import json
 import logging
 import os
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -23,6 +24,8 @@ LOG_ROWS_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_ROWS"
 """Names the environment variable that lets messages with values of rows into logs, where it is ``1``."""
 LOG_FORMAT_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_FORMAT"
 """Names the environment variable that tells workers how the service writes its log: one of ``LOG_FORMATS``."""
+QUIET_VARIABLE: Final = "BEAM_ENSEMBLES_QUIET"
+"""Names the environment variable that, where it is ``1``, keeps what libraries log for themselves off a screen."""
 LOG_FORMATS: Final = ("text", "json")
 
 ABOUT: Final[contextvars.ContextVar[Mapping[str, str]]] = contextvars.ContextVar("about", default={})  # noqa: B039
@@ -33,6 +36,13 @@ _FIELDS: Final = "beam_ensembles_fields"
 def may_log_rows() -> bool:
     """Says whether messages that may hold values of rows may go to logs."""
     return os.environ.get(LOG_ROWS_VARIABLE) == "1"
+
+
+def is_quiet() -> bool:
+    """Says whether what libraries log for themselves is kept away: in notebooks, and where a verb says so."""
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":  # somebody asks for it
+        return False
+    return os.environ.get(QUIET_VARIABLE) == "1" or "ipykernel" in sys.modules
 
 
 def subject(ensemble: str, node: str | None = None) -> Mapping[str, str]:

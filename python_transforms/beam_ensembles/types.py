@@ -323,8 +323,14 @@ def is_portable(type_: Type) -> bool:
     return isinstance(type_, Row) and all(is_portable(field) for _, field in type_.fields)
 
 
-def widens(found: Type, wanted: Type) -> bool:
+def widens(found: Type, wanted: Type, *, python: bool = False) -> bool:
     """Says whether values of ``found`` can stand where ``wanted`` is declared without loss.
+
+    Args:
+        found: The type of the values.
+        wanted: The declared type.
+        python: Whether ``int64`` and ``double`` only say that the values are Python's ``int`` and ``float``, its only
+            numbers. Those are looked at one by one (``columns.exact_numbers``).
 
     Integers may become wider integers or ``double`` (``int32`` also ``double`` only, since ``float`` holds 24 bits),
     ``float`` may become ``double``; a value may stand where a null is allowed, never the other way round. An
@@ -333,17 +339,28 @@ def widens(found: Type, wanted: Type) -> bool:
     if found.nullable and not wanted.nullable:
         return False
     if isinstance(found, Scalar) and isinstance(wanted, Scalar):
+        if python and wanted.name in _OF_PYTHON.get(found.name, ()):
+            return True
         return found.name == wanted.name or _widens_scalar(found.name, wanted.name)
     if isinstance(found, Array) and isinstance(wanted, Array):
         same_shape = found.shape is None or wanted.shape is None or found.shape == wanted.shape
-        return same_shape and widens(found.element, wanted.element)
+        return same_shape and widens(found.element, wanted.element, python=python)
     if isinstance(found, Map) and isinstance(wanted, Map):
-        return widens(found.key, wanted.key) and widens(found.value, wanted.value)
+        return widens(found.key, wanted.key, python=python) and widens(
+            found.value, wanted.value, python=python
+        )
     if isinstance(found, Row) and isinstance(wanted, Row):
         return len(found.fields) == len(wanted.fields) and all(
-            a == b and widens(s, t) for (a, s), (b, t) in zip(found.fields, wanted.fields, strict=True)
+            a == b and widens(s, t, python=python)
+            for (a, s), (b, t) in zip(found.fields, wanted.fields, strict=True)
         )
     return False
+
+
+_FLOATS: Final = tuple(name for name, dtype in NUMPY_DTYPES.items() if dtype.kind == "f")
+_NUMBERS: Final = tuple(name for name in NUMPY_DTYPES if name != "boolean")
+_OF_PYTHON: Final = {"double": _FLOATS, "int64": _NUMBERS}
+"""What may be declared where Beam says ``double`` or ``int64`` of a Python ``float`` or ``int``."""
 
 
 def _widens_scalar(found: str, wanted: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
+from beam_ensembles import RunEnsemble
 from beam_ensembles.errors import (
     BatchFailed,
     EnsembleError,
@@ -82,3 +84,32 @@ def test_very_many_problems_are_cut_short() -> None:
     text = str(InvalidEnsemble(Problem(f"p{at:04}", "syntax", "no") for at in range(300)))
     assert text.count("\n") == 101
     assert text.endswith("and 200 more")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("RunEnsemble('nowhere.yaml')", "[missing_file] $: there is no file"),
+        ("RunEnsemble('e.yaml')", "[unknown_column] nodes.m.select.y: there is no column 'z'"),
+    ],
+)
+def test_a_notebook_shows_the_callers_frames_alone(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, cell: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: double}\nnodes: {m: {apply: sql, select: {y: z}, outputs: {y: {}}}}\n"
+    )
+    code = compile(f"def mine():\n    {cell}\nmine()", "<ipython-input-7>", "exec")
+    with pytest.raises(InvalidEnsemble) as caught:
+        exec(code, {"RunEnsemble": RunEnsemble})
+    shown = caught.value._render_traceback_()
+    frames = [
+        line.strip() for line in shown if line.strip().startswith("File ") and "test_errors" not in line
+    ]
+    assert frames == [
+        'File "<ipython-input-7>", line 3, in <module>',
+        'File "<ipython-input-7>", line 2, in mine',
+    ]
+    assert shown[-1].startswith("InvalidEnsemble: ")
+    assert said in shown[-1]

@@ -18,6 +18,7 @@ from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.logs import QUIET_VARIABLE
 
 if TYPE_CHECKING:
     from beam_ensembles.cli.run_summary import Summary
@@ -37,6 +38,8 @@ formats, by suffix (input and output may differ):
   .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
             its declared type: an array or a map is JSON such as [1, 2.5], an empty cell is null. All others are text.
   .jsonl    one JSON object a line. Bytes are base64, points in time ISO 8601; NaN and Infinity stand as such.
+            Fields that nothing reads keep all digits of numbers and of nanoseconds, as they do in .csv. Where an
+            integer is read, 3.0 and 1e3 are whole numbers.
             To write its rows as .csv or .parquet it is read twice, first for the fields and the types that all rows
             have in common (whole numbers and others: numbers; no common type: the JSON of each value as text).
   .parquet  columns keep their types. Fields that come from CSV are text, but for those that the ensemble reads.
@@ -71,6 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size", metavar="N", type=_count, default=1_024, help="rows at once, at most (default: 1024)"
     )
     parser.add_argument("--json", action="store_true", help="print the summary as a JSON object")
+    parser.add_argument(
+        "--verbose", action="store_true", help="show the logs of Beam and of the models' libraries, too"
+    )
     parser.add_argument("--metrics", action="store_true", help="print too what the nodes have counted")
 
 
@@ -86,8 +92,7 @@ def run(args: argparse.Namespace) -> int:
     message = _misuse(args)
     if message:
         return _say(message, _USAGE)
-    # Beam logs warnings when it is imported, about what this verb does not use.
-    logging.basicConfig(level=logging.ERROR)
+    _quiet(args.verbose)
     reached = _Reached()
     try:
         with terminable():
@@ -98,6 +103,15 @@ def run(args: argparse.Namespace) -> int:
         return _say(said_of(error), _FAILED)
     except EnsembleError as error:
         return _say(str(error), _FAILED)
+
+
+def _quiet(verbose: bool) -> None:
+    """Settles what libraries may log: Beam warns when it is imported, about what this verb does not use."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR)
+    if verbose:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
+    else:
+        os.environ.setdefault(QUIET_VARIABLE, "1")
 
 
 @dataclasses.dataclass(slots=True)

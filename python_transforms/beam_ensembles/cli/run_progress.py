@@ -1,8 +1,12 @@
-"""The progress of ``run``, on a terminal only."""
+"""The progress of ``run``, on a terminal only.
+
+A notebook's cell that starts with ``!`` is not one: it keeps each frame of the bar on a line of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from typing import Protocol
@@ -21,7 +25,7 @@ class Show(Protocol):
 @contextlib.contextmanager
 def progress() -> Iterator[Show]:
     """Gives a function that draws a bar on standard error; where that is no terminal, it does nothing."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or in_notebook():
         yield _nothing
         return
     columns = (
@@ -31,7 +35,11 @@ def progress() -> Iterator[Show]:
         TextColumn("{task.fields[shown]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # A copy: standard error is elsewhere for a while where TensorFlow is imported (handlers.beam_compat).
+    with (
+        open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding) as screen,
+        Progress(*columns, console=Console(file=screen), transient=True) as bar,
+    ):
         task = bar.add_task("starting", total=None, shown="")
 
         def show(doing: str, *, done: int = 0, total: int | None = None, rows: int = 0) -> None:
@@ -39,6 +47,11 @@ def progress() -> Iterator[Show]:
             bar.update(task, description=doing, completed=done, total=total, shown=shown)
 
         yield show
+
+
+def in_notebook() -> bool:
+    """Says whether a notebook's kernel is this process, or started it: it leaves marks in the environment."""
+    return "JPY_PARENT_PID" in os.environ or "inline" in os.environ.get("MPLBACKEND", "")
 
 
 def _nothing(doing: str, *, done: int = 0, total: int | None = None, rows: int = 0) -> None:

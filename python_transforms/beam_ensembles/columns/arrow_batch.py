@@ -18,7 +18,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 from beam_ensembles.columns.arrow_checks import check_batch, check_stream
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
-from beam_ensembles.columns.arrow_types import EVENT_TIME, beyond_micros, in_wire_layout
+from beam_ensembles.columns.arrow_types import EVENT_TIME, beyond_micros, in_wire_layout, taken
 from beam_ensembles.columns.to_arrow import array_of
 from beam_ensembles.errors import EnsembleError
 
@@ -69,7 +69,7 @@ class ArrowBatch:
             rows: The rows that were scored, by their place, in order.
             added: The added columns, one leading item a scored row; each with which rows have a value (None: all).
         """
-        kept = self.batch if len(rows) == len(self) else _taken(self.batch, rows)
+        kept = self.batch if len(rows) == len(self) else taken(self.batch, rows)
         count, schema = len(self.rows.fields), self.schemas.output
         made = [
             array_of(column, of, valid)
@@ -78,7 +78,7 @@ class ArrowBatch:
         arrays = [kept.column(at) if at < count else made[at - count] for at in self.rows.positions]
         arrays += kept.columns[count:]
         if self.rows.announced is not None:
-            arrays = [array.cast(of) for array, of in zip(arrays, schema.types, strict=True)]
+            arrays = [_cast_array(array, of) for array, of in zip(arrays, schema.types, strict=True)]
         return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def failed(self, rows: Sequence[int], details: Sequence[Sequence[str]]) -> Element:
@@ -88,7 +88,7 @@ class ArrowBatch:
             rows: The rows that failed, by their place.
             details: For each of them ensemble, node, code, msg, stack.
         """
-        gone = _taken(self.batch, np.array(rows, np.int64))
+        gone = taken(self.batch, np.array(rows, np.int64))
         count = len(self.rows.fields)
         schema = self.schemas.errors
         element = pa.StructArray.from_arrays(gone.columns[:count], fields=list(schema.field(0).type))
@@ -103,23 +103,13 @@ class ArrowBatch:
 
     def take(self, rows: np.ndarray) -> ArrowBatch:
         """Gives some of the rows, by their places."""
-        return dataclasses.replace(self, batch=_taken(self.batch, rows))
+        return dataclasses.replace(self, batch=taken(self.batch, rows))
 
     def joined(self, others: Sequence[ArrowBatch]) -> ArrowBatch:
         """Gives these rows and those of other batches of one schema."""
         return dataclasses.replace(
             self, batch=pa.concat_batches([self.batch, *(other.batch for other in others)])
         )
-
-
-def _taken(batch: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
-    """Gives some of the rows of a record batch, by their places in order."""
-    try:
-        return batch.take(pa.array(rows, pa.int64()))
-    except pa.ArrowNotImplementedError:  # of views and of what is run-end encoded (pyarrow 25)
-        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        parts = [batch.slice(run[0], len(run)) for run in np.split(rows, breaks) if len(run)]
-        return pa.concat_batches(parts or [batch.slice(0, 0)])
 
 
 class ArrowReader:
@@ -188,6 +178,11 @@ def _cast(batch: pa.RecordBatch, plain: pa.Schema) -> pa.RecordBatch:
         raise EnsembleError(
             f"an incoming Arrow record batch has lists that are too long: {_shown(error)}"
         ) from error
+
+
+def _cast_array(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Casts an array of another type; pyarrow 25 spoils a list of nulls that is cast to its own type."""
+    return array if array.type.equals(wanted) else array.cast(wanted)
 
 
 def _shown(error: Exception) -> str:

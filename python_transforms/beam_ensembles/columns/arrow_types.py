@@ -80,6 +80,16 @@ def is_list(found: pa.DataType) -> bool:
     return any(kind(found) for kind in kinds)
 
 
+def taken(batch: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
+    """Returns some of the rows of a record batch of any types, by their places in order."""
+    try:
+        return batch.take(pa.array(rows, pa.int64()))
+    except pa.ArrowNotImplementedError:  # of views and of what is run-end encoded (pyarrow 25)
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        parts = [batch.slice(run[0], len(run)) for run in np.split(rows, breaks) if len(run)]
+        return pa.concat_batches(parts or [batch.slice(0, 0)])
+
+
 def with_plain_lists(found: pa.DataType) -> pa.DataType:
     """Gives a type in which every list is a plain one; the type itself where they all are."""
     if is_list(found):
@@ -96,7 +106,7 @@ def _plain(field: pa.Field) -> pa.Field:
 
 
 def in_wire_layout(array: pa.Array) -> pa.Array:
-    """Gives an array of a Python pipeline in the layout in which it would cross: no dictionaries, no large texts.
+    """Gives an array of a Python pipeline in the layout in which it would cross: no dictionaries, views, large texts.
 
     Points in time lose what is below a microsecond.
     """
@@ -165,7 +175,9 @@ def _small(found: pa.DataType) -> pa.DataType:
         return _small(found.value_type)
     if pa.types.is_timestamp(found):
         return pa.timestamp("us", tz=found.tz)
-    return _SMALL.get(found, found)
+    if pa.types.is_fixed_size_binary(found):
+        return pa.binary()
+    return found if isinstance(found, pa.BaseExtensionType) else _SMALL.get(found, found)
 
 
 def _whole(found: pa.DataType) -> pa.DataType:
@@ -173,4 +185,7 @@ def _whole(found: pa.DataType) -> pa.DataType:
 
 
 _MICROS_OF: Final = {"s": 1_000_000, "ms": 1_000}
-_SMALL: Final = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+_SMALL: Final = {
+    **dict.fromkeys((pa.large_string(), pa.string_view()), pa.string()),
+    **dict.fromkeys((pa.large_binary(), pa.binary_view()), pa.binary()),
+}

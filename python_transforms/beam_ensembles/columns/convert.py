@@ -1,7 +1,8 @@
 """Values of rows <-> columns: a list of Python values to one numpy array and back.
 
 Nothing is cast on the quiet: a null, a text where a number is declared or a list of another length is the error of its
-own row. The whole column is tried at once first; only a column with something wrong in it is read row by row.
+own row. Numbers follow the rule of ``exact_numbers``, within lists, maps and rows, too. The whole column is tried at
+once first; only a column with something wrong in it is read row by row.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ import dataclasses
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
+from beam_ensembles.columns.exact_numbers import numbers_of
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
 from beam_ensembles.columns.number_lists import matrix_of, vector_of
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
 _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
-"""Which kinds of values may stand where a kind is declared: whole numbers for floats, never the other way round."""
+"""Which of numpy's kinds may stand where a kind is declared: whole numbers for floats, never the other way round."""
 
 _TRUTH_VALUES: Final = (bool, np.bool_)
 
@@ -113,7 +116,7 @@ def _by_numpy(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | Non
     except (ValueError, TypeError, OverflowError):
         return None
     if found.dtype.kind not in _KINDS[kind]:
-        return None
+        return numbers_of(values, kind) if kind != "b" and found.dtype.kind in "fO" else None
     return None if kind != "b" and _holds_truth(values, found.ndim) else found
 
 
@@ -142,16 +145,16 @@ def _narrow(found: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
 
 
 def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:
-    if isinstance(type_, Scalar):
-        allowed = _PYTHON_TYPES.get(type_.name)
-        kinds = set(map(type, values))
-        if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
-            return None
-        if type_.name == "string" and not _are_unicode(values):
-            return None
-    elif not all(_is_object(value, type_) for value in values) or not _hold_parts(values, type_):
+    found = _scalars(values, type_) if isinstance(type_, Scalar) else _nested(values, type_)
+    return None if found is None else np.fromiter(found, dtype=object, count=len(found))
+
+
+def _scalars(values: Sequence[Any], type_: Scalar) -> Sequence[Any] | None:
+    allowed = _PYTHON_TYPES.get(type_.name)
+    kinds = set(map(type, values))
+    if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
         return None
-    return np.fromiter(values, dtype=object, count=len(values))
+    return None if type_.name == "string" and not _are_unicode(values) else values
 
 
 def _are_unicode(texts: Sequence[str]) -> bool:
@@ -165,34 +168,67 @@ def _are_unicode(texts: Sequence[str]) -> bool:
     return True
 
 
-def _is_object(value: Any, type_: Type) -> bool:
-    if value is None:
-        return False
+def _nested(values: Sequence[Any], type_: Type) -> Sequence[Any] | None:
+    """Returns lists, rows or maps with what they hold as it is declared, or None where one of them is not so."""
     if isinstance(type_, Array):
-        return isinstance(value, list | tuple | np.ndarray) and _holds(value, type_.element)
-    if isinstance(type_, Row):
-        return isinstance(value, Mapping) and all(name in value for name, _ in type_.fields)
-    return isinstance(value, Mapping)
+        return _all(_list(value, type_.element) for value in values)
+    if not all(isinstance(value, Mapping) for value in values):
+        return None
+    if isinstance(type_, Map):
+        return _maps(values, type_)
+    return _rows(values, type_) if isinstance(type_, Row) else None
 
 
-def _hold_parts(values: Sequence[Any], type_: Type) -> bool:
-    """Says whether the fields of rows, or the keys and values of maps, are all of their types."""
-    if isinstance(type_, Row):
-        return all(_holds([value[name] for value in values], of) for name, of in type_.fields)
-    if not isinstance(type_, Map):
-        return True
-    keys, items = [[*value] for value in values], [[*value.values()] for value in values]
-    return all(
-        _holds(list(itertools.chain.from_iterable(parts)), of)
-        for parts, of in ((keys, type_.key), (items, type_.value))
-    )
+def _all(found: Iterable[Any]) -> list[Any] | None:
+    items = list(found)
+    return None if any(item is None for item in items) else items
 
 
-def _holds(items: Any, element: Type) -> bool:
-    """Says whether the items of a list without fixed length are all of its element's type."""
-    if element.nullable:
-        items = [item for item in items if item is not None]
-    return len(items) == 0 or _try(items, element.required()) is not None
+def _list(value: Any, element: Type) -> Any:
+    if isinstance(value, np.ndarray):
+        if value.ndim == 0:
+            return None
+    elif not isinstance(value, list | tuple):
+        return None
+    return _items(value, element)
+
+
+def _rows(values: Sequence[Any], type_: Row) -> Sequence[Any] | None:
+    names = [name for name, _ in type_.fields]
+    if not all(name in value for value in values for name in names):
+        return None
+    fields = _all(_items([value[name] for value in values], of) for name, of in type_.fields)
+    if fields is None:
+        return None
+    return [dict(zip(names, row, strict=True)) for row in zip(*fields, strict=True)]
+
+
+def _maps(values: Sequence[Any], type_: Map) -> Sequence[Any] | None:
+    every = itertools.chain.from_iterable
+    keys = _items(list(every(values)), type_.key)
+    items = _items(list(every(value.values() for value in values)), type_.value)
+    if keys is None or items is None:
+        return None
+    pairs = zip(keys, items, strict=True)
+    return [dict(itertools.islice(pairs, len(value))) for value in values]
+
+
+def _items(items: Any, element: Type) -> Any:
+    """Returns the items of a list without fixed length as they are declared, or None where one of them is not so."""
+    if len(items) == 0:
+        return items
+    if element.nullable and any(item is None for item in items):
+        present = _items([item for item in items if item is not None], element.required())
+        if present is None:
+            return None
+        found = iter(present)
+        return [None if item is None else next(found) for item in items]
+    made = _try(items, element.required())
+    if made is None:
+        return None
+    if isinstance(items, np.ndarray):
+        return items if items.dtype == made.dtype else made
+    return made.tolist()
 
 
 def fault(value: Any, type_: Type, name: str) -> NodeError:
@@ -245,6 +281,8 @@ def _has_bad_text(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     text = repr(value)
+    if isinstance(value, Decimal):
+        return f"{text[:60]} (number)"
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 

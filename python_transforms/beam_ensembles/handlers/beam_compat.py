@@ -25,12 +25,16 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import re
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
+
+from beam_ensembles import logs
 
 BEAM_VERSION: Final = "2.77"
 """The version of Beam whose imports are described above; a test compares it with the one installed."""
@@ -40,6 +44,10 @@ _MODEL_MANAGER: Final = "apache_beam.ml.inference.model_manager"
 _LOCK: Final = threading.RLock()
 _TENSORFLOW_LOG: Final = "TF_CPP_MIN_LOG_LEVEL"
 """What TensorFlow writes on standard error: 1 warnings and errors, 3 nothing. Without a GPU it calls that an error."""
+_CHATTER: Final = re.compile(
+    rb"[IWE]0000 \d|WARNING: All log messages before absl::InitializeLog|\d{4}-[-\d]+ [:.\d]+: [IWE] "
+)
+"""Lines of TensorFlow's log: information, warnings, and the error that there is no GPU; not what ends the process."""
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """What there is on a machine with a GPU of NVIDIA, of AMD, or under Windows' Linux."""
 _TENSORRT: Final = "tensorrt"
@@ -99,7 +107,7 @@ def import_handlers(module: str) -> Any:
 def _import_as_it_needs(module: str) -> Any:
     name = f"apache_beam.ml.inference.{module}"
     if module == "tensorflow_inference":
-        with _quiet_hub():
+        with _quiet_hub(), _without_chatter():
             return importlib.import_module(name)
     if module == "huggingface_inference":
         with _without_tensorflow():
@@ -170,6 +178,28 @@ def _quiet_hub() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextlib.contextmanager
+def _without_chatter() -> Iterator[None]:
+    """Drops the lines that TensorFlow 2.21 logs while it is imported, whatever its level is.
+
+    They come from C++, so standard error itself goes to a file meanwhile; all other lines are written afterwards. Only
+    where a person reads it: in a notebook, and where a verb asks for quiet.
+    """
+    if not logs.is_quiet():
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as written, os.fdopen(os.dup(2), "wb") as standard_error:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(standard_error.fileno(), 2)
+            written.seek(0)
+            standard_error.writelines(line for line in written if not _CHATTER.match(line))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.model_file import verified
@@ -83,11 +83,15 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
 
     Raises:
         InvalidEnsemble: ``not_installed``: the framework is not there; the message says how to install it.
+            ``load_failed``: importing it fails otherwise, for want of a library or by what the environment says.
     """
     try:
         return beam_compat.import_handlers(module)
     except ImportError as exc:
         raise not_installed(node, extra, exc) from exc
+    except Exception as exc:
+        text = f"importing {extra} raises {NodeError.of(exc).message}"
+        raise InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "load_failed", text)]) from exc
 
 
 def not_installed(node: CheckedNode, extra: str, error: ImportError) -> EnsembleError:

@@ -24,7 +24,18 @@ _ROW_BYTES: Final = 64
 
 
 class BatchCoder(Coder):
-    """Pickles batches where a runner does not fuse the steps of a stage."""
+    """Pickles batches where a runner does not fuse the steps of a stage.
+
+    Args:
+        hint: The type of what it encodes.
+    """
+
+    def __init__(self, hint: Any = Any) -> None:
+        self._hint = hint
+
+    def to_type_hint(self) -> Any:
+        """Returns the type of what it encodes: notebooks make pipelines anew from their coders."""
+        return self._hint
 
     def encode(self, value: Any) -> bytes:
         """Pickles a batch or a result."""
@@ -45,7 +56,7 @@ class BatchCoder(Coder):
     @classmethod
     def from_type_hint(cls, hint: Any, registry: Any) -> Any:
         """Gives the coder for either type."""
-        return cls()
+        return cls(hint)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BatchCoder)

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.columns.instants import as_micros, has_instants, with_instants
+from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.json_text import to_json
-from beam_ensembles.types import NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
+from beam_ensembles.types import BYTES, NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
 
 _SCALARS: Final = {
     "string": pa.string(),
@@ -22,8 +23,8 @@ _SCALARS: Final = {
 }
 _NAMES: Final = {
     **{arrow: name for name, arrow in _SCALARS.items()},
-    pa.large_string(): "string",
-    pa.large_binary(): "bytes",
+    **dict.fromkeys((pa.large_string(), pa.string_view()), "string"),
+    **dict.fromkeys((pa.large_binary(), pa.binary_view()), "bytes"),
 }
 _JSON_TEXT: Final = {"content": "json"}
 
@@ -41,12 +42,19 @@ def arrow_type(type_: Type) -> pa.DataType:
     raise TypeError(f"no Arrow type for {type_}")
 
 
+def is_view(found: pa.DataType) -> bool:
+    """Says whether an Arrow type is a text or bytes that may stand anywhere."""
+    return bool(pa.types.is_string_view(found) or pa.types.is_binary_view(found))
+
+
 def type_of_arrow(found: pa.DataType) -> Type | None:
     """Gives the type of an Arrow column, or None where the type language has no word for it."""
     if pa.types.is_dictionary(found):
-        return type_of_arrow(found.value_type)
+        return None if is_view(found.value_type) else type_of_arrow(found.value_type)
     if pa.types.is_timestamp(found):
         return TIMESTAMP
+    if pa.types.is_fixed_size_binary(found):
+        return BYTES
     if is_list(found):
         element = type_of_arrow(found.value_type)
         return Array(element) if element else None
@@ -111,31 +119,9 @@ def values_of(array: pa.Array) -> list[Any]:
             flat, lengths = array.flatten(), pc.min_max(pc.list_value_length(array)).as_py()
             if flat.null_count == 0 and lengths["min"] == lengths["max"]:
                 return list(flat.to_numpy(zero_copy_only=False).reshape(len(array), lengths["min"]))
-    return plain_values(array)
-
-
-def plain_values(array: pa.Array) -> list[Any]:
-    """Gives the values of an Arrow array as Python's own: numbers, text, lists, mappings, points in time."""
-    plain = _in_microseconds(array.type)
-    array = array if plain == array.type else array.cast(plain, safe=False)
-    return list(array.to_pylist(maps_as_pydicts="lossy"))
+    return plain_values(array, micros=True)
 
 
 def _is_number(found: pa.DataType) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     return any(kind(found) for kind in kinds)
-
-
-def _in_microseconds(found: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(found) and found.unit == "ns":
-        return pa.timestamp("us", tz=found.tz)
-    if found == pa.duration("ns"):
-        return pa.duration("us")
-    if found == pa.time64("ns"):
-        return pa.time64("us")
-    if pa.types.is_struct(found):
-        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in found])
-    if is_list(found):
-        value = _in_microseconds(found.value_type)
-        return found if value == found.value_type else pa.list_(value)
-    return found

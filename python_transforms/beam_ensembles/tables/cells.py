@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from beam_ensembles.tables.json_text import from_json, to_json
+from beam_ensembles.columns.exact_numbers import whole_number
+from beam_ensembles.tables.json_text import Parser, from_json, to_json
 from beam_ensembles.types import BYTES, STRING, TIMESTAMP, Scalar, Type, dtype_of
 
 _BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
 _AS_THEY_ARE: Final = {str, int, float, type(None)}
 """Types of values of which Python's csv writes the text that reads back as the same value."""
+_parsed: Final = Parser()
 
 
 def values_of_cells(cells: Sequence[str], type_: Type) -> list[Any]:
@@ -47,7 +51,7 @@ def _converter(type_: Type) -> Callable[[str], Any]:
     if plain in (BYTES, TIMESTAMP):
         return lambda cell: from_json(cell, plain)
     if not isinstance(plain, Scalar):
-        return lambda cell: from_json(json.loads(cell), plain)
+        return lambda cell: from_json(_parsed(cell), plain)
     dtype = dtype_of(plain)
     if dtype is not None and dtype.kind == "b":
         return lambda cell: _BOOLEANS[cell.strip().lower()]
@@ -57,13 +61,26 @@ def _converter(type_: Type) -> Callable[[str], Any]:
 def _float(cell: str) -> float:
     if "_" in cell:  # Python's own way to group digits, which no file means
         raise ValueError(cell)
-    return float(cell)
+    found = float(cell)
+    if math.isinf(found) and any(map(str.isdigit, cell)):
+        raise ValueError(cell)
+    return found
 
 
 def _int(cell: str) -> int:
     if "_" in cell:
         raise ValueError(cell)
-    return int(cell)
+    try:
+        return int(cell)
+    except ValueError:
+        return whole_number(_decimal(cell))
+
+
+def _decimal(cell: str) -> Decimal:
+    try:
+        return Decimal(cell)
+    except InvalidOperation:
+        raise ValueError(cell) from None
 
 
 def cells_of_values(values: Sequence[Any]) -> Sequence[Any]:

@@ -17,7 +17,7 @@ from beam_ensembles.spec.mistakes import described
 from beam_ensembles.tables.arrow import array_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
-from beam_ensembles.tables.json_text import to_json, values_from_json
+from beam_ensembles.tables.json_text import Parser, to_json, values_from_json
 from beam_ensembles.tables.refusals import refuse_utf16
 from beam_ensembles.tables.survey import Survey
 from beam_ensembles.types import Type
@@ -30,6 +30,7 @@ class JsonChunk(Chunk):
 
     Args:
         objects: The rows.
+        texts: The rows as they stand in the file.
         inputs: Type of each field that the ensemble reads.
         numbers: Which row of the data each is.
         faults: The rows that could not be read.
@@ -38,12 +39,13 @@ class JsonChunk(Chunk):
     def __init__(
         self,
         objects: Sequence[dict[str, Any]],
+        texts: Sequence[str],
         inputs: Mapping[str, Type],
         numbers: Sequence[int],
         faults: Sequence[Fault],
     ) -> None:
         super().__init__(numbers, faults)
-        self.objects, self._inputs = objects, inputs
+        self.objects, self.texts, self._inputs = objects, texts, inputs
 
     def column(self, field: str) -> list[Any]:
         """Gives a field of all rows; bytes and points in time are text in JSON and are read."""
@@ -51,12 +53,12 @@ class JsonChunk(Chunk):
         return values_from_json(values, self._inputs[field]) if field in self._inputs else values
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
-        """Gives the objects as they came."""
-        return [self.objects[index] for index in at]
+        """Gives the objects as they came, with all digits of their numbers."""
+        return [_exactly(self.texts[index]) for index in at]
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
         """Gives the fields' values as cells."""
-        rows = self.rows(at)
+        rows = [self.objects[index] for index in at]
         return [cells_of_values([row.get(name) for row in rows]) for name in fields]
 
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
@@ -78,7 +80,8 @@ class JsonReader:
         path: The file.
         inputs: Type of each field that the ensemble reads.
         added: Names of the added columns; a row that has one of them already is a fault.
-        whole: Whether to find the fields and their types in all rows.
+        whole: Whether the output is another format: the fields and their types are found in all rows, and numbers are
+            read with all of their digits.
 
     Raises:
         InvalidEnsemble: The file is UTF-16.
@@ -87,6 +90,7 @@ class JsonReader:
 
     def __init__(self, path: str, inputs: Mapping[str, Type], added: Sequence[str], whole: bool) -> None:
         self._path, self._inputs, self._added = path, inputs, frozenset(added)
+        self._parsed = _exactly if whole else _nearly
         self.total, self.done = os.path.getsize(path), 0
         with open(path, "rb") as file:
             refuse_utf16(file.read(2))
@@ -117,16 +121,19 @@ class JsonReader:
 
     def _chunk(self, lines: Sequence[tuple[int, bytes]], added: frozenset[str]) -> JsonChunk:
         objects: list[dict[str, Any]] = []
+        texts: list[str] = []
         numbers: list[int] = []
         faults: list[Fault] = []
         for number, line in lines:
             try:
-                objects.append(_object(line, added))
+                text = _text(line)
+                objects.append(_object(text, self._parsed, added))
+                texts.append(text)
                 numbers.append(number)
             except NodeError as error:
                 raw = line.decode("utf-8", "backslashreplace").rstrip("\r\n")
                 faults.append(Fault(number, raw, error))
-        return JsonChunk(objects, self._inputs, numbers, faults)
+        return JsonChunk(objects, texts, self._inputs, numbers, faults)
 
 
 def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
@@ -136,13 +143,18 @@ def _without_mark(file: IO[bytes]) -> Iterator[bytes]:
     yield from file
 
 
-def _object(line: bytes, added: frozenset[str]) -> dict[str, Any]:
+def _text(line: bytes) -> str:
     try:
-        found = _parsed(line.decode().strip())
-        if b"\\ud" in line or b"\\uD" in line:
-            to_json(found).encode()
+        return line.decode().strip()
     except UnicodeDecodeError:
         raise NodeError("bad_line", "the line is not UTF-8") from None
+
+
+def _object(text: str, parsed: Parser, added: frozenset[str]) -> dict[str, Any]:
+    try:
+        found = parsed(text)
+        if "\\ud" in text or "\\uD" in text:
+            to_json(found).encode()
     except UnicodeEncodeError:
         raise NodeError("bad_line", "the line holds half a surrogate pair, which is no character") from None
     except RecursionError:
@@ -172,10 +184,11 @@ def _with_each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _reason(error: ValueError) -> str:
     is_of_json = isinstance(error, json.JSONDecodeError)
-    return str(error) if is_of_json else "a whole number has more digits than any type of the language holds"
+    return str(error) if is_of_json else "a number has more digits than any type of the language holds"
 
 
-_parsed: Final = json.JSONDecoder(object_pairs_hook=_with_each_key_once).decode
+_exactly: Final = Parser(_with_each_key_once)
+_nearly: Final = Parser(_with_each_key_once, exact=False)
 
 
 class JsonWriter:
@@ -190,9 +203,25 @@ class JsonWriter:
         self._file, self._form = file, form
 
     def write(self, chunk: Chunk, at: Sequence[int], added: Sequence[list[Any]]) -> None:
-        """Writes rows."""
-        rows = self._form.extend(chunk.rows(at), added)
-        self._file.write("".join(f"{to_json(row)}\n" for row in rows).encode())
+        """Writes rows; those of JSON lines stay as they are, with the columns behind."""
+        if isinstance(chunk, JsonChunk):
+            answers = self._form.extend([{}] * len(at), added)
+            own = [_on_one_line(chunk.texts[index]) for index in at]
+            lines = [_joined(one, to_json(more)) for one, more in zip(own, answers, strict=True)]
+        else:
+            lines = list(map(to_json, self._form.extend(chunk.rows(at), added)))
+        self._file.write("".join(f"{line}\n" for line in lines).encode())
 
     def close(self) -> None:
         """Does nothing: every line is written at once."""
+
+
+def _on_one_line(text: str) -> str:
+    """Returns an object's JSON without a carriage return among its blanks, which some readers take for a line's end."""
+    return to_json(_exactly(text)) if "\r" in text else text
+
+
+def _joined(one: str, other: str) -> str:
+    """Returns the JSON of an object with the fields of another one behind its own."""
+    head, fields = one[:-1].rstrip(), other[1:]
+    return f"{head}{', ' if len(head) > 1 and len(fields) > 1 else ''}{fields}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.tables.arrow import plain_values
+from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.chunk import Fault
 
 _UNREADABLE: Final = (ValueError, OverflowError, LookupError, pa.ArrowException)
@@ -65,7 +65,7 @@ def _has_time(found: pa.DataType) -> bool:
 def _wrong(column: pa.Array) -> Iterator[tuple[int, str]]:
     for at in range(len(column)):
         try:
-            one = column.take(pa.array([at], pa.int64()))  # what a slice of a struct leaves out would count
+            one = _alone(column, at)
             one.validate(full=True)
             plain_values(one)
         except UnicodeDecodeError:
@@ -73,6 +73,13 @@ def _wrong(column: pa.Array) -> Iterator[tuple[int, str]]:
         except _UNREADABLE as error:
             said = " ".join(str(error).split())
             yield at, "the text is not UTF-8" if "UTF8" in said else said
+
+
+def _alone(column: pa.Array, at: int) -> pa.Array:
+    try:
+        return column.take(pa.array([at], pa.int64()))  # what a slice of a struct leaves out would count
+    except pa.ArrowNotImplementedError:  # of views (pyarrow 25)
+        return pa.concat_arrays([column.slice(at, 1)])
 
 
 def _shown(row: pa.RecordBatch) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from beam_ensembles.columns.arrow_types import taken
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.tables.arrow import array_of_values, arrow_type, plain_values, type_of_arrow, values_of
+from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arrow, values_of
+from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.parquet_faults import faults_of
@@ -45,15 +48,15 @@ class ParquetChunk(Chunk):
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
         """Gives the fields' values as cells."""
-        taken = self._taken(at)
-        return [cells_of_values(plain_values(taken.column(name))) for name in fields]
+        rows = self._taken(at)
+        return [cells_of_values(plain_values(rows.column(name))) for name in fields]
 
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
         """Gives the arrays as they came."""
         return list(self._taken(at).columns)
 
     def _taken(self, at: Sequence[int]) -> pa.RecordBatch:
-        return self._batch if len(at) == len(self) else self._batch.take(pa.array(at, pa.int64()))
+        return self._batch if len(at) == len(self) else taken(self._batch, np.array(at, np.int64))
 
 
 class ParquetReader:
@@ -77,6 +80,8 @@ class ParquetReader:
             text = f"the file is no Parquet file: {' '.join(str(error).split())}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
+        for field in self.schema:
+            _refuse_duplicates_in(field.type, field.name)
         self.fields: Mapping[str, Type | None] = {
             field.name: type_of_arrow(field.type) for field in self.schema
         }
@@ -92,9 +97,17 @@ class ParquetReader:
                 if faults:
                     bad = {fault.number for fault in faults}
                     numbers = [number for number in numbers if number not in bad]
-                    batch = batch.take(pa.array([number - self.done - 1 for number in numbers], pa.int64()))
+                    batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
                 self.done += len(numbers) + len(faults)
                 yield ParquetChunk(batch, numbers, faults)
+
+
+def _refuse_duplicates_in(found: pa.DataType, place: str) -> None:
+    """Refuses nested rows with two fields of one name: no row of JSON and none of Python has such."""
+    if pa.types.is_struct(found):
+        refuse_duplicates(found.names, f"the rows in '{place}'")
+    for at in range(found.num_fields):
+        _refuse_duplicates_in(found.field(at).type, place)
 
 
 class ParquetWriter:

@@ -1,9 +1,8 @@
 """Which fields the rows of an untyped file have, and of which type all values of each are.
 
 A field's type is what Arrow infers, chunk by chunk: truth values, whole numbers of 64 bits, numbers, text, lists and
-structs of them. Whole numbers and others together are numbers, unless a whole one has more digits than a double
-holds; a field without any value is text. A field whose values have no type in common is text too: the JSON of each
-value.
+structs of them. Whole numbers and others together are numbers, unless one has more digits than a double holds; a field
+without any value is text. A field whose values have no type in common is text too: the JSON of each value.
 """
 
 from __future__ import annotations
@@ -69,6 +68,8 @@ def _inferred(values: Sequence[Any]) -> pa.DataType | None:
 
 def _marked(array: pa.Array) -> pa.DataType:
     """Gives an array's type with those of its whole numbers marked that do not fit into a double."""
+    if pa.types.is_decimal(array.type):
+        raise pa.ArrowInvalid("a number has more digits than a double holds")
     if pa.types.is_integer(array.type):
         limits = pc.min_max(array).as_py()
         wide = max(-(limits["min"] or 0), limits["max"] or 0) > _EXACT_IN_DOUBLE

@@ -134,7 +134,7 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
         fields = _field_names(rows, call)
         text = f"the ensemble reads '{field}', which the incoming rows lack{nearest(field, fields)}"
         return Problem(where, "missing_field", f"{text} (fields: {listed(fields, 30)})")
-    if _is_any(rows.fields[field]) or _feeds(rows.type_of(field), type_):
+    if _is_any(rows.fields[field]) or _feeds(rows.type_of(field), type_, rows.is_python):
         return None
     text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
     return Problem(where, "field_type", f"{text}; numbers may only become wider")
@@ -145,9 +145,9 @@ def _is_any(found: schema_pb2.FieldType) -> bool:
     return bool(found.WhichOneof("type_info") == "logical_type" and found.logical_type.urn == PYTHON_ANY_URN)
 
 
-def _feeds(found: Type | None, wanted: Type) -> bool:
+def _feeds(found: Type | None, wanted: Type, python: bool) -> bool:
     """Nulls are left to the rows: one that has a null where none is declared fails alone."""
-    return found is not None and widens(_without_nulls(found), _without_nulls(wanted))
+    return found is not None and widens(_without_nulls(found), _without_nulls(wanted), python=python)
 
 
 def _without_nulls(type_: Type) -> Type:

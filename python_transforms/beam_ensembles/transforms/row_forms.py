@@ -45,6 +45,11 @@ class InputRows:
         """Type of each field by name, in order."""
         return {field.name: field.type for field in self.schema.fields}
 
+    @property
+    def is_python(self) -> bool:
+        """Whether the rows are a Python pipeline's own objects, whose numbers are Python's ``int`` and ``float``."""
+        return not isinstance(self.hint, RowType)
+
     def type_of(self, field: str) -> Type | None:
         """Gives a field's type, or None where the type language has no word for it."""
         return type_of(self.fields[field]) if self.types is None else self.types[field]

@@ -348,7 +348,8 @@ def test_nothing_but_the_summary_is_printed_where_there_is_no_terminal(vote: Pat
     assert json.loads(stdout)["scored"] == 1
 
 
-def test_progress_is_shown_on_a_terminal_on_standard_error(vote: Path) -> None:
+def shown_on_a_terminal() -> bytes:
+    """Scores rows with a terminal as standard error; returns what it showed."""
     write("rows.jsonl", *([GOOD] * 5_000))
     master, slave = pty.openpty()
     with started(slave) as process:
@@ -359,8 +360,23 @@ def test_progress_is_shown_on_a_terminal_on_standard_error(vote: Path) -> None:
                 shown += read
         stdout, _ = process.communicate(timeout=60)
     os.close(master)
-    assert b"scoring" in shown
     assert json.loads(stdout)["scored"] == 5_000
+    return shown
+
+
+def test_progress_is_shown_on_a_terminal_on_standard_error(vote: Path) -> None:
+    assert b"scoring" in shown_on_a_terminal()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("JPY_PARENT_PID", "1"), ("MPLBACKEND", "module://matplotlib_inline.backend_inline")],
+)
+def test_a_notebook_gets_no_frames_of_the_progress(
+    vote: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert shown_on_a_terminal() == b""
 
 
 def test_parquet_of_some_failed_rows_has_the_scored_ones(vote: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.interpreter import run_python
@@ -28,6 +28,21 @@ def test_a_missing_framework_is_named_with_what_installs_it(
         EnsembleError,
         match=r"\[not_installed\] nodes\.node\.model: this worker lacks onnx.*pip install 'beam-ensembles\[onnx\]'",
     ):
+        KINDS[("model", "onnx")].load(checked)
+
+
+def test_a_framework_that_cannot_be_imported_is_one_sentence(
+    onnx_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(module: str) -> None:
+        raise OSError("libcudart.so.12: cannot open shared object file")
+
+    checked = check_node(onnx_models, PAIR, DOUBLE)
+    monkeypatch.setattr(beam_compat, "import_handlers", broken)
+    said = (
+        r"\[load_failed\] nodes\.node\.model: importing onnx raises OSError: libcudart\.so\.12: cannot open"
+    )
+    with pytest.raises(InvalidEnsemble, match=said):
         KINDS[("model", "onnx")].load(checked)
 
 

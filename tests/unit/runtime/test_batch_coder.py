@@ -35,6 +35,12 @@ def test_beam_finds_it() -> None:
     assert pickle.loads(pickle.dumps(BatchCoder())) == BatchCoder()
 
 
+def test_the_type_of_what_is_encoded_is_known_to_notebooks() -> None:
+    register_batch_types()
+    for type_ in (RowBatch, BatchResult, Group, ArrowResult):
+        assert typecoders.registry.get_coder(type_).to_type_hint() is type_
+
+
 def test_groups_of_record_batches_and_of_their_results_have_their_size() -> None:
     register_batch_types()
     coder = typecoders.registry.get_coder(Group)

@@ -73,6 +73,7 @@ CSV_ROWS = [
 ]
 NAMES = ["id", *INPUTS, "note"]
 NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+NANOS = "2024-05-01T12:00:00.000000001"
 VALUES: list[list[Any]] = [
     ["007", 1.5, -3, True, TEXT, [1.0, 2.5], {"k": 1}, b"\x00\x01\xff", NOON, TEXT],
     ["", 1000.0, 9007199254740993, False, " b ", [0.0, 0.0], {}, b"\x01", NOON, ""],
@@ -197,11 +198,11 @@ def test_parquet_keeps_types_that_the_language_lacks(tmp_path: Path) -> None:
     assert found.schema.metadata == {b"who": b"me"}
     first, second = read(tmp_path / "out.jsonl")
     assert list(first.values())[1:8] == [
-        "1.10", "2024-05-01", "2024-05-01T12:00:00", "a", 1, [1], {"at": "2024-05-01T12:00:00"},
+        "1.10", "2024-05-01", NANOS, "a", 1, [1], {"at": NANOS},
     ]  # fmt: skip
     assert list(second.values())[:8] == [None] * 8
     first, second = read(tmp_path / "out.csv")
-    assert list(first.values())[1:6] == ["1.10", "2024-05-01", "2024-05-01T12:00:00", "a", "1"]
+    assert list(first.values())[1:6] == ["1.10", "2024-05-01", NANOS, "a", "1"]
     assert list(second.values())[:8] == [""] * 8
 
 
@@ -212,3 +213,21 @@ def test_what_json_lacks_goes_through(tmp_path: Path) -> None:
     (found,) = read(tmp_path / "out.jsonl")
     assert math.isnan(found["x"])
     assert (found["y"], found["big"], found["s"]) == ([-math.inf], 123456789012345678901234567890, "🍎")
+
+
+def test_rows_of_json_lines_stay_as_they_are(tmp_path: Path) -> None:
+    rows = [
+        '{"x":1e2,"y":[ 0.10000000000000001 , 1.50 ],"s":"\\u00e9"}',
+        '  { "x" : 1.0 }  ',
+        "{}",
+        '{"x": 1,\r "y": 0.1234567890123456789}',
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows), newline="")
+    assert copy(tmp_path / "rows.jsonl", tmp_path / "out.jsonl", columns(x="double")) == []
+    added = '"label": "a, b", "p": [0.5, 0.5], "sure": true}'
+    assert (tmp_path / "out.jsonl").read_bytes().decode().splitlines(keepends=True) == [
+        '{"x":1e2,"y":[ 0.10000000000000001 , 1.50 ],"s":"\\u00e9", ' + added + "\n",
+        '{ "x" : 1.0, ' + added + "\n",
+        "{" + added + "\n",
+        '{"x": 1, "y": 0.1234567890123456789, ' + added + "\n",
+    ]

@@ -116,9 +116,8 @@ class TensorflowKind:
 
 
 def _beam(node: CheckedNode) -> Any:
-    """Imports Beam's handlers. TensorFlow otherwise takes all memory of a GPU, and logs what nobody can change."""
+    """Imports Beam's handlers. TensorFlow otherwise takes all memory of a GPU."""
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
     return member.handlers_of(node, "tensorflow_inference", "tensorflow")
 
 
