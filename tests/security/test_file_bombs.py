@@ -8,11 +8,13 @@ import resource
 import struct
 import subprocess
 import sys
+import time
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
+import h5py
 import numpy as np
 import pytest
 import skops.io
@@ -20,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 
@@ -264,6 +267,32 @@ def test_a_model_of_xgboost_is_measured_before_it_is_read(
     made = make(4_000_000)
     with pytest.raises(TreeError, match="in memory"):
         check_model(made if made[:1] == b"{" else b'{"a":' + made + b"}")
+
+
+# Weights of Keras
+
+
+def _doubled(groups: dict[str, Any], depth: int) -> None:
+    """Puts each group into the one before it, twice: 2 ** depth paths."""
+    group = groups["g0"]
+    for at in range(1, depth):
+        group["a"] = group["b"] = following = groups[f"g{at}"]
+        group = following
+
+
+@pytest.mark.parametrize("depth", [60, 2_000])
+def test_weights_whose_groups_are_linked_twice_are_looked_through_once(tmp_path: Path, depth: int) -> None:
+    path = str(tmp_path / "m.weights.h5")
+    with h5py.File(path, "w") as file:
+        _doubled({f"g{at}": file.create_group(f"g{at}") for at in range(depth)}, depth)
+        file["g0"]["itself"] = file["g0"]
+    ends = time.monotonic() + _SECONDS
+    check_weights(path)
+    assert time.monotonic() < ends
+    with h5py.File(path, "a") as file:
+        file[f"g{depth - 1}"]["far"] = h5py.ExternalLink("other.h5", "/x")
+    with pytest.raises(ModelFormatError, match="in another file"):
+        check_weights(path)
 
 
 # Ensemble files
