@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import resource
 import struct
@@ -16,6 +17,8 @@ from typing import Any, Final
 
 import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
@@ -25,6 +28,7 @@ from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
+from beam_ensembles.tables.parquet_files import ParquetReader
 
 _MOST_BYTES: Final = 2 << 30
 _PEAK: Final = 1_000_000_000
@@ -305,3 +309,37 @@ def test_a_large_ensemble_file_is_not_read_to_its_end(tmp_path: Path) -> None:
     answer, peak = verb("validate", str(path), "--json")
     assert [one["code"] for one in json.loads(answer.stdout)] == ["too_large"]
     assert peak < _PEAK // 2, peak
+
+
+# Rows
+
+
+def test_a_text_that_all_rows_name_is_unfolded_in_parts(tmp_path: Path) -> None:
+    """A dictionary page has a long text once, and each row names it: 6 kB stood for 8 GB."""
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([0, None] + [0] * 598, pa.int32()), pa.array(["a" * 4_000_000])
+    )
+    table = pa.table({"n": pa.array(range(600), pa.int64()), "t": texts})
+    for at, store in enumerate((False, True)):
+        rows = tmp_path / f"{at}.parquet"
+        pq.write_table(table, rows, compression="zstd", store_schema=store)
+        assert rows.stat().st_size < 10_000
+        reader = ParquetReader(str(rows))
+        assert reader.schema.field("t").type == (texts.type if store else pa.string())
+        found = list(itertools.islice(reader.chunks(1_000), 3))
+        assert [chunk.numbers[0] for chunk in found] == [1, 69, 136]
+        assert all(chunk._batch.schema == reader.schema for chunk in found)
+
+
+def test_rows_that_need_more_memory_than_there_is_are_one_sentence(tmp_path: Path) -> None:
+    """Where one row alone needs it, the verb says so."""
+    table = pa.table({"t": ["a" * 300_000_000]})
+    rows, scored, spec = tmp_path / "r.parquet", tmp_path / "o.jsonl", tmp_path / "e.yaml"
+    pq.write_table(table, rows, compression="zstd", store_schema=False)
+    nodes = {"m": {"apply": "sql", "select": {"y": "t"}, "outputs": {"y": "string"}}}
+    spec.write_text(json.dumps({"ensemble": "e", "inputs": {"t": "string"}, "nodes": nodes}))
+    answer, _ = verb(
+        "run", str(spec), "--input", str(rows), "--output", str(scored), most_bytes=1_000_000_000
+    )
+    assert answer.stderr.count("beam-ensembles run:") == 1
+    assert not scored.exists()

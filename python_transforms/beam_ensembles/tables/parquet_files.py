@@ -16,6 +16,7 @@ from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.parquet_faults import faults_of
+from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once
 from beam_ensembles.tables.refusals import FILE, refuse_duplicates
 from beam_ensembles.types import Type
 
@@ -75,6 +76,7 @@ class ParquetReader:
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow
+                self._metadata: pq.FileMetaData = file.metadata
                 self.total: int = file.metadata.num_rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
             text = f"the file is no Parquet file: {' '.join(str(error).split())}"
@@ -89,17 +91,22 @@ class ParquetReader:
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows."""
-        with pq.ParquetFile(self._path) as file:
-            self.done = 0
-            for batch in file.iter_batches(batch_size=size):
-                faults = faults_of(batch, self.done + 1)
-                numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
-                if faults:
-                    bad = {fault.number for fault in faults}
-                    numbers = [number for number in numbers if number not in bad]
-                    batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
-                self.done += len(numbers) + len(faults)
-                yield ParquetChunk(batch, numbers, faults)
+        self.done = 0
+        rows = rows_at_once(self._metadata, size)
+        with pq.ParquetFile(self._path, read_dictionary=folded_columns(self._metadata, rows)) as file:
+            for batch in file.iter_batches(batch_size=rows):
+                for part in parts_of(batch, self.schema):
+                    yield self._chunk(part)
+
+    def _chunk(self, batch: pa.RecordBatch) -> Chunk:
+        faults = faults_of(batch, self.done + 1)
+        numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
+        if faults:
+            bad = {fault.number for fault in faults}
+            numbers = [number for number in numbers if number not in bad]
+            batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
+        self.done += len(numbers) + len(faults)
+        return ParquetChunk(batch, numbers, faults)
 
 
 def _refuse_duplicates_in(found: pa.DataType, place: str) -> None:
