@@ -16,7 +16,7 @@ from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.parquet_faults import faults_of
-from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once
+from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
 from beam_ensembles.tables.refusals import FILE, refuse_duplicates
 from beam_ensembles.types import Type
 
@@ -93,9 +93,11 @@ class ParquetReader:
         """Reads the rows."""
         self.done = 0
         rows = rows_at_once(self._metadata, size)
-        with pq.ParquetFile(self._path, read_dictionary=folded_columns(self._metadata, rows)) as file:
-            for batch in file.iter_batches(batch_size=rows):
-                for part in parts_of(batch, self.schema):
+        folded = folded_columns(self._metadata, rows)
+        at_once = rows_at_once(self._metadata, size_of_folded(self._metadata, size)) if folded else rows
+        with pq.ParquetFile(self._path, read_dictionary=folded) as file:
+            for batch in file.iter_batches(batch_size=at_once):
+                for part in parts_of(batch, self.schema, rows):
                     yield self._chunk(part)
 
     def _chunk(self, batch: pa.RecordBatch) -> Chunk:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 _MOST_BYTES: Final = 256 << 20
 """Bytes of values that are held at once, unless one row has more."""
 _TEXTS: Final = "BYTE_ARRAY"
+_READS: Final = 16
 
 
 def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
@@ -49,14 +50,25 @@ def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
     return sorted(found)
 
 
-def parts_of(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def size_of_folded(metadata: pq.FileMetaData, most: int) -> int:
+    """Gives how many rows to read at once with folded columns: each read copies all of a row group's dictionary.
+
+    Args:
+        metadata: The file's.
+        most: Rows at once, at most, of columns that are not.
+    """
+    return max(most, *(metadata.row_group(at).num_rows // _READS for at in range(metadata.num_row_groups)), 1)
+
+
+def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa.RecordBatch]:
     """Takes a batch in parts that are small enough, with the types of the file's schema.
 
     Args:
         batch: Rows, some columns of which may be folded.
         schema: The file's.
+        most: Rows of a part, at most.
     """
-    for start, length in _spans(_lengths(batch)):
+    for start, length in _spans(_lengths(batch), most):
         part = batch.slice(start, length)
         columns = [
             column if column.type == field.type else column.dictionary_decode().cast(field.type)
@@ -87,11 +99,12 @@ def _is_text(found: pa.DataType) -> bool:
     )
 
 
-def _spans(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
+def _spans(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
     """Yields where parts begin and how many rows they have."""
     ends = np.cumsum(lengths)
     start, before = 0, 0
     while start < len(lengths):
         end = max(start + 1, int(np.searchsorted(ends, before + _MOST_BYTES, "right")))
+        end = min(end, start + most)
         yield start, end - start
         start, before = end, int(ends[end - 1])
