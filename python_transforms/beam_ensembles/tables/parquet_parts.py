@@ -18,6 +18,7 @@ _MOST_BYTES: Final = 256 << 20
 """Bytes of values that are held at once, unless one row has more."""
 _TEXTS: Final = "BYTE_ARRAY"
 _READS: Final = 16
+"""Reads of a row group with folded columns, about."""
 
 
 def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
@@ -31,7 +32,7 @@ def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
     fitting = (
         _MOST_BYTES * group.num_rows // max(group.total_byte_size, 1) for group in groups if group.num_rows
     )
-    return max(1, min(most, *fitting, most))
+    return int(max(1, min([most, *fitting])))
 
 
 def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
@@ -57,7 +58,8 @@ def size_of_folded(metadata: pq.FileMetaData, most: int) -> int:
         metadata: The file's.
         most: Rows at once, at most, of columns that are not.
     """
-    return max(most, *(metadata.row_group(at).num_rows // _READS for at in range(metadata.num_row_groups)), 1)
+    groups = [int(metadata.row_group(at).num_rows) for at in range(metadata.num_row_groups)]
+    return max([most, *(rows // _READS for rows in groups)])
 
 
 def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa.RecordBatch]:
