@@ -1,7 +1,7 @@
-"""Every limit on the quantities of an ensemble file, in one place.
+"""Every limit on the quantities of an ensemble file, and of what is read of model files, in one place.
 
-Each limit is about a hundred times what a large file needs, and cannot be changed: split a larger file into several
-ensembles. A file beyond a limit is refused with the code in parentheses.
+Each limit of an ensemble file is about a hundred times what a large file needs, and cannot be changed: split a larger
+file into several ensembles. A file beyond a limit is refused with the code in parentheses.
 """
 
 from __future__ import annotations
@@ -63,6 +63,14 @@ MOST_RETRIES: Final = 100
 """The largest ``retries`` (``bad_value``)."""
 LONGEST_WAIT: Final = 86_400
 """Seconds of a ``timeout`` or of ``batch.max_wait`` (``bad_value``)."""
+
+# Model files
+LARGEST_JSON: Final = 64 << 20
+"""Bytes of a JSON document that is read of a model file (``bad_model_file``): about 4,000 trees of scikit-learn."""
+MOST_JSON_MEMORY: Final = 512 << 20
+"""Bytes that its values may take in memory (``bad_model_file``)."""
+MOST_ARRAY_VALUES: Final = 1_000_000
+"""Values of an array that is read of a model file before it is loaded, such as its classes; longer ones are not."""
 
 # Answers
 MOST_DRAWN: Final = 1_500

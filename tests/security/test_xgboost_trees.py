@@ -19,8 +19,9 @@ import xgboost
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.document import read_document
-from beam_ensembles.handlers.xgboost.header import HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
 from tests.support.nodes import load_node
@@ -257,7 +258,7 @@ def attack(data: bytes) -> Any:
         file.write(data)
         file.flush()
         header = None
-        with contextlib.suppress(HeaderError):
+        with contextlib.suppress(ModelFormatError):
             header = read_header(file.name)
     check_model(data)
     booster = xgboost.Booster(params={"nthread": 1})

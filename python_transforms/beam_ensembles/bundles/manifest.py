@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, TypeVar
 
 from beam_ensembles.bundles.needs import requirement_of, tags_of
+from beam_ensembles.handlers.bounded_json import read_json
 from beam_ensembles.spec.language import is_name
 
 SUFFIX: Final = ".ensemble.zip"
@@ -97,10 +98,10 @@ class Manifest:
         if sum(map(text.count, (b",", b"[", b"{"))) > _MOST_ITEMS:
             raise BadBundle(f"its manifest holds more than {_MOST_ITEMS} items")
         try:
-            data = json.loads(text.decode())
+            data = read_json(text)
             if _SURROGATE.search(text):  # half a character is none, wherever it stands
                 json.dumps(data, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as exc:
+        except ValueError as exc:
             raise BadBundle("its manifest is no JSON, or holds text that is no Unicode") from exc
         if not isinstance(data, dict) or not isinstance(data.get("format"), int):
             raise BadBundle("its manifest does not say its format")

@@ -35,6 +35,9 @@ SUMMARIES: Final = {
 USAGE_ERROR: Final = 2
 """Exit code of a call that cannot be understood; 1 is for what went wrong in a call that could."""
 
+_NO_MEMORY: Final = (
+    "there is not enough memory for it; look for a file with very long values, or give it more memory"
+)
 _DESCRIPTION: Final = "Ensembles of Python models as one step of a Beam pipeline in Java, Go or Python."
 _EPILOG: Final = """\
 start here:
@@ -72,7 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _drop_output()
-        _say(str(args.verb), error)
+        _say(str(args.verb), _said_of(error))
+        return 1
+    except MemoryError:
+        _drop_output()
+        _say(str(args.verb), _NO_MEMORY)
         return 1
     return code
 
@@ -119,11 +126,16 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return nearest(word, known)
 
 
-def _say(verb: str, error: OSError) -> None:
-    from beam_ensembles.cli.output import say
+def _said_of(error: OSError) -> str:
     from beam_ensembles.cli.write_errors import said_of
 
-    say(verb, said_of(error))
+    return said_of(error)
+
+
+def _say(verb: str, text: str) -> None:
+    from beam_ensembles.cli.output import say
+
+    say(verb, text)
 
 
 def _fill(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -67,6 +67,7 @@ _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
+_NO_MEMORY: Final = "the rows need more memory than there is; say fewer at once (--batch-size)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +113,8 @@ def run(args: argparse.Namespace) -> int:
         return _say(f"interrupted{reached}; nothing was written", _INTERRUPTED)
     except OSError as error:
         return _say(said_of(error), _FAILED)
+    except MemoryError:
+        return _say(f"{_NO_MEMORY}{reached}; nothing was written", _FAILED)
     except EnsembleError as error:
         return _say(str(error), _FAILED)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Final
 
+from beam_ensembles.handlers.bounded_json import JsonError, read_json
 from beam_ensembles.types import INT64, STRING, Type
 
 _MOST_BYTES: Final = 16 << 20
@@ -51,9 +51,9 @@ def read_labels(path: str) -> list[str]:
 
 def _of_json(text: str) -> list[str]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise LabelsError("the file is not JSON") from exc
+        found = read_json(text.encode())
+    except JsonError as exc:
+        raise LabelsError("the file is not JSON, or holds too much") from exc
     if not isinstance(found, list) or not found or not all(isinstance(label, str) for label in found):
         raise LabelsError("the file holds no JSON list of texts")
     return found

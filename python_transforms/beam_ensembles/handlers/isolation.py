@@ -67,7 +67,7 @@ class IsolatedMember:
         return found
 
     def trial(self) -> Trial | None:
-        """Have the child try the node. One that dies of it or hangs has shown nothing of real rows: it is started again.
+        """Have the child try the node. One that dies or hangs has shown nothing of real rows: it is started again.
 
         Raises:
             InvalidEnsemble: The node cannot be right.

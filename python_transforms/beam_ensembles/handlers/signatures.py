@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import Final
+
+_LONGEST_DETAIL: Final = 200
+"""Characters of a parser's own words that a message repeats."""
 
 TENSORS: Final = "tensors"
 """``Port.items`` of a sequence of tensors."""
@@ -11,6 +16,29 @@ TENSORS: Final = "tensors"
 
 class ModelFormatError(ValueError):
     """The file is not a model of the expected format."""
+
+
+@contextlib.contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Makes whatever a block or a function raises that reads an untrusted file one sentence.
+
+    Parsers raise any exception where a file lies: of recursion, of memory, of their tokens.
+
+    Args:
+        what: What the file is then, such as ``the file is no Keras 3 archive``.
+
+    Raises:
+        ModelFormatError: Something was raised that is none, and none of the system (``OSError``).
+    """
+    try:
+        yield
+    except (ModelFormatError, OSError):
+        raise
+    except MemoryError as exc:
+        raise ModelFormatError(f"{what} (reading it takes more memory than there is)") from exc
+    except Exception as exc:
+        detail = " ".join(str(exc).split())[:_LONGEST_DETAIL]
+        raise ModelFormatError(f"{what} ({type(exc).__name__}{detail and ': '}{detail})") from exc
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

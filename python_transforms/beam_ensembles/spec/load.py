@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_suggestions, listed
-from beam_ensembles.limits import MOST_NODES
+from beam_ensembles.limits import LONGEST_FILE, MOST_NODES
 from beam_ensembles.printable import truncate
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
@@ -20,6 +20,8 @@ from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
 
 _ZIP: Final = b"PK\3\4"
+_MOST_BYTES: Final = 4 * LONGEST_FILE + 3
+"""Bytes that the characters of the longest file can have, with a mark of their order."""
 _REQUIRED: Final = {
     "ensemble": "the ensemble's name",
     "inputs": "the columns that it reads from a row and their types, such as {x: double}",
@@ -63,17 +65,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Gives the text of a local ensemble file.
 
     Raises:
-        InvalidEnsemble: It cannot be opened or is not UTF-8.
+        InvalidEnsemble: It cannot be opened, is too large, or is not UTF-8.
     """
     try:
         with open(path, "rb") as file:
-            content = file.read()
+            content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError as exc:
         message = f"there is no file '{os.fspath(path)}'"
         raise InvalidEnsemble([Problem(WHOLE_FILE, "missing_file", message)]) from exc
     except OSError as exc:
         message = f"'{os.fspath(path)}' cannot be read: {exc.strerror}"
         raise InvalidEnsemble([Problem(WHOLE_FILE, "unreadable_file", message)]) from exc
+    if len(content) > _MOST_BYTES:
+        message = f"the file is longer than the {LONGEST_FILE:,} characters that an ensemble file has at most"
+        raise InvalidEnsemble([Problem(WHOLE_FILE, "too_large", message)])
     return decoded(content)
 
 

@@ -17,6 +17,7 @@ from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.parquet_faults import faults_of
+from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
 from beam_ensembles.tables.refusals import FILE, refuse_duplicates
 from beam_ensembles.types import Type
 
@@ -76,6 +77,7 @@ class ParquetReader:
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow
+                self._metadata: pq.FileMetaData = file.metadata
                 self.total: int = file.metadata.num_rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
             text = f"the file is no Parquet file: {text_of(error)}"
@@ -90,17 +92,24 @@ class ParquetReader:
 
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows."""
-        with pq.ParquetFile(self._path) as file:
-            self.done = 0
-            for batch in file.iter_batches(batch_size=size):
-                faults = faults_of(batch, self.done + 1)
-                numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
-                if faults:
-                    bad = {fault.number for fault in faults}
-                    numbers = [number for number in numbers if number not in bad]
-                    batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
-                self.done += len(numbers) + len(faults)
-                yield ParquetChunk(batch, numbers, faults)
+        self.done = 0
+        rows = rows_at_once(self._metadata, size)
+        folded = folded_columns(self._metadata, rows)
+        at_once = rows_at_once(self._metadata, size_of_folded(self._metadata, size)) if folded else rows
+        with pq.ParquetFile(self._path, read_dictionary=folded) as file:
+            for batch in file.iter_batches(batch_size=at_once):
+                for part in parts_of(batch, self.schema, rows):
+                    yield self._chunk(part)
+
+    def _chunk(self, batch: pa.RecordBatch) -> Chunk:
+        faults = faults_of(batch, self.done + 1)
+        numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
+        if faults:
+            bad = {fault.number for fault in faults}
+            numbers = [number for number in numbers if number not in bad]
+            batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
+        self.done += len(numbers) + len(faults)
+        return ParquetChunk(batch, numbers, faults)
 
 
 def _refuse_duplicates_in(found: pa.DataType, place: str) -> None:

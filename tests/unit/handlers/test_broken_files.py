@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.signatures import ModelFormatError
-from beam_ensembles.handlers.xgboost.header import HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import read_header
 
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -47,7 +47,7 @@ def test_a_changed_graph(onnx_models: Path, tmp_path: Path, changes: list[tuple[
 @given(st.binary(max_size=64))
 def test_any_bytes(tmp_path: Path, data: bytes) -> None:
     reads_or_refuses(read_signature, ModelFormatError, tmp_path / "model.onnx", data)
-    reads_or_refuses(read_header, HeaderError, tmp_path / "model.json", b"{" + data)
+    reads_or_refuses(read_header, ModelFormatError, tmp_path / "model.json", b"{" + data)
 
 
 @pytest.mark.parametrize("ending", ["json", "ubj"])
@@ -58,4 +58,4 @@ def test_a_changed_header(
 ) -> None:
     tail = (xgboost_models / f"iris.{ending}").read_bytes()[-400:]
     data = b"{" + changed(tail, changes)
-    reads_or_refuses(read_header, HeaderError, tmp_path / "model.json", data)
+    reads_or_refuses(read_header, ModelFormatError, tmp_path / "model.json", data)

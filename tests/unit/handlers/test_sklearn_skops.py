@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.handlers.sklearn.skops_header import Header, HeaderError, read_header
+from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.sklearn.skops_header import Header, read_header
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -142,6 +143,6 @@ def test_what_is_no_skops_file_has_no_header(tmp_path: Path, schema: bytes | Non
     else:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("schema.json", schema)
-    with pytest.raises(HeaderError):
+    with pytest.raises(ModelFormatError):
         read_header(str(path))
     assert ("bad_model_file", "uri") in problems_of(tmp_path, FOUR, PROBA | {"uri": "model.skops"})

@@ -11,7 +11,8 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.xgboost.header import Header, HeaderError, read_header
+from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.xgboost.header import Header, read_header
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import dtype_of, parse_type
 from tests.support.models import cancer, diabetes, iris
@@ -47,7 +48,7 @@ def test_the_header_is_read_from_both_formats(
 @pytest.mark.parametrize("text", ["", "{}", "not json", '{"learner_model_param": {"num_class": "0"}}'])
 def test_what_is_no_model_is_no_header(tmp_path: Path, text: str) -> None:
     (tmp_path / "model.json").write_text(text)
-    with pytest.raises(HeaderError):
+    with pytest.raises(ModelFormatError):
         read_header(str(tmp_path / "model.json"))
     assert problems_of(tmp_path, FOUR, node("model.json", outputs={"y": "float"})) == [
         ("bad_model_file", "uri")

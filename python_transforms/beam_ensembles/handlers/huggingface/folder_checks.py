@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from beam_ensembles.handlers.bounded_json import JsonError, NoJsonError, load_json
 
 _CONFIGURATIONS: Final = (
     "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",
@@ -17,7 +18,6 @@ _TOKENS: Final = "special_tokens_map.json"
 """A tokenizer's arguments, which transformers takes last: one of them may be the place of its vocabulary."""
 _IS_TOKENS: Final = re.compile(r"\w+_tokens?")
 _INDEX: Final = ".index.json"
-LARGEST: Final = 64 << 20
 _NAMES_A_FILE: Final = ("gguf_file", "transformers_weights")
 """Keys that name a file to load instead of the folder's own."""
 _NAMES_OPTIONS: Final = ("init_inputs", "jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
@@ -45,12 +45,24 @@ def read_json(path: str) -> Any:
     try:
         if not os.path.isfile(path):  # a pipe would never end
             return None
-        if os.path.getsize(path) > LARGEST:
-            return {"gguf_file": "a file too large to be checked"}
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError, RecursionError):
+        with open(path, "rb") as file:
+            content = load_json(file)
+        _check_depth(content)
+    except (OSError, NoJsonError):
         return None
+    except (JsonError, RecursionError):
+        return {"gguf_file": "values too many or too deep to be checked"}
+    return content
+
+
+def _check_depth(part: Any) -> None:
+    """Makes sure that what looks through a document can.
+
+    Raises:
+        RecursionError: It cannot.
+    """
+    for _ in _outside(part):
+        pass
 
 
 def _outside(part: Any) -> Iterator[str]:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.huggingface.folder_checks import LARGEST, read_json
+from beam_ensembles.handlers.huggingface.folder_checks import read_json
+from beam_ensembles.limits import LARGEST_JSON
 
 TOKENIZER: Final = "tokenizer"
 IMAGES: Final = "image_processor"
@@ -126,7 +127,7 @@ def _last_word(folder: str) -> int | None:
     if "vocab.json" in names:
         return _greatest(read_json(os.path.join(folder, "vocab.json")))
     path = os.path.join(folder, "vocab.txt")
-    if not os.path.isfile(path) or not 0 < os.path.getsize(path) <= LARGEST:
+    if not os.path.isfile(path) or not 0 < os.path.getsize(path) <= LARGEST_JSON:
         return None
     with open(path, "rb") as file:
         return sum(1 for _ in file) - 1

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
-import json
 import os
 import re
 import sys
@@ -21,12 +20,13 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.handlers.bounded_json import load_json
 from beam_ensembles.handlers.config import Accepted
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
 from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.member import not_installed
 from beam_ensembles.handlers.model_file import check_file, check_trust, verified
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 
 EXTRA: Final = "huggingface"
 URI: Final = Option(
@@ -174,11 +174,11 @@ def _untrusted(place: str, parts: Sequence[str]) -> str:
 def read_config(node: NodeView, path: str) -> Mapping[str, Any]:
     """Reads a folder's ``config.json``, reporting what is wrong with it."""
     try:
-        with open(os.path.join(path, "config.json"), encoding="utf-8") as file:
-            found = json.load(file)
+        with refusing("it is damaged"), open(os.path.join(path, "config.json"), "rb") as file:
+            found = load_json(file)
     except FileNotFoundError:
         found = None
-    except (OSError, ValueError) as exc:
+    except (OSError, ModelFormatError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': its config.json cannot be read: {exc}")
         return {}
     return found if isinstance(found, Mapping) else {}

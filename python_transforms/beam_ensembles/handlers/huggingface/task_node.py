@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers import member
+from beam_ensembles.handlers.bounded_json import load_json
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.checks import (
@@ -212,8 +212,8 @@ def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
         )  # fmt: skip
         if found is None:
             return None
-        with open(found, encoding="utf-8") as file:
-            return json.load(file)
+        with open(found, "rb") as file:
+            return load_json(file)
 
     own: dict[str, Any] = {}
     pooling = read("1_Pooling/config.json") or {}

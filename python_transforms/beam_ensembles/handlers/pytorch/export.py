@@ -6,17 +6,17 @@ The archive holds the program's graph as JSON. Written for the schema of PyTorch
 from __future__ import annotations
 
 import dataclasses
-import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.foreign import described
 from beam_ensembles.handlers.archives import DAMAGE
-from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.bounded_json import load_json, read_json
+from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature, refusing
 
 _GRAPHS: Final = ("models/model.json", "serialized_exported_program.json")
 _LARGEST_GRAPH: Final = 256 << 20
+"""Bytes of a graph, which says of each operation where it was in the source."""
 _ELEMENTS: Final = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float", 8: "double", 12: "boolean",
     13: "float",
@@ -46,23 +46,10 @@ def read_program(path: str) -> Program:
         ModelFormatError: It is no exported program, or its arguments are more than tensors, one by one.
         OSError: It cannot be read.
     """
-    try:
+    with refusing("its graph is none that is known here"):
         graph = _graph(path)["graph_module"]
         call = next(one["signature"] for one in graph["module_call_graph"] if one["fqn"] == "")
         return _program(graph, call)
-    except ModelFormatError:
-        raise
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        StopIteration,
-        RecursionError,
-    ) as exc:
-        text = f"its graph is none that is known here ({described(exc)})"
-        raise ModelFormatError(text) from exc
 
 
 def _graph(path: str) -> Any:
@@ -70,9 +57,8 @@ def _graph(path: str) -> Any:
         with zipfile.ZipFile(path) as archive:
             for info in archive.infolist():
                 if info.filename.endswith(_GRAPHS):
-                    if info.file_size > _LARGEST_GRAPH:
-                        raise ModelFormatError(f"its graph would be {info.file_size} bytes long")
-                    return json.loads(archive.read(info))
+                    with archive.open(info) as file:
+                        return load_json(file, most_bytes=_LARGEST_GRAPH)
     except DAMAGE as exc:
         raise ModelFormatError(f"the file is a damaged archive: {exc}") from exc
     raise ModelFormatError("the archive holds no graph; save the program with torch.export.save")
@@ -111,7 +97,7 @@ def _arguments(call: Mapping[str, Any]) -> tuple[list[str], int]:
     """Gives the names of a program's arguments in order, and how many are given by position."""
     by_position, by_name = _tree(call["in_spec"])["children_spec"]
     count = len(by_position["children_spec"])
-    keys = json.loads(by_name["context"] or "[]")
+    keys = read_json((by_name["context"] or "[]").encode())
     known = call.get("forward_arg_names") or []
     names = [known[at] if at < len(known) else f"input_{at}" for at in range(count)]
     return [*names, *keys], count
@@ -119,7 +105,7 @@ def _arguments(call: Mapping[str, Any]) -> tuple[list[str], int]:
 
 def _tree(text: str) -> Any:
     """Reads PyTorch's JSON of a structure: its version and the structure."""
-    return json.loads(text)[1]
+    return read_json(text.encode())[1]
 
 
 def _leaves(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
@@ -131,7 +117,7 @@ def _leaves(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     if kind in ("builtins.tuple", "builtins.list"):
         names = [str(at) if path else f"output_{at}" for at in range(len(children))]
     elif kind in ("builtins.dict", "collections.OrderedDict"):
-        names = [str(key) for key in json.loads(tree["context"])]
+        names = [str(key) for key in read_json(tree["context"].encode())]
     else:
         raise ModelFormatError(f"it gives a {kind}; export it with an answer of tensors, tuples and dicts")
     for name, child in zip(names, children, strict=True):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from typing import Final
 
 from beam_ensembles.handlers.archives import DAMAGE
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.bounded_json import JsonError, read_json
+from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 
 STATE_DICT: Final = "state_dict"
 SAFETENSORS: Final = "safetensors"
@@ -20,6 +20,7 @@ _LONGEST_HEADER: Final = 1 << 24
 """Enough for 100,000 tensors; the safetensors library allows itself 100 MB, which become gigabytes as JSON is read."""
 
 
+@refusing("the file is none that torch.save, torch.jit, torch.export or safetensors wrote")
 def format_of(path: str, *, has_class: bool) -> str:
     """Finds how a model was saved.
 
@@ -78,10 +79,12 @@ def _check_header(path: str) -> None:
         head = file.read(length)
         size = file.seek(0, 2) - 8 - length
     try:
-        tensors = {name: one for name, one in json.loads(head).items() if name != "__metadata__"}
+        content = read_json(head)
+    except JsonError as exc:
+        raise ModelFormatError(f"its header is not that of a safetensors file: {exc}") from exc
+    with refusing("its header is not that of a safetensors file"):
+        tensors = {name: one for name, one in content.items() if name != "__metadata__"}
         spans = sorted(tuple(map(int, one["data_offsets"])) for one in tensors.values())
-    except (ValueError, TypeError, KeyError, OverflowError, AttributeError, RecursionError) as exc:
-        raise ModelFormatError("its header is not that of a safetensors file") from exc
     end = 0
     for span in spans:
         if len(span) != 2 or span[0] != end or span[1] < end:

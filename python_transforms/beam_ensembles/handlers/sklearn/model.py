@@ -28,12 +28,13 @@ from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.parts import parts_of
 from beam_ensembles.handlers.sklearn.reading import examples_of, reader, unknown_categories
-from beam_ensembles.handlers.sklearn.skops_header import HeaderError, read_header
+from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.versions import Versions
 from beam_ensembles.types import DOUBLE, Array, Type
 
@@ -170,7 +171,7 @@ def _load_skops(node: CheckedNode, place: str) -> Any:
 def _types_that_need_trust(node: CheckedNode, place: str) -> Sequence[str]:
     try:
         return read_header(place).untrusted
-    except HeaderError as exc:
+    except ModelFormatError as exc:
         problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
         raise InvalidEnsemble([problem]) from exc
 
@@ -219,7 +220,7 @@ def _check_model(node: NodeView, place: str) -> Facts:
         return Facts()
     try:
         header = read_header(path)
-    except (HeaderError, OSError) as exc:
+    except (ModelFormatError, OSError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('sklearn', path)}")
         return Facts()
     if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.handlers.archives import DAMAGE
-from beam_ensembles.handlers.signatures import ModelFormatError, Port
+from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.handlers.signatures import ModelFormatError, Port, refusing
 from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"
 _NO_ARCHIVE: Final[tuple[type[Exception], ...]] = (*DAMAGE, KeyError)
-_LONGEST: Final = 64 << 20
 _LONGEST_NAME: Final = 100
 """Characters of a name that are shown."""
 _COMPUTING: Final = re.compile(
@@ -50,6 +49,7 @@ class KerasModel:
     code: tuple[str, ...]
 
 
+@refusing("the file is no Keras 3 archive")
 def read_keras(path: str) -> KerasModel:
     """Reads the description of a model.
 
@@ -59,12 +59,11 @@ def read_keras(path: str) -> KerasModel:
     """
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_CONFIG) as file:
-            config = json.loads(file.read(_LONGEST))
-        return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
+            config = load_json(file)
     except _NO_ARCHIVE as exc:
         raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc
-    except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as exc:
-        raise ModelFormatError(f"its {_CONFIG} describes no model") from exc
+    with refusing(f"its {_CONFIG} describes no model"):
+        return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
 
 
 def _described(config: Mapping[str, Any], code: tuple[str, ...]) -> KerasModel:

@@ -10,12 +10,13 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 
 _IN_ARCHIVE: Final = "model.weights.h5"
 _OF_TRAINING: Final = ("metrics", "optimizer")
 
 
+@refusing("its weights are no HDF5 file that can be read")
 def check_weights(path: str) -> None:
     """Check that the weights of a file or a Keras archive refer to no other file.
 
@@ -69,15 +70,29 @@ def _weights_of(h5py: Any, file: Any) -> set[str]:
     return found
 
 
-def _elsewhere(h5py: Any, group: Any) -> Iterator[str]:
-    """Yields the names of what is in other files, at any depth; links within a file are not followed."""
-    for name in group:
-        link = group.get(name, getlink=True)
-        if isinstance(link, h5py.ExternalLink):
-            yield f"{group.name}/{name}"
-        elif isinstance(link, h5py.HardLink):
-            item = group[name]
-            if isinstance(item, h5py.Group):
-                yield from _elsewhere(h5py, item)
-            elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
-                yield item.name
+def _elsewhere(h5py: Any, root: Any) -> Iterator[str]:
+    """Yields the names of what is in other files, at any depth; links within a file are not followed.
+
+    Each group is looked through once: a group may be in many others, and in itself, so that there are any number of
+    paths.
+    """
+    waiting, seen = [root], {_address(h5py, root)}
+    while waiting:
+        group = waiting.pop()
+        for name in group:
+            link = group.get(name, getlink=True)
+            if isinstance(link, h5py.ExternalLink):
+                yield f"{group.name}/{name}"
+            elif isinstance(link, h5py.HardLink):
+                item = group[name]
+                address = _address(h5py, item)
+                if isinstance(item, h5py.Group) and address not in seen:
+                    seen.add(address)
+                    waiting.append(item)
+                elif isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+                    yield item.name
+
+
+def _address(h5py: Any, item: Any) -> int:
+    """Gives where an object lies in its file."""
+    return int(h5py.h5o.get_info(item.id).addr)

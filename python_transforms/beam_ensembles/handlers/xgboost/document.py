@@ -6,11 +6,14 @@ key that an object has twice, for one.
 
 from __future__ import annotations
 
-import json
 import struct
+import sys
 from typing import Any, Final
 
 import numpy as np
+
+from beam_ensembles.handlers.bounded_json import JsonError, read_json
+from beam_ensembles.limits import MOST_JSON_MEMORY
 
 _DEEPEST: Final = 32
 _NUMBERS: Final = {
@@ -19,6 +22,11 @@ _NUMBERS: Final = {
 """The types of numbers in UBJSON, as numpy names them."""
 _LAYOUTS: Final = {kind: struct.Struct(f">{char}") for kind, char in zip(_NUMBERS, "Bbhiqfd", strict=True)}
 _LENGTH: Final = struct.Struct(">cq")
+_MOST_TIMES: Final = 16
+"""A document's values may take so many times its size; those of models take up to 11 times."""
+_VALUE, _ITEMS, _KEY = 64, 184, 200
+"""Bytes that a number or a text takes with its place in a list, an object, a list
+or an array, and a key with its place."""
 _PLAIN: Final = {b"T": True, b"F": False, b"Z": None}
 
 
@@ -36,14 +44,20 @@ def read_document(data: bytes) -> Any:
         raise DocumentError("the file is not an XGBoost model in JSON or UBJSON")
     try:
         if data[1:2] in (b'"', b" ", b"\t", b"\r", b"\n"):
-            return json.loads(data.decode(), object_pairs_hook=_unique)
+            return read_json(data, most_memory=_most_memory(data), pairs=_unique)
         return _Ubjson(data).read()
     except DocumentError:
         raise
+    except JsonError as exc:
+        raise DocumentError(f"the file is not an XGBoost model: {exc}") from exc
     except (ValueError, IndexError, RecursionError, struct.error) as exc:
         raise DocumentError(
             f"the file is not an XGBoost model in JSON or UBJSON ({type(exc).__name__})"
         ) from exc
+
+
+def _most_memory(data: bytes) -> int:
+    return max(MOST_JSON_MEMORY, _MOST_TIMES * len(data))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -54,11 +68,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Ubjson:
-    """Reads one document; every length is compared with the bytes that are left."""
+    """Reads one document; every length is compared with the bytes that are left, and the values' memory is counted."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._left = _most_memory(data)
+
+    def _spend(self, memory: int) -> None:
+        self._left -= memory
+        if self._left < 0:
+            most = _most_memory(self._data) >> 20
+            raise DocumentError(f"the file's values would take more than {most} MiB in memory")
 
     def read(self) -> Any:
         found = self._value(self._bytes(1), 0)
@@ -88,9 +109,12 @@ class _Ubjson:
         return int(found)
 
     def _text(self) -> str:
-        return self._bytes(self._length()).decode()
+        text = self._bytes(self._length()).decode()
+        self._spend(sys.getsizeof(text))
+        return text
 
     def _value(self, kind: bytes, depth: int) -> Any:
+        self._spend(_VALUE)
         if kind in _NUMBERS:
             return self._number(kind)
         if kind == b"S":
@@ -106,8 +130,10 @@ class _Ubjson:
         raise DocumentError(f"an unknown type {kind!r} at byte {self._at}")
 
     def _object(self, depth: int) -> dict[str, Any]:
+        self._spend(_ITEMS)
         pairs = []
         while self._data[self._at : self._at + 1] != b"}":
+            self._spend(_KEY)
             name = self._text()
             pairs.append((name, self._value(self._bytes(1), depth)))
         self._at += 1
@@ -115,6 +141,7 @@ class _Ubjson:
 
     def _array(self, depth: int) -> Any:
         head = self._bytes(1)
+        self._spend(_ITEMS)
         if head == b"$":
             dtype = np.dtype(_NUMBERS[self._kind_of_items()])
             return np.frombuffer(self._bytes(self._length() * dtype.itemsize), dtype)

@@ -12,6 +12,8 @@ import json
 import re
 from typing import Any, Final
 
+from beam_ensembles.handlers.signatures import ModelFormatError, refusing
+
 _PART: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
 _JSON_NUMBER: Final = r'"%s"\s*:\s*"?(\d{1,9})'
@@ -29,10 +31,6 @@ COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 """How XGBoost writes ``best_iteration``."""
 _LINEAR: Final = b"gblinear"
 _UBJ_OBJECTIVE: Final = re.compile(rb"objective\{.{0,4000}?L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
-
-
-class HeaderError(ValueError):
-    """The file is no XGBoost model in JSON or UBJSON."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,11 +58,12 @@ class Header:
     best_iteration: int | None = None
 
 
+@refusing("the file is no XGBoost model in JSON or UBJSON")
 def read_header(path: str) -> Header:
     """Reads the header of a model file.
 
     Raises:
-        HeaderError: It is no XGBoost model in JSON or UBJSON.
+        ModelFormatError: It is no XGBoost model in JSON or UBJSON.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -74,7 +73,7 @@ def read_header(path: str) -> Header:
         tail = file.read()
     at = tail.rfind(_PARAMS)
     if head[:1] != b"{" or at < 0:
-        raise HeaderError(
+        raise ModelFormatError(
             "the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
         )
     header = _header(head, tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
@@ -86,7 +85,7 @@ def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
     objective = (_JSON_OBJECTIVE if is_json else _UBJ_OBJECTIVE).search(tail)
     features = _number(tail, "num_feature", is_json)
     if objective is None or features is None:
-        raise HeaderError("the file names neither features nor an objective as XGBoost's models do")
+        raise ModelFormatError("the file names neither features nor an objective as XGBoost's models do")
     return Header(
         features,
         _number(tail, "num_class", is_json) or 0,

@@ -26,6 +26,7 @@ from beam_ensembles.handlers.missing import NULLS, view_of
 from beam_ensembles.handlers.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.categories import (
     Category,
     OfKnownCategories,
@@ -42,7 +43,7 @@ from beam_ensembles.handlers.xgboost.features import (
     disagreements,
     reader,
 )
-from beam_ensembles.handlers.xgboost.header import COUNT, Header, HeaderError, read_header
+from beam_ensembles.handlers.xgboost.header import COUNT, Header, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.types import FLOAT, INT64, Array, Type
 
@@ -98,7 +99,7 @@ class XgboostKind:
         if path is not None:
             try:
                 header = read_header(path)
-            except (HeaderError, OSError) as exc:
+            except (ModelFormatError, OSError) as exc:
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('xgboost', path)}")
         return _against_header(node, header)
 

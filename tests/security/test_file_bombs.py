@@ -1,0 +1,345 @@
+"""Small files that stand for gigabytes or hours: each gets one sentence, soon, and little memory."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import resource
+import struct
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.tensorflow.weights import check_weights
+from beam_ensembles.handlers.xgboost import document
+from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
+from beam_ensembles.tables.parquet_files import ParquetReader
+
+_MOST_BYTES: Final = 2 << 30
+_PEAK: Final = 1_000_000_000
+"""Bytes that a verb may take at its peak; the attacks took two gigabytes and more."""
+_SECONDS: Final = 30
+_VERB: Final = r"""
+import re, sys
+from pathlib import Path
+from beam_ensembles.cli.main import main
+code = main(sys.argv[1:])
+print(int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) << 10, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def verb(*arguments: str, most_bytes: int = _MOST_BYTES) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Runs a verb in a process that may not take much; gives what it said and its peak of memory."""
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+
+    answer = subprocess.run(
+        [sys.executable, "-c", _VERB, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=4 * _SECONDS,
+        check=False,
+        preexec_fn=bound,
+    )
+    assert "Traceback" not in answer.stderr, answer.stderr[-2000:]
+    assert answer.returncode == 1, (answer.returncode, answer.stdout[-1000:], answer.stderr[-1000:])
+    *said, peak = answer.stderr.splitlines()
+    answer.stderr = "\n".join(said)
+    return answer, int(peak)
+
+
+def validated(folder: Path, nodes: dict[str, dict[str, Any]], most_bytes: int = _MOST_BYTES) -> set[str]:
+    """Validates an ensemble; gives the nodes whose model file is called bad."""
+    for name, node in nodes.items():
+        text = node["model"] == "huggingface"
+        node["inputs"] = ["t" if text else "x"]
+        node["outputs"] = {
+            f"{name}_{port}": {"from": port, "type": type_} for port, type_ in node["outputs"].items()
+        }
+    path = folder / "e.yaml"
+    inputs = {"x": "array<float>[1]", "t": "string"}
+    path.write_text(json.dumps({"ensemble": "e", "inputs": inputs, "nodes": nodes}))
+    answer, peak = verb("validate", str(path), "--json", most_bytes=most_bytes)
+    assert peak < _PEAK, peak
+    found = json.loads(answer.stdout)
+    assert all(len(one["message"]) < 1_000 for one in found)
+    return {one["path"].split(".")[1] for one in found if one["code"] == "bad_model_file"}
+
+
+# skops
+
+
+def _skops() -> bytes:
+    data: bytes = skops.io.dumps(LogisticRegression().fit(np.arange(4.0)[:, None], [0, 0, 1, 1]))
+    return data
+
+
+def with_part(name: str, content: bytes) -> bytes:
+    """A skops file with another ``schema.json`` or other ``classes_``."""
+    found = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(_skops())) as old,
+        zipfile.ZipFile(found, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        classes = json.loads(old.read("schema.json"))["content"]["content"]["classes_"]["file"]
+        for one in old.namelist():
+            is_it = one == (classes if name == "classes_" else name)
+            new.writestr(one, content if is_it else old.read(one))
+    return found.getvalue()
+
+
+def npy(header: str, content: bytes = b"") -> bytes:
+    """A file of an array with any header."""
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def _shape(kind: str, shape: str) -> bytes:
+    return npy(f"{{'descr':{kind},'fortran_order':False,'shape':{shape}}}")
+
+
+ARRAYS: Final = {
+    "no bytes": _shape("'|S0'", "(100000000,)"),
+    "void": _shape("'|V0'", "(100000000,)"),
+    "missing bytes": _shape("'<i8'", "(1152921504606846000,)"),
+    "a terabyte": _shape("'|S0'", "(1000000000000,)"),
+    "large items": _shape("[('a','<i8',(100000,100000))]", "(1,)"),
+    "negative": _shape("'<i8'", "(-1,)"),
+    "half a token": npy("{'a': ("),
+    "deep": npy("(" * 95 + ")" * 95),
+    "indented": npy("\t{'descr':'<i8'\n  1\n 2"),
+}
+
+
+def test_an_array_of_a_skops_file_is_not_believed(tmp_path: Path) -> None:
+    """``np.load`` believes the shape, and ``tolist`` makes an object an item, also of items of no bytes."""
+    nodes = {}
+    for at, array in enumerate(ARRAYS.values()):
+        path = tmp_path / f"m{at}.skops"
+        path.write_bytes(with_part("classes_", array))
+        nodes[f"n{at}"] = {"model": "sklearn", "uri": str(path), "outputs": {"y": "int64"}}
+    assert validated(tmp_path, nodes) == set(nodes)
+
+
+def test_texts_of_json_in_a_skops_file_are_values_alone(tmp_path: Path) -> None:
+    """An array may be kept as texts of JSON, each of which could be a document of its own."""
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(_skops())).read("schema.json"))
+    part = schema["content"]["content"]["classes_"]
+    lists = "[" + "[]," * 100_000 + "[]]"
+    part.update({"type": "json", "content": [{"content": lists}] * 3})
+    (tmp_path / "m.skops").write_bytes(with_part("schema.json", json.dumps(schema).encode()))
+    with pytest.raises(ModelFormatError):
+        read_header(str(tmp_path / "m.skops"))
+
+
+# Documents
+
+
+def _lists(size: int) -> bytes:
+    return b"[" + b"[[[[[[]]]]]]," * (size // 13) + b"[]]"
+
+
+def _objects(size: int) -> bytes:
+    return b"[" + b'{"a":0},' * (size // 8) + b"0]"
+
+
+def _keys(size: int) -> bytes:
+    return b"{" + b",".join(b'"%x":0' % at for at in range(size // 9)) + b"}"
+
+
+DOCUMENTS: Final[dict[str, Callable[[int], bytes]]] = {"lists": _lists, "objects": _objects, "keys": _keys}
+SIZE: Final = 40_000_000
+UNREADABLE: Final = [b"[" * 200_000, b'{"a":' * 200_000, b"[" * 960 + b"]" * 960, b'"\xff"', b"1" * 5000]
+
+
+def _skops_of(folder: Path, document: bytes) -> dict[str, Any]:
+    (folder / "m.skops").write_bytes(with_part("schema.json", document))
+    return {"model": "sklearn", "uri": str(folder / "m.skops"), "outputs": {"y": "int64"}}
+
+
+def _keras_of(folder: Path, document: bytes) -> dict[str, Any]:
+    with zipfile.ZipFile(folder / "m.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("config.json", document)
+    return {"model": "tensorflow", "uri": str(folder / "m.keras"), "outputs": {"y": "array<float>[1]"}}
+
+
+def _program_of(folder: Path, document: bytes) -> dict[str, Any]:
+    with zipfile.ZipFile(folder / "m.pt2", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("m/archive_format", "pt2")
+        archive.writestr("m/models/model.json", document)
+    uri = str(folder / "m.pt2")
+    return {"model": "pytorch", "uri": uri, "sha256": _digest(uri), "outputs": {"y": "array<float>[1]"}}
+
+
+def _digest(path: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _tensors_of(folder: Path, document: bytes) -> dict[str, Any]:
+    head = b'{"a":' + document[: (1 << 24) - 7].rpartition(b",")[0] + b"}"
+    (folder / "m.safetensors").write_bytes(struct.pack("<Q", len(head)) + head)
+    params = {"in_features": 1, "out_features": 1}
+    uri = str(folder / "m.safetensors")
+    outputs = {"y": "array<float>[1]"}
+    return {
+        "model": "pytorch", "uri": uri, "model_class": "torch.nn.Linear", "model_params": params, "outputs": outputs,
+    }  # fmt: skip
+
+
+def _folder_of(folder: Path, document: bytes) -> dict[str, Any]:
+    (folder / "hf").mkdir()
+    (folder / "hf/config.json").write_bytes(document)
+    (folder / "hf/model.safetensors").write_bytes(b"")
+    outputs = {"label": "string", "score": "double"}
+    return {
+        "model": "huggingface",
+        "task": "text-classification",
+        "uri": str(folder / "hf"),
+        "outputs": outputs,
+    }
+
+
+FORMATS: Final = {
+    "skops": _skops_of, "keras": _keras_of, "export": _program_of, "safetensors": _tensors_of, "folder": _folder_of,
+}  # fmt: skip
+
+
+def _of_all_formats(folder: Path, documents: Iterable[bytes]) -> dict[str, dict[str, Any]]:
+    """Makes a node a document and a format."""
+    nodes = {}
+    for at, content in enumerate(documents):
+        place = folder / str(at)
+        place.mkdir()
+        nodes |= {f"{name}{at}": make(place, content) for name, make in FORMATS.items()}
+    return nodes
+
+
+def test_a_document_is_measured_before_it_is_read(tmp_path: Path) -> None:
+    """A list of three characters takes 64 bytes: documents became forty times their size."""
+    nodes = _of_all_formats(tmp_path, [_lists(SIZE)])
+    assert validated(tmp_path, nodes) == set(nodes)
+
+
+def test_a_document_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    nodes = _of_all_formats(tmp_path, UNREADABLE)
+    read = {"folder2"}  # Python reads it, and the walk through it ends: it is untrusted
+    assert validated(tmp_path, nodes) == set(nodes) - read
+
+
+def _ubj_objects(size: int) -> bytes:
+    count = size // 2
+    return b"{L" + struct.pack(">q", 1) + b"a[#L" + struct.pack(">q", count) + b"{}" * count + b"}"
+
+
+def _ubj_arrays(size: int) -> bytes:
+    count = size // 12
+    return (
+        b"{L"
+        + struct.pack(">q", 1)
+        + b"a[#L"
+        + struct.pack(">q", count)
+        + (b"[$U#L" + bytes(8)) * count
+        + b"}"
+    )
+
+
+@pytest.mark.parametrize("make", [_ubj_objects, _ubj_arrays, *DOCUMENTS.values()])
+def test_a_model_of_xgboost_is_measured_before_it_is_read(
+    make: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document, "MOST_JSON_MEMORY", 1 << 20, raising=False)  # of 512 MiB, to save time
+    made = make(4_000_000)
+    with pytest.raises(TreeError, match="in memory"):
+        check_model(made if made[:1] == b"{" else b'{"a":' + made + b"}")
+
+
+# Weights of Keras
+
+
+def _doubled(groups: dict[str, Any], depth: int) -> None:
+    """Puts each group into the one before it, twice: 2 ** depth paths."""
+    group = groups["g0"]
+    for at in range(1, depth):
+        group["a"] = group["b"] = following = groups[f"g{at}"]
+        group = following
+
+
+@pytest.mark.parametrize("depth", [60, 2_000])
+def test_weights_whose_groups_are_linked_twice_are_looked_through_once(tmp_path: Path, depth: int) -> None:
+    path = str(tmp_path / "m.weights.h5")
+    with h5py.File(path, "w") as file:
+        _doubled({f"g{at}": file.create_group(f"g{at}") for at in range(depth)}, depth)
+        file["g0"]["itself"] = file["g0"]
+    ends = time.monotonic() + _SECONDS
+    check_weights(path)
+    assert time.monotonic() < ends
+    with h5py.File(path, "a") as file:
+        file[f"g{depth - 1}"]["far"] = h5py.ExternalLink("other.h5", "/x")
+    with pytest.raises(ModelFormatError, match="in another file"):
+        check_weights(path)
+
+
+# Ensemble files
+
+
+def test_a_large_ensemble_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "h.yaml"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    answer, peak = verb("validate", str(path), "--json")
+    assert [one["code"] for one in json.loads(answer.stdout)] == ["too_large"]
+    assert peak < _PEAK // 2, peak
+
+
+# Rows
+
+
+def test_a_text_that_all_rows_name_is_unfolded_in_parts(tmp_path: Path) -> None:
+    """A dictionary page has a long text once, and each row names it: 6 kB stood for 8 GB."""
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([0, None] + [0] * 598, pa.int32()), pa.array(["a" * 4_000_000])
+    )
+    table = pa.table({"n": pa.array(range(600), pa.int64()), "t": texts})
+    for at, store in enumerate((False, True)):
+        rows = tmp_path / f"{at}.parquet"
+        pq.write_table(table, rows, compression="zstd", store_schema=store)
+        assert rows.stat().st_size < 10_000
+        reader = ParquetReader(str(rows))
+        assert reader.schema.field("t").type == (texts.type if store else pa.string())
+        found = list(itertools.islice(reader.chunks(1_000), 3))
+        assert [chunk.numbers[0] for chunk in found] == [1, 69, 136]
+        assert all(chunk._batch.schema == reader.schema for chunk in found)
+
+
+def test_rows_that_need_more_memory_than_there_is_are_one_sentence(tmp_path: Path) -> None:
+    """Where one row alone needs it, the verb says so."""
+    table = pa.table({"t": ["a" * 300_000_000]})
+    rows, scored, spec = tmp_path / "r.parquet", tmp_path / "o.jsonl", tmp_path / "e.yaml"
+    pq.write_table(table, rows, compression="zstd", store_schema=False)
+    nodes = {"m": {"apply": "sql", "select": {"y": "t"}, "outputs": {"y": "string"}}}
+    spec.write_text(json.dumps({"ensemble": "e", "inputs": {"t": "string"}, "nodes": nodes}))
+    answer, _ = verb(
+        "run", str(spec), "--input", str(rows), "--output", str(scored), most_bytes=1_000_000_000
+    )
+    assert answer.stderr.count("beam-ensembles run:") == 1
+    assert not scored.exists()
