@@ -29,6 +29,24 @@ def unknown_category(where: str, value: Any, known: Iterable[Any]) -> NodeError:
     return NodeError("unknown_category", f"{where} is {_shown(value)}, {text}")
 
 
+class UnknownCategories(NodeError):
+    """Some rows of a batch have categories that the model does not know.
+
+    Attributes:
+        faults: The error of each such row, by its position.
+    """
+
+    faults: Mapping[int, NodeError]
+
+    @classmethod
+    def of_rows(cls, faults: Mapping[int, NodeError]) -> UnknownCategories:
+        """Returns the error of a batch, with the code and message of the first such row."""
+        first = faults[min(faults)]
+        found = cls(first.code, first.message)
+        found.faults = faults
+        return found
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value stands for none: None or NaN."""
     return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
@@ -84,7 +102,7 @@ class FailsUnknownCategories:
                 answers = self.member(given)
                 break
             except Exception as error:
-                found = self.find(error, given)
+                found = error.faults if isinstance(error, UnknownCategories) else self.find(error, given)
                 if not found:
                     raise
                 faults.update((int(rows[at]), fault) for at, fault in found.items())

@@ -86,7 +86,7 @@ def test_a_model_of_lightgbm_gets_its_own_categories() -> None:
 @pytest.mark.parametrize("value", ["violet", ""])
 def test_a_category_that_is_none_of_its_own_is_the_rows_error(value: str) -> None:
     with pytest.raises(
-        NodeError, match=r"which is not one of its categories \(allowed: blue, green, red\)"
+        NodeError, match=r"a category that the model does not know; it knows 'blue', 'green', 'red'"
     ) as caught:
         with_categories(Booster(), read, pandas)({"size": np.ones(1), "color": np.array([value], object)})
     assert caught.value.code == "unknown_category"

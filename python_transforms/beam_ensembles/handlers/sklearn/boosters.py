@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.categories import unknown_category
+from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
 _SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
@@ -61,15 +61,18 @@ def _categorical(rows: Any, categories: Mapping[int, Sequence[Any]], pandas: Any
     """Set the categories of training on columns of a DataFrame, and return it.
 
     Raises:
-        NodeError: ``unknown_category``: a value is none of them. LightGBM would take it for a missing one.
+        UnknownCategories: Values are none of them. LightGBM would take them for missing ones.
     """
+    faults: dict[int, NodeError] = {}
     for at, known in categories.items():
         name = rows.columns[at]
         codes = pandas.Index(known).get_indexer(rows[name])
         unknown = np.flatnonzero((codes < 0) & ~pandas.isna(rows[name]).to_numpy())
-        if len(unknown):
-            raise unknown_category(f"the feature '{name}'", rows[name].iloc[unknown[0]], known)
+        for row in unknown.tolist():
+            faults.setdefault(row, unknown_category(f"the feature '{name}'", rows[name].iloc[row], known))
         rows[name] = pandas.Categorical.from_codes(codes, categories=known)
+    if faults:
+        raise UnknownCategories.of_rows(faults)
     return rows
 
 

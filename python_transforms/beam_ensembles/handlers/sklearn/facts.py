@@ -36,7 +36,7 @@ def facts_of(model: Any) -> Facts:
     return Facts(
         count,  # CatBoost says 0 once it was saved with joblib
         None if names is None or _are_numbers(names) else names,
-        None if classes is None or isinstance(classes, list) else tuple(classes.tolist()),
+        None if classes is None or isinstance(classes, list) else tuple(classes.tolist()) or None,
     )
 
 
