@@ -32,7 +32,7 @@ from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
 from beam_ensembles.handlers.sklearn.forests import quickened
-from beam_ensembles.handlers.sklearn.parts import parts_of
+from beam_ensembles.handlers.sklearn.parts import missing_marks, parts_of
 from beam_ensembles.handlers.sklearn.reading import examples_of, reader, unknown_categories
 from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.versions import Versions
@@ -116,6 +116,7 @@ class SklearnKind:
         features, _ = match(node, facts.names)
         columns = tuple(column_of_each(node.inputs, features.columns))
         parts = parts_of(model, len(columns))
+        missing = missing_marks(model, parts, facts.names)
         order = order_taken(node, facts.names)
         is_checked = _format(node.spec.options, str(node.uri)) == "skops"
         if order is not None and not is_checked:
@@ -127,7 +128,7 @@ class SklearnKind:
             arguments,
             read=with_categories(
                 model,
-                reader(node, features, parts, beam.pandas, is_matrix=facts.features is not None),
+                reader(node, features, missing, beam.pandas, is_matrix=facts.features is not None),
                 beam.pandas,
             ),
             write=functools.partial(to_columns_of_one, node),

@@ -21,8 +21,11 @@ _UNKNOWN: Final = re.compile(
 )
 _NUMPY_SCALAR: Final = re.compile(r"np\.\w+\(((?:'[^']*'|[^()'])*)\)")
 _DEEPEST: Final = 16
-_ONE_WITHIN: Final = ("best_estimator_", "estimator_", "regressor_", "classifier_")
-"""Where models that wrap another keep it, once it is fitted."""
+_ONE_WITHIN: Final = ("best_estimator_", "estimator_", "regressor_", "classifier_", "estimator")
+"""Where models that wrap another keep it, once it is fitted; a frozen or calibrated one as it was given."""
+_SEVERAL_WITHIN: Final = ("calibrated_classifiers_", "estimators_")
+"""Where models that wrap several keep them, if all of these see all features."""
+_MOST_LOOKED_THROUGH: Final = 20_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,10 +64,24 @@ def _parts(model: Any, features: tuple[int, ...], depth: int) -> Iterator[Part]:
     elif hasattr(model, "transformer_list"):
         for _, transformer in model.transformer_list:
             yield from _parts(transformer, features, depth + 1)
+    elif several := _several_within(model):
+        for one in several:
+            yield from _parts(one, features, depth + 1)
     elif (within := next((name for name in _ONE_WITHIN if hasattr(model, name)), None)) is not None:
         yield from _parts(getattr(model, within), features, depth + 1)
     else:
         yield Part(model, features)
+
+
+def _several_within(model: Any) -> Sequence[Any]:
+    """Returns the fitted models that a model wraps, all of which see all features; trees are no parts."""
+    if hasattr(model, "estimators_features_"):
+        return ()
+    for name in _SEVERAL_WITHIN:
+        found = getattr(model, name, None)
+        if isinstance(found, list) and found and not hasattr(found[0], "tree_"):
+            return [one for one in found if not isinstance(one, str)]
+    return ()
 
 
 def _of_steps(steps: Sequence[Any], features: tuple[int, ...], depth: int) -> Iterator[Part]:
@@ -88,25 +105,93 @@ def known_values(parts: Sequence[Part]) -> Mapping[int, list[Any]]:
     return found
 
 
-def missing_marks(parts: Sequence[Part]) -> Mapping[int, float | None]:
-    """Returns what a missing text is to a model, None or NaN, by feature, where it says so."""
-    found: dict[int, float | None] = {}
+_Marks = dict[int | None, set[float | None]]
+"""What a missing text is, None or NaN, by feature; by None for features of any place."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MissingMarks:
+    """What a missing text is to a model, None or NaN.
+
+    Attributes:
+        of_encoders: What its encoders know as a category: the training rows had it.
+        of_imputers: What its imputers fill in.
+    """
+
+    of_encoders: Mapping[int | None, set[float | None]]
+    of_imputers: Mapping[int | None, set[float | None]]
+
+    def of(self, feature: int) -> float | None:
+        """Returns the mark of a feature; NaN, as in pandas, where no part of the model has one.
+
+        Raises:
+            LookupError: Parts of the model have both, and nothing tells which of them the feature needs.
+        """
+        for place in (feature, None):
+            for marks in (self.of_encoders, self.of_imputers):
+                if known := marks.get(place):
+                    if len(known) > 1:
+                        raise LookupError
+                    return next(iter(known))
+        return math.nan
+
+
+def missing_marks(model: Any, parts: Sequence[Part], names: Sequence[str] | None) -> MissingMarks:
+    """Returns what a missing text is to a model.
+
+    Args:
+        model: The model. Its other parts, such as encoders behind a step that adds columns, say what they know by the
+            names of their features; without names, it is what they know of features of any place.
+        parts: Its parts that see features as they come.
+        names: The names of its features; None where it knows none.
+    """
+    encoders: _Marks = {}
+    imputers: _Marks = {}
     for part in parts:
-        for at, mark in _marks(part.estimator, len(part.features)):
-            found.setdefault(part.features[at], mark)
-    return found
+        _note(part.estimator, part.features, encoders, imputers)
+    places = {name: at for at, name in enumerate(names or ())}
+    for estimator in _estimators(model):
+        own = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+        _note(estimator, [places.get(name) for name in own], encoders, imputers)
+    return MissingMarks(encoders, imputers)
 
 
-def _marks(estimator: Any, count: int) -> Iterator[tuple[int, float | None]]:
-    if hasattr(estimator, "missing_values"):
-        wanted = estimator.missing_values
-        is_not_available = type(wanted).__name__ == "NAType"  # of pandas; scikit-learn takes it for NaN
-        if is_not_available or is_missing(wanted):
-            yield from ((at, None if wanted is None else math.nan) for at in range(count))
-    for at, known in enumerate(_categories(estimator)[:count]):
-        marks = [value for value in np.asarray(known).ravel().tolist() if is_missing(value)]
-        if marks:
-            yield at, None if marks[0] is None else math.nan
+def _note(estimator: Any, features: Sequence[int | None], encoders: _Marks, imputers: _Marks) -> None:
+    """Notes what an estimator says of a missing text, for its features, and for features of any place."""
+    for at, known in enumerate(_categories(estimator)):
+        for value in np.asarray(known).ravel().tolist():
+            if is_missing(value):
+                mark = None if value is None else math.nan
+                encoders.setdefault(features[at] if at < len(features) else None, set()).add(mark)
+                encoders.setdefault(None, set()).add(mark)
+    wanted = getattr(estimator, "missing_values", 0)
+    if is_missing(wanted) or type(wanted).__name__ == "NAType":  # of pandas; scikit-learn takes it for NaN
+        mark = None if wanted is None else math.nan
+        for feature in features:
+            if feature is not None:
+                imputers.setdefault(feature, set()).add(mark)
+        if np.asarray(getattr(estimator, "statistics_", ())).dtype.kind == "O":
+            imputers.setdefault(None, set()).add(mark)
+
+
+def _estimators(model: Any) -> Iterator[Any]:
+    """Yields a model and whatever estimators it holds, at any depth."""
+    waiting, seen = [model], {id(model)}
+    while waiting and len(seen) < _MOST_LOOKED_THROUGH:
+        one = waiting.pop()
+        if hasattr(one, "get_params"):
+            yield one
+        for part in _held_by(one):
+            holds = isinstance(part, list | tuple | dict)
+            if id(part) not in seen and (holds or hasattr(part, "get_params") or hasattr(part, "estimator")):
+                seen.add(id(part))
+                waiting.append(part)
+
+
+def _held_by(one: Any) -> Sequence[Any]:
+    if isinstance(one, list | tuple):
+        return one
+    return list((one if isinstance(one, dict) else getattr(one, "__dict__", {})).values())
 
 
 def _categories(estimator: Any) -> list[Any]:

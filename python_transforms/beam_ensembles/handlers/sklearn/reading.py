@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
 from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.categories import rows_of_unknown, unknown_category
 from beam_ensembles.handlers.features import Features, column_of_each
 from beam_ensembles.handlers.missing import filler, may_be_missing
-from beam_ensembles.handlers.sklearn.parts import Part, known_values, missing_marks, unknown_of
+from beam_ensembles.handlers.sklearn.parts import MissingMarks, Part, known_values, unknown_of
 from beam_ensembles.types import BOOLEAN, dtype_of
 
 
 def reader(
-    node: CheckedNode, features: Features, parts: Sequence[Part], pandas: Any, *, is_matrix: bool
+    node: CheckedNode, features: Features, missing: MissingMarks, pandas: Any, *, is_matrix: bool
 ) -> Callable[[Columns], Any]:
     """Returns the function that makes a model's features of a batch's columns.
 
     Args:
         node: The node.
         features: Its features.
-        parts: The parts of the model.
+        missing: What a missing text is to the model.
         pandas: The module.
         is_matrix: Whether the model takes a single text as a matrix [N, 1], too, as an encoder does: it counts its
             features. A vectorizer takes a list of texts, [N].
     """
-    fill, marks = filler(node), _marks(node, features, parts)
+    fill, marks = filler(node), _marks(node, features, missing)
     kept = dataclasses.replace(features, objects=frozenset(marks))
 
     def read(columns: Columns) -> Any:
@@ -41,18 +40,27 @@ def reader(
     return read
 
 
-def _marks(node: CheckedNode, features: Features, parts: Sequence[Part]) -> dict[str, float | None]:
+def _marks(node: CheckedNode, features: Features, missing: MissingMarks) -> dict[str, float | None]:
     """Returns what stands for a null in columns of objects, None or NaN: what the model says, else NaN as in pandas.
 
     So in text and bytes; and in truth values, where they are objects among others or in a DataFrame.
+
+    Raises:
+        InvalidEnsemble: ``signature_mismatch``: the model takes either, and nothing tells which a column needs.
     """
-    by_feature = missing_marks(parts)
     holds_objects = features.names is not None or features.has_text
     nullable, found = set(may_be_missing(node)), {}
     for at, column in enumerate(column_of_each(node.inputs, features.columns)):
         type_ = node.inputs[column].required()
         if column in nullable and (dtype_of(type_) is None or (type_ == BOOLEAN and holds_objects)):
-            found[column] = by_feature.get(at, math.nan)
+            try:
+                found[column] = missing.of(at)
+            except LookupError as exc:
+                text = (
+                    f"a null of '{column}' may be None or NaN to the model: some of its encoders and imputers were "
+                    "trained on one, some on the other; train all of them on one of the two"
+                )
+                raise InvalidEnsemble([Problem(node.spec.path("nulls"), "signature_mismatch", text)]) from exc
     return found
 
 
