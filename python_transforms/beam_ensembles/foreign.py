@@ -30,6 +30,10 @@ _INNER: Final = "Exception encountered: "
 """Behind it Keras quotes the exception that it met."""
 _NOISE: Final = (
     re.compile(r"\x1b\[[0-9;]*m"),
+    re.compile(  # transformers: the classes that it tried, before what each of them said
+        r" with any of the following classes: [^\n]*\. See the original errors:\s*"
+        r"while loading with \w+, an error is thrown:(?=\s)"
+    ),
     re.compile(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: "),  # XGBoost: the time and a line of its sources
     re.compile(  # ONNX Runtime: a line of its sources and the function there
         r"/[\w./-]{1,200}\.(?:cc|cpp|cu|cuh|h|hpp):\d+ "

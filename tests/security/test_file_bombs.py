@@ -23,11 +23,13 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.handlers.bounded_json import load_json
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
+from beam_ensembles.limits import LARGEST_JSON, MOST_ARRAY_VALUES
 from beam_ensembles.tables.parquet_files import ParquetReader
 
 _MOST_BYTES: Final = 2 << 30
@@ -342,3 +344,19 @@ def test_rows_that_need_more_memory_than_there_is_are_one_sentence(tmp_path: Pat
     )
     assert answer.stderr.count("beam-ensembles run:") == 1
     assert not scored.exists()
+
+
+def test_the_largest_document_is_read_and_no_larger_one() -> None:
+    text = b'"' + b"a" * (LARGEST_JSON - 2) + b'"'
+    assert len(load_json(io.BytesIO(text))) == LARGEST_JSON - 2
+    with pytest.raises(ModelFormatError, match="its JSON is longer than 64 MiB"):
+        load_json(io.BytesIO(text + b" "))
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_no_more_classes_of_skops_than_the_limit_are_read(tmp_path: Path, beyond: int) -> None:
+    model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    model.classes_ = np.zeros(MOST_ARRAY_VALUES + beyond, dtype=np.int8)
+    skops.io.dump(model, tmp_path / "m.skops")
+    found = read_header(str(tmp_path / "m.skops")).classes
+    assert (len(found or ()), found is None) == ((0, True) if beyond else (MOST_ARRAY_VALUES, False))
