@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header
+from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.types import parse_type
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -218,6 +224,106 @@ def test_what_the_model_cannot_take_as_a_category_is_refused_when_it_is_loaded(
     uri = "coded.json" if "color" in types else "counted.json"
     with pytest.raises(InvalidEnsemble, match=text):
         load_node(folder, types, node(uri, inputs=list(types)))
+
+
+def frame_of(writer: str, names: list[str]) -> Any:
+    """A table of one category, as a library has it."""
+    codes = [at % len(names) for at in range(ROWS)]
+    texts = [names[code] for code in codes]
+    if writer == "polars":
+        return polars.DataFrame({"city": texts}, schema={"city": polars.Enum(names)})
+    if writer == "pyarrow":
+        typed = pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array(codes, pyarrow.int32()), pyarrow.array(names)
+        )
+        return pyarrow.table({"city": typed})
+    return pandas.DataFrame({"city": pandas.Categorical(texts, pandas.Index(names, dtype=writer))})
+
+
+def model_of(frame: Any, **parameters: Any) -> xgboost.Booster:
+    matrix = xgboost.DMatrix(frame, np.arange(ROWS) % 3, enable_categorical=True)
+    return xgboost.train({"nthread": 1} | parameters, matrix, 2)
+
+
+def kept_in(model: xgboost.Booster) -> Any:
+    return json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["cats"]
+
+
+def test_xgboost_itself_writes_other_names_of_pandas_as_it_writes_these_of_pyarrow() -> None:
+    shifted = kept_in(model_of(frame_of("object", ["Köln", "L", "M", "S"])))
+    assert shifted == kept_in(model_of(frame_of("pyarrow", ["Köl", "n", "L", "M"])))
+
+
+@pytest.mark.parametrize("writer", ["object", "string[pyarrow]", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    "names", [["Köln", "L", "M"], ["cafe", "café"], ["東京", "大阪", "x"], ["a", "b", "😀"]]
+)
+def test_names_that_are_not_all_ascii_are_refused(tmp_path: Path, writer: str, names: list[str]) -> None:
+    for booster, ending in itertools.product(("gbtree", "dart"), ("json", "ubj")):
+        model = model_of(frame_of(writer, names), booster=booster)
+        model.save_model(tmp_path / f"m.{ending}")
+        told = "the categories of the feature 'city' are not all ASCII"
+        with pytest.raises(ModelFormatError, match=told):
+            read_header(str(tmp_path / f"m.{ending}"))
+        with pytest.raises(TreeError, match=told):
+            check_model((tmp_path / f"m.{ending}").read_bytes())
+
+
+@pytest.mark.parametrize("ending", ["json", "ubj"])
+def test_names_behind_the_part_that_is_read_first_are_refused_when_the_model_is_loaded(
+    tmp_path: Path, ending: str
+) -> None:
+    names = [f"{at}{'x' * 30_000}" for at in range(40)] + ["Köln"]
+    model_of(frame_of("object", names)).save_model(tmp_path / f"m.{ending}")
+    assert read_header(str(tmp_path / f"m.{ending}")).names == ("city",)
+    with pytest.raises(InvalidEnsemble, match="not all ASCII"):
+        load_node(tmp_path, {"city": "string"}, node(f"m.{ending}", inputs=["city"]))
+
+
+@pytest.mark.parametrize("writer", ["object", "string[pyarrow]", "polars", "pyarrow"])
+def test_names_in_ascii_are_right_whoever_wrote_them(tmp_path: Path, writer: str) -> None:
+    names = ["Koeln", "", "L"]
+    frame = frame_of(writer, names)
+    model = model_of(frame)
+    model.save_model(tmp_path / "m.ubj")
+    answer = load_node(tmp_path, {"city": "string"}, node("m.ubj", inputs=["city"]))
+    city = np.array([names[at % 3] for at in range(ROWS)], object)
+    wanted = model.predict(xgboost.DMatrix(frame, enable_categorical=True))
+    np.testing.assert_array_equal(answer({"city": city})["y"], wanted)
+
+
+def test_numbers_beyond_ascii_are_no_names(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"city": pandas.Categorical([200, -5, 1000] * 20)})
+    matrix = xgboost.DMatrix(frame, np.arange(60) % 3, enable_categorical=True)
+    xgboost.train({"nthread": 1}, matrix, 2).save_model(tmp_path / "m.ubj")
+    answer = load_node(tmp_path, {"city": "int64"}, node("m.ubj", inputs=["city"]))
+    assert len(answer({"city": np.array([200, -5, 1000])})["y"]) == 3
+
+
+@pytest.mark.parametrize("model_class", ["XGBClassifier", "XGBRFClassifier"])
+@pytest.mark.parametrize(
+    ("labels", "parameters", "answer", "chances"),
+    [
+        (1, {}, "int64", "array<float>[2]"),
+        (1, {"objective": "binary:logitraw"}, "int64", "array<float>[2]"),
+        (1, {"objective": "multi:softmax", "num_class": 2}, "int64", "array<float>[2]"),
+        (1, {"objective": "multi:softprob", "num_class": 2}, "array<double>[2]", "array<float>[2]"),
+        (2, {}, "array<double>[2]", "array<float>[2]"),
+        (3, {"multi_strategy": "multi_output_tree"}, "array<double>[3]", "array<float>[3]"),
+    ],
+)
+def test_a_classifier_gives_what_is_inferred(
+    tmp_path: Path, model_class: str, labels: int, parameters: dict[str, Any], answer: str, chances: str
+) -> None:
+    x = np.random.default_rng(5).normal(size=(ROWS, 3))
+    target = (x[:, :labels] > 0).astype(int)
+    model = getattr(xgboost, model_class)(n_estimators=2, n_jobs=1, **parameters)
+    model.fit(x, target if labels > 1 else target[:, 0]).save_model(tmp_path / "m.ubj")
+    for method, type_ in (("predict", answer), ("predict_proba", chances)):
+        given = node("m.ubj", model_class=model_class, method=method)
+        assert types_of(tmp_path, {"x": "array<double>[3]"}, given) == {"y": type_}
+        found = load_node(tmp_path, {"x": "array<double>[3]"}, given)({"x": x})["y"]
+        np.testing.assert_allclose(found, getattr(model, method)(x), rtol=1e-6)
 
 
 def test_the_worker_compares_the_names_once_more(folder: Path) -> None:

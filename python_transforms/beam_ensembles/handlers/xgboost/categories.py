@@ -93,10 +93,7 @@ def kept_categories(booster: Any) -> dict[str, Sequence[Any]]:
     """Returns the categories that a model keeps, by the feature's name.
 
     XGBoost keeps them from version 3.1 on for models trained on a DataFrame; before, a category was the number that
-    it had in the DataFrame at hand.
-
-    Raises:
-        UnicodeDecodeError: A category is not UTF-8.
+    it had in the DataFrame at hand. Texts are ASCII (``check_names``).
     """
     is_categorical = CATEGORY in (booster.feature_types or ()) and booster.feature_names is not None
     if not is_categorical or not hasattr(booster, "get_categories"):

@@ -56,6 +56,18 @@ def read_document(data: bytes) -> Any:
         ) from exc
 
 
+def read_object(data: bytes, at: int) -> dict[str, Any]:
+    """Reads one object of UBJSON, whose first key stands at a byte; the data may go on behind it.
+
+    Raises:
+        DocumentError: It is not as XGBoost writes it, or is cut off.
+    """
+    try:
+        return _Ubjson(data, at).fields()
+    except (ValueError, IndexError, RecursionError, struct.error) as exc:
+        raise DocumentError(f"an object at byte {at} cannot be read ({type(exc).__name__})") from exc
+
+
 def _most_memory(data: bytes) -> int:
     return max(MOST_JSON_MEMORY, _MOST_TIMES * len(data))
 
@@ -70,9 +82,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 class _Ubjson:
     """Reads one document; every length is compared with the bytes that are left, and the values' memory is counted."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, at: int = 0) -> None:
         self._data = data
-        self._at = 0
+        self._at = at
         self._left = _most_memory(data)
 
     def _spend(self, memory: int) -> None:
@@ -86,6 +98,9 @@ class _Ubjson:
         if self._at != len(self._data):
             raise DocumentError("the file goes on after the model")
         return found
+
+    def fields(self) -> dict[str, Any]:
+        return self._object(1)
 
     def _bytes(self, count: int) -> bytes:
         end = self._at + count

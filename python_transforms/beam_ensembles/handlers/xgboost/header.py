@@ -13,6 +13,8 @@ import re
 from typing import Any, Final
 
 from beam_ensembles.handlers.signatures import ModelFormatError, refusing
+from beam_ensembles.handlers.xgboost.document import read_object
+from beam_ensembles.handlers.xgboost.trees import TreeError, check_names
 
 _PART: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
@@ -29,6 +31,8 @@ _UBJ_ATTRIBUTES: Final = re.compile(rb"\{L.{7}\x07learner\{L.{7}\x0aattributes\{
 _BEST: Final = "best_iteration"
 COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 """How XGBoost writes ``best_iteration``."""
+_JSON_CATEGORIES: Final = re.compile(rb'"model"\s*:\s*\{\s*"cats"\s*:\s*(?=\{)')
+_UBJ_CATEGORIES: Final = re.compile(rb"L.{7}\x05model\{L.{7}\x04cats\{", re.DOTALL)
 _LINEAR: Final = b"gblinear"
 _UBJ_OBJECTIVE: Final = re.compile(rb"objective\{.{0,4000}?L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
 
@@ -86,12 +90,17 @@ def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
     features = _number(tail, "num_feature", is_json)
     if objective is None or features is None:
         raise ModelFormatError("the file names neither features nor an objective as XGBoost's models do")
+    names = _texts(head, "feature_names", is_json)
+    try:
+        check_names(_categories(head, is_json), names or ())
+    except TreeError as exc:
+        raise ModelFormatError(str(exc)) from exc
     return Header(
         features,
         _number(tail, "num_class", is_json) or 0,
         _number(tail, "num_target", is_json) or 1,
         objective.group(1).decode(),
-        _texts(head, "feature_names", is_json),
+        names,
         _texts(head, "feature_types", is_json),
         _best_iteration(head, is_json),
     )
@@ -115,6 +124,17 @@ def _best_iteration(head: bytes, is_json: bool) -> int | None:
         return None
     text = str(attributes.get(_BEST, ""))
     return int(text) if COUNT.fullmatch(text) else None
+
+
+def _categories(head: bytes, is_json: bool) -> dict[str, Any]:
+    """Reads the categories, which stand before the trees; empty where they are not all in what was read."""
+    found = (_JSON_CATEGORIES if is_json else _UBJ_CATEGORIES).search(head)
+    if found is None:
+        return {}
+    try:
+        return _json_object(head[found.end() :]) if is_json else read_object(head, found.end())
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _json_object(data: bytes) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from beam_ensembles.handlers.xgboost.features import (
 )
 from beam_ensembles.handlers.xgboost.header import COUNT, Header, read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
-from beam_ensembles.types import FLOAT, INT64, Array, Type
+from beam_ensembles.types import DOUBLE, FLOAT, INT64, Array, Type
 
 _LOGGER: Final = logging.getLogger(__name__)
 CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
@@ -299,7 +299,14 @@ def _meaning(node: NodeView, header: Header, answer: Type | None) -> Meaning:
         return Meaning(
             refused=refused or f"the model predicts {header.targets} targets, one beside the other"
         )
+    if _gives_flags(header) and _model_class(node) in CLASSIFIERS and _method(node) == "predict":
+        refused = refused or "the model gives 0 or 1 for each class; 'predict_proba' gives probabilities"
     return of_classes(range(max(header.classes, 2)), SCORES, refused)
+
+
+def _gives_flags(header: Header) -> bool:
+    """Whether a classifier predicts 0 or 1 for each class: XGBoost takes two of ``multi:softprob`` for labels."""
+    return header.objective == "multi:softprob" and header.classes == 2
 
 
 def answer_type(header: Header, model_class: str, method: str) -> Type | None:
@@ -307,7 +314,8 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
     if model_class in CLASSIFIERS:
         if method == "predict_proba":
             return Array(FLOAT, (header.targets if header.targets > 1 else max(header.classes, 2),))
-        return Array(INT64, (header.targets,)) if header.targets > 1 else INT64
+        flags = header.classes if _gives_flags(header) else header.targets
+        return Array(DOUBLE, (flags,)) if flags > 1 else INT64
     if header.objective == "multi:softprob":
         return Array(FLOAT, (header.classes,))
     if header.objective in (
@@ -321,11 +329,7 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
 def _features(node: CheckedNode, booster: Any, pandas: Any) -> tuple[Features, tuple[Category, ...]]:
     """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
     names = booster.feature_names
-    try:
-        kept = kept_categories(booster)
-    except UnicodeDecodeError as exc:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': a category is not UTF-8")
-        raise InvalidEnsemble([problem]) from exc
+    kept = kept_categories(booster)
     features, _ = match(node, names, (MARGIN,), WHOLE)
     order = order_taken(node, names)
     if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before

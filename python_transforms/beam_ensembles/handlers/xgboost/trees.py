@@ -23,6 +23,7 @@ _HIGHEST_CATEGORY: Final = 1 << 24
 """xgboost keeps categories as float32, which tells whole numbers apart up to here."""
 _MOST_CATEGORY_BYTES: Final = 1 << 30
 """xgboost keeps a bit for each category up to the highest at every split."""
+_LAST_OF_ASCII: Final = 127
 _NO_PARENT: Final = (-1, 2**31 - 1)
 _WHOLE: Final = re.compile(r"[0-9]{1,10}")
 _NUMBER: Final = r"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"
@@ -46,7 +47,10 @@ def check_model(data: bytes) -> None:
     try:
         learner = _mapping(_mapping(read_document(data), "the file").get("learner"), "learner")
         outputs, features = _check_parameters(learner)
-        _check_booster(_mapping(learner.get("gradient_booster"), "gradient_booster"), outputs, features)
+        booster = _mapping(learner.get("gradient_booster"), "gradient_booster")
+        _check_booster(booster, outputs, features)
+        inner = booster["gbtree"] if booster["name"] == "dart" else booster
+        check_names(_mapping(inner["model"].get("cats") or {}, "cats"), learner.get("feature_names", ()))
     except DocumentError as exc:
         raise TreeError(str(exc)) from exc
 
@@ -267,6 +271,31 @@ def _check_list(one: Mapping[str, Any], count: int) -> None:
         return
     _same("offsets", len(offsets), count + 1)
     _check_pointers("offsets", offsets, len(values))
+
+
+def check_names(cats: Mapping[str, Any], features: Sequence[str]) -> None:
+    """Refuses categories that are not all ASCII, since nothing tells what they are.
+
+    XGBoost 3.1 and 3.2 take the lengths of a pandas index in characters, and cut its UTF-8 by them: after the first
+    letter of more than one byte each name begins too early, and the last bytes are not in the file. Names of Polars and
+    PyArrow are right, and look the same: ``["Köl", "n"]`` is one or the other.
+
+    Args:
+        cats: The categories, as the file has them.
+        features: The names of the features; empty where they have none.
+
+    Raises:
+        TreeError: Those of a feature are not all ASCII.
+    """
+    for at, one in enumerate(_listed(cats.get("enc", []), "enc")):
+        values = _numbers(_mapping(one, "enc").get("values", []), "values")
+        if "offsets" in one and ((values < 0) | (values > _LAST_OF_ASCII)).any():
+            name = f"'{features[at]}'" if at < len(features) else f"{at}"
+            raise TreeError(
+                f"the categories of the feature {name} are not all ASCII, and cannot be relied on: XGBoost 3.1 and 3.2 "
+                "write those of a pandas DataFrame shifted and cut off, and the file does not tell whether these are; "
+                "train the model on categories in ASCII or on whole numbers, and give it the same here"
+            )
 
 
 def _joined(
