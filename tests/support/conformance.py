@@ -55,7 +55,7 @@ class Case:
         refusals: What must be said instead of scoring anything.
         parameters: Values of the file's parameters.
         large: Whether it is quick enough for 10,001 rows.
-        clients: Whether Go and Java score its rows too.
+        clients: Whether Go and Java score its rows too; not those of one that is refused.
     """
 
     name: str
@@ -118,7 +118,9 @@ def make(name: str, folder: Path) -> Case:
     assert not rows or refusals or len(rows) == len(expected), f"{name}: a line is expected of each row"
     parameters = settings.get("parameters", {})
     large, clients = settings.get("large", True), settings.get("clients", True)
-    return Case(name, folder, rows, expected, refusals, parameters, large, clients and bool(rows))
+    return Case(
+        name, folder, rows, expected, refusals, parameters, large, clients and bool(rows) and not refusals
+    )
 
 
 def write(rows: Any, **answers: Any) -> None:

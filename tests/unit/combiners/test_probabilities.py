@@ -50,6 +50,14 @@ def margins(folder: Path, **args: Any) -> dict[str, Any]:
     return {**node, "outputs": {"p": "array<float>[3]"}}
 
 
+def flags(folder: Path) -> dict[str, Any]:
+    data = load_iris()
+    model = xgboost.XGBClassifier(n_estimators=2, objective="multi:softprob", num_class=2)
+    model.fit(data.data, data.target == 2).save_model(folder / "flags.json")
+    node = {"model": "xgboost", "uri": "flags.json", "model_class": "XGBClassifier", "inputs": ["x"]}
+    return {**node, "outputs": {"p": None}}
+
+
 def network(folder: Path, config: dict[str, Any], port: str = "probabilities", **args: Any) -> dict[str, Any]:
     (folder / "net").mkdir()
     names = {"id2label": {"0": "a", "1": "b", "2": "c"}, "architectures": ["BertForSequenceClassification"]}
@@ -64,6 +72,7 @@ REFUSED = {
     "transform": lambda folder: sklearn(folder, "transform"),
     "output_margin": lambda folder: margins(folder, output_margin=True),
     "pred_leaf": lambda folder: margins(folder, pred_leaf=True),
+    "flags of classes": flags,
     "function_to_apply none": lambda folder: network(folder, {}, function_to_apply="none"),
     "function_to_apply sigmoid": lambda folder: network(folder, {}, function_to_apply="sigmoid"),
     "several classes": lambda folder: network(folder, {"problem_type": "multi_label_classification"}),

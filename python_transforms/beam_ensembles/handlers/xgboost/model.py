@@ -305,7 +305,7 @@ def _meaning(node: NodeView, header: Header, answer: Type | None) -> Meaning:
 
 
 def _gives_flags(header: Header) -> bool:
-    """Whether predict gives 0 or 1 for each class: XGBoost takes two classes of ``multi:softprob`` for labels."""
+    """Whether a classifier predicts 0 or 1 for each class: XGBoost takes two of ``multi:softprob`` for labels."""
     return header.objective == "multi:softprob" and header.classes == 2
 
 
