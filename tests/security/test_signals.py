@@ -123,7 +123,7 @@ def test_a_folder_of_another_user_is_no_state(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 2
         assert done.stderr == (
-            f"beam-ensembles workers: --state: '{tmp_path}', and the folders above it, must belong to this user or root, "
-            "and nobody else may write to them: the pool ends processes by what it reads there\n"
+            f"beam-ensembles workers: --state: '{tmp_path}', and the folders above it, must belong to this user or "
+            "root, and nobody else may write to them: the pool ends processes by what it reads there\n"
         )
         os.chown(tmp_path, 0, -1)
