@@ -266,11 +266,13 @@ def _note_rounds(node: NodeView, header: Header) -> None:
     """Note which rounds a model uses, where that is not all of them."""
     given = (node.option("inference_args") or {}).get("iteration_range")
     if isinstance(given, list) and len(given) == 2:
-        node.note(f"boosting rounds {given[0]} to {given[1]}, the last excluded ('iteration_range')")
+        start, end = given
+        rounds = f"boosting rounds {start} to {end}, the last excluded" if end else "all boosting rounds"
+        node.note(f"{rounds} ('iteration_range')")
     elif header.best_iteration is not None:
-        node.note(
-            f"{header.best_iteration + 1} boosting rounds, up to its best_iteration {header.best_iteration}"
-        )
+        count = header.best_iteration + 1
+        rounds = "1 boosting round" if count == 1 else f"{count} boosting rounds"
+        node.note(f"{rounds}, up to its best_iteration {header.best_iteration}")
 
 
 _NO_PROBABILITIES: Final = (
