@@ -195,15 +195,13 @@ def _go(call: Call, output: schema_pb2.Schema) -> Iterator[str]:
 
 
 def of_conformance(folder: Path) -> Iterator[Call]:
-    """Returns the cases of ``tests/conformance``, made in a folder.
+    """Gives the cases of ``tests/conformance``, made in a folder.
 
-    For every call runners start a worker, so that each client sends a case one way: Go's is not Java's.
+    For every call runners start a worker, which takes a second. So each client sends a case in one encoding: Go in one,
+    Java in the other.
     """
-    for at, name in enumerate(conformance.names()):
-        case = conformance.make(name, folder / name)
-        if not case.clients:
-            continue
-        ways = BOTH[at % 2 :][:1], BOTH[1 - at % 2 :][:1]
+    cases = (conformance.make(name, folder / name) for name in conformance.names())
+    for at, case in enumerate(case for case in cases if case.clients):
 
         def outcomes(added: Sequence[str], case: conformance.Case = case) -> Iterator[Outcome]:
             for line in case.expected:
@@ -214,13 +212,13 @@ def of_conformance(folder: Path) -> Iterator[Call]:
                 yield Outcome(line)
 
         yield Call(
-            "case" + "".join(part.capitalize() for part in name.replace("_", "-").split("-")),
+            "case" + "".join(part.capitalize() for part in case.name.split("-")),
             case.file,
             case.inputs,
             case.table().to_pylist(maps_as_pydicts="strict"),
             outcomes,
-            go=ways[0],
-            java=ways[1],
+            go=(BOTH[at % 2],),
+            java=(BOTH[1 - at % 2],),
             tolerance=1e-5,
         )
 
