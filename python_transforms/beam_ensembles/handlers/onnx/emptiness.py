@@ -12,11 +12,11 @@ each run. All else (``Slice``, ``Loop``, what a function is given) is not known.
 from __future__ import annotations
 
 import dataclasses
-import mmap
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.handlers.onnx.operators import uses
 
 _PRODUCTS: Final[dict[str, tuple[int, int]]] = {
     "ConvInteger": (0, 1), "DynamicQuantizeMatMul": (0, 1), "MatMulInteger": (0, 1), "MatMulInteger16": (0, 1),
@@ -77,9 +77,8 @@ def find_emptiness(path: str) -> Emptiness:
         ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if all(data.find(word.encode()) < 0 for word in _WORDS):
-            return Emptiness()
+    if not uses(path, _WORDS):
+        return Emptiness()
     import onnx
 
     model = onnx.load(path, load_external_data=False)

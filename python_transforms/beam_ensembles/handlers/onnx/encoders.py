@@ -11,6 +11,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.categories import rows_of_unknown
 from beam_ensembles.handlers.onnx.mapping import mapped
+from beam_ensembles.handlers.onnx.operators import uses
 from beam_ensembles.handlers.wire import Span, spans
 
 _NAME: Final = "OneHotEncoder"
@@ -39,11 +40,11 @@ def strict_encoders(path: str) -> tuple[Encoder, ...]:
     """Reads a model's encoders that fail for an unknown category. Needs the package ``onnx``.
 
     Raises:
+        ModelFormatError: It is not an ONNX model.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data.find(_NAME.encode()) < 0:
-            return ()
+    if not uses(path, (_NAME,)):
+        return ()
     import onnx
 
     graph = onnx.load(path, load_external_data=False).graph

@@ -73,6 +73,17 @@ def foreign_operators(path: str) -> tuple[str, ...]:
     return tuple(".".join(found) for found in used if not _computes(*found, functions))
 
 
+def uses(path: str, starts: tuple[str, ...]) -> bool:
+    """Whether a model has an operator whose name begins with one of some words, in any graph or function.
+
+    Raises:
+        ModelFormatError: It is not an ONNX model.
+        OSError: It cannot be read.
+    """
+    with mapped(path) as data:
+        return any(name.startswith(starts) for _, name in _operators(data, "model", 0, len(data), 0))
+
+
 def describe(place: str, foreign: tuple[str, ...]) -> str:
     """Returns the message for a model with foreign operators, and what to do."""
     return (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.handlers.onnx.operators import uses
 from beam_ensembles.handlers.signatures import ModelFormatError
 
-_NAME: Final = b"TreeEnsemble"
+_NAME: Final = "TreeEnsemble"
 _LEAF: Final = b"LEAF"
 
 
@@ -18,18 +18,18 @@ def check_trees(path: str) -> None:
     """Checks that no tree of a model has a loop. Needs the package ``onnx``.
 
     Raises:
-        ModelFormatError: One has, its lists have different lengths, or they are not in the node itself.
+        ModelFormatError: One has, its lists have different lengths, or they are not in the node itself; or the file
+            is not an ONNX model.
         OSError: It cannot be read.
     """
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data.find(_NAME) < 0:
-            return
+    if not uses(path, (_NAME,)):
+        return
     import onnx
 
     model = onnx.load(path, load_external_data=False)
     parts = [model.graph, *model.functions]
     for node in (node for part in parts for node in _nodes(part)):
-        if node.op_type.startswith(_NAME.decode()):
+        if node.op_type.startswith(_NAME):
             attributes = {attribute.name: attribute for attribute in node.attribute}
             if len(attributes) < len(node.attribute) or any(one.ref_attr_name for one in node.attribute):
                 raise ModelFormatError(
