@@ -33,7 +33,6 @@ from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_cl
 from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
 from beam_ensembles.handlers.onnx.emptiness import describe as describe_emptiness
 from beam_ensembles.handlers.onnx.encoders import (
-    Encoder,
     inputs_of_silent_mappers,
     strict_encoders,
     unknown_categories,
@@ -125,10 +124,8 @@ class OnnxKind:
         arguments["session_options"] = session_options(beam.ort, arguments.get("session_options", {}))
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
-        encoders: list[Encoder] = []
-        handler, session = member.load(
-            node, functools.partial(_handler, node, beam, arguments, encoders), beside=weight_files
-        )
+        make = functools.partial(_handler, node, beam, arguments)
+        handler, session = member.load(node, make, beside=weight_files)
         check_device(node, session)
         signature = signature_of(session)
         view = _compare(node, signature)
@@ -146,9 +143,9 @@ class OnnxKind:
             meanings=meanings(node, handler.classes, outputs),
         )
         whole = by_length(node, loaded, signature)
-        if not encoders:
+        if not handler.encoders:
             return whole
-        return FailsUnknownCategories(whole, functools.partial(unknown_categories, node, tuple(encoders)))
+        return FailsUnknownCategories(whole, functools.partial(unknown_categories, node, handler.encoders))
 
 
 def _check_operators(node: NodeView, path: str, place: str) -> None:
@@ -207,17 +204,14 @@ def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
     return found
 
 
-def _handler(
-    node: CheckedNode, beam: Any, arguments: Mapping[str, Any], encoders: list[Encoder], place: str
-) -> Any:
+def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
     found = _check_loaded(node, place)
     if found.is_fusible:
         keep_dequantized(arguments["session_options"])
-    encoders.extend(strict_encoders(place))
     function = call_with_items if found.is_guarded else call
     handler = beam.OnnxModelHandlerNumpy(place, inference_fn=function, **arguments)
-    handler.classes = read_classes(place)
+    handler.classes, handler.encoders = read_classes(place), strict_encoders(place)
     if weight_files(place):
         given = (arguments.get(name) for name in ("session_options", "providers", "provider_options"))
         handler.load_model = functools.partial(beam.ort.InferenceSession, place, *given)
