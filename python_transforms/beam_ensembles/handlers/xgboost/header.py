@@ -115,48 +115,28 @@ def _number(tail: bytes, name: str, is_json: bool) -> int | None:
 def _best_iteration(head: bytes, is_json: bool) -> int | None:
     """Reads it from the first thing in a file, the attributes; None where they are not all in what was read."""
     found = (_JSON_ATTRIBUTES if is_json else _UBJ_ATTRIBUTES).match(head)
-    if found is None:
-        return None
-    try:
-        rest = head[found.end() :]
-        attributes = _json_object(rest) if is_json else _ubj_object(rest)
-    except (ValueError, IndexError, RecursionError):
-        return None
-    text = str(attributes.get(_BEST, ""))
+    text = str(_object(head, found, is_json).get(_BEST, ""))
     return int(text) if COUNT.fullmatch(text) else None
 
 
 def _categories(head: bytes, is_json: bool) -> dict[str, Any]:
     """Reads the categories, which stand before the trees; empty where they are not all in what was read."""
-    found = (_JSON_CATEGORIES if is_json else _UBJ_CATEGORIES).search(head)
-    if found is None:
+    return _object(head, (_JSON_CATEGORIES if is_json else _UBJ_CATEGORIES).search(head), is_json)
+
+
+def _object(head: bytes, before: re.Match[bytes] | None, is_json: bool) -> dict[str, Any]:
+    """Reads the object behind a match; empty where there is no match, or where it is not all in what was read."""
+    if before is None:
         return {}
     try:
-        return _json_object(head[found.end() :]) if is_json else read_object(head, found.end())
+        return dict(_json(head[before.end() :])) if is_json else read_object(head, before.end())
     except (ValueError, RecursionError):
         return {}
 
 
-def _json_object(data: bytes) -> dict[str, Any]:
+def _json(data: bytes) -> Any:
     found, _ = json.JSONDecoder().raw_decode(data.decode(errors="ignore"))
-    return dict(found)
-
-
-def _ubj_object(data: bytes) -> dict[str, str]:
-    """Reads ``L<length><name>SL<length><text>`` until ``}``."""
-    found, at = {}, 0
-    while data[at : at + 1] != b"}":
-        name, at = _ubj_text(data, at, b"L")
-        found[name], at = _ubj_text(data, at, b"SL")
     return found
-
-
-def _ubj_text(data: bytes, at: int, mark: bytes) -> tuple[str, int]:
-    start = at + len(mark) + 8
-    end = start + int.from_bytes(data[start - 8 : start])
-    if data[at : at + len(mark)] != mark or end > len(data):
-        raise ValueError("the text goes on behind what was read")
-    return data[start:end].decode(), end
 
 
 def _texts(head: bytes, name: str, is_json: bool) -> tuple[str, ...] | None:
@@ -165,21 +145,19 @@ def _texts(head: bytes, name: str, is_json: bool) -> tuple[str, ...] | None:
     if found is None:
         return None
     try:
-        texts = _json_texts(head[found.end() :]) if is_json else _ubj_texts(head, found.end())
+        texts = list(map(str, _json(head[found.end() :]))) if is_json else _ubj_texts(head, found.end())
     except (ValueError, IndexError, RecursionError):
         return None
     return tuple(texts) or None
-
-
-def _json_texts(data: bytes) -> list[str]:
-    found, _ = json.JSONDecoder().raw_decode(data.decode(errors="ignore"))
-    return [str(text) for text in found]
 
 
 def _ubj_texts(data: bytes, at: int) -> list[str]:
     """Reads ``#L<count>`` times ``SL<length><text>``; whole numbers have 8 bytes, the first the highest."""
     texts, count, at = [], int.from_bytes(data[at : at + 8]), at + 8
     for _ in range(count):
-        text, at = _ubj_text(data, at, b"SL")
-        texts.append(text)
+        length, start = int.from_bytes(data[at + 2 : at + 10]), at + 10
+        if data[at : at + 2] != b"SL" or start + length > len(data):
+            raise ValueError("the list goes on behind what was read")
+        texts.append(data[start : start + length].decode())
+        at = start + length
     return texts
