@@ -70,12 +70,15 @@ def check_parts(node: NodeView, folder: str, config: Mapping[str, Any], wanted: 
 def _check_size(node: NodeView, folder: str, config: Mapping[str, Any]) -> None:
     """Compares the tokenizer's words with the model's, where both say how many they know."""
     size = _vocab_size(config)
-    last = None if size is None else _last_word(folder)
-    if size is None or last is None:
+    if size is None:
+        return
+    fast = read_json(os.path.join(folder, _FAST))
+    last = _last_word(folder, fast)
+    if last is None:
         return
     if last >= size:
         node.problem("bad_model_file", "uri", wrong_vocabulary(folder, last, size))
-    elif last + 1 + _added(folder) < _FEWEST * size:
+    elif last + 1 + _added(fast) < _FEWEST * size:
         text = f"the tokenizer of '{folder}' has {last + 1} words, but the model knows {size}: is it another model's?"
         node.warning("bad_model_file", "uri", text)
 
@@ -116,11 +119,16 @@ def _vocab_size(config: Mapping[str, Any]) -> int | None:
     return size if isinstance(size, int) and not isinstance(size, bool) else None
 
 
-def _last_word(folder: str) -> int | None:
-    """Returns the greatest id of a folder's vocabulary; None where only its own library can read that."""
+def _last_word(folder: str, fast: Any) -> int | None:
+    """Returns the greatest id of a folder's vocabulary; None where only its own library can read that.
+
+    Args:
+        folder: The model's folder.
+        fast: The content of its ``tokenizer.json``; None where it has none.
+    """
     names = os.listdir(folder)
     if _FAST in names:
-        vocabulary = _part(_part(read_json(os.path.join(folder, _FAST)), "model"), "vocab")
+        vocabulary = _part(_part(fast, "model"), "vocab")
         if isinstance(vocabulary, list):  # pieces with their scores
             return len(vocabulary) - 1 if vocabulary else None
         return _greatest(vocabulary)
@@ -138,8 +146,8 @@ def _greatest(vocabulary: Any) -> int | None:
     return max((at for at in ids if isinstance(at, int)), default=None)
 
 
-def _added(folder: str) -> int:
-    tokens = _part(read_json(os.path.join(folder, _FAST)), "added_tokens")
+def _added(fast: Any) -> int:
+    tokens = _part(fast, "added_tokens")
     return len(tokens) if isinstance(tokens, list) else 0
 
 
