@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, Option
-from beam_ensembles.handlers.huggingface.folder_checks import read_json
+from beam_ensembles.handlers.huggingface.folder_checks import read_json_file
 
 SEED: Final = Option(
     "seed",
@@ -52,7 +52,7 @@ def check_seed(node: NodeView, *, writes: bool, draws: bool = False) -> None:
 
 def draws_by_itself(folder: str | None) -> bool:
     """Whether a model's folder says that it draws where the node says nothing."""
-    own = None if folder is None else read_json(os.path.join(folder, "generation_config.json"))
+    own = None if folder is None else read_json_file(os.path.join(folder, "generation_config.json"))
     return isinstance(own, Mapping) and own.get("do_sample") is True
 
 

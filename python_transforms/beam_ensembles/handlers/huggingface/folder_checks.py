@@ -32,7 +32,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     found: set[str] = set()
     for name in sorted(os.listdir(folder)):
         if name in _CONFIGURATIONS or name.endswith(_INDEX):
-            content = read_json(os.path.join(folder, name))
+            content = read_json_file(os.path.join(folder, name))
             found |= {f"{part} in {name}" for part in _outside(content)}
             found |= {f"{part} in {name}" for part in (_no_tokens(content) if name == _TOKENS else ())}
             if name.endswith(_INDEX):
@@ -40,7 +40,7 @@ def reaches_out(folder: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def read_json(path: str) -> Any:
+def read_json_file(path: str) -> Any:
     """Returns a file's JSON, or None where it has none: transformers then says so itself."""
     try:
         if not os.path.isfile(path):  # a pipe would never end

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.huggingface.folder_checks import read_json
+from beam_ensembles.handlers.huggingface.folder_checks import read_json_file
 from beam_ensembles.limits import LARGEST_JSON
 
 TOKENIZER: Final = "tokenizer"
@@ -72,7 +72,7 @@ def _check_size(node: NodeView, folder: str, config: Mapping[str, Any]) -> None:
     size = _vocab_size(config)
     if size is None:
         return
-    fast = read_json(os.path.join(folder, _FAST))
+    fast = read_json_file(os.path.join(folder, _FAST))
     last = _last_word(folder, fast)
     if last is None:
         return
@@ -100,7 +100,7 @@ def wrong_vocabulary(place: str, last: int, size: int) -> str:
 def _has_processor(folder: str, part: str) -> bool:
     if os.path.exists(os.path.join(folder, _PREPROCESSOR)):
         return True
-    whole = read_json(os.path.join(folder, _PROCESSOR))
+    whole = read_json_file(os.path.join(folder, _PROCESSOR))
     return isinstance(whole, Mapping) and part in whole
 
 
@@ -108,7 +108,7 @@ def _has_tokenizer(folder: str, config: Mapping[str, Any]) -> bool:
     names = os.listdir(folder)
     if any(name in _NAMES or name.endswith(_ENDINGS) for name in names):
         return True
-    own = read_json(os.path.join(folder, "tokenizer_config.json"))
+    own = read_json_file(os.path.join(folder, "tokenizer_config.json"))
     named = own.get("tokenizer_class") if isinstance(own, Mapping) else None
     return named in _BYTES or config.get("model_type") in _BYTES_TYPES
 
@@ -133,7 +133,7 @@ def _last_word(folder: str, fast: Any) -> int | None:
             return len(vocabulary) - 1 if vocabulary else None
         return _greatest(vocabulary)
     if "vocab.json" in names:
-        return _greatest(read_json(os.path.join(folder, "vocab.json")))
+        return _greatest(read_json_file(os.path.join(folder, "vocab.json")))
     path = os.path.join(folder, "vocab.txt")
     if not os.path.isfile(path) or not 0 < os.path.getsize(path) <= LARGEST_JSON:
         return None
