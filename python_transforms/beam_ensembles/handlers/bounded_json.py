@@ -77,7 +77,7 @@ def read_json(
 
 
 def _memory_of(data: bytes) -> int:
-    """Gives the most that a document's values can take."""
+    """Returns the most memory, in bytes, that a document's values can take."""
     is_narrow = data.isascii() and b"\\u" not in data
     marks = sum(data.count(mark) * bytes_ for mark, bytes_ in _BYTES.items())
     return marks + len(data) * (_NARROW if is_narrow else _WIDE)

@@ -19,7 +19,7 @@ from beam_ensembles.handlers.threads import load_here
 from beam_ensembles.handlers.trial import Trial, trial_of
 
 TRY: Final = "try"
-"""What is sent in place of columns to have the node tried."""
+"""Asks the process to try the node; sent instead of columns."""
 
 
 def main() -> None:

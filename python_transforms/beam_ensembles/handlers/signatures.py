@@ -20,7 +20,7 @@ class ModelFormatError(ValueError):
 
 @contextlib.contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Makes whatever a block or a function raises that reads an untrusted file one sentence.
+    """Turns any error of a block or a function that reads an untrusted file into one sentence.
 
     Parsers raise any exception where a file lies: of recursion, of memory, of their tokens.
 

@@ -56,10 +56,10 @@ def read_json_file(path: str) -> Any:
 
 
 def _check_depth(part: Any) -> None:
-    """Makes sure that what looks through a document can.
+    """Checks that a document is not nested too deep for the checks that search it.
 
     Raises:
-        RecursionError: It cannot.
+        RecursionError: It is.
     """
     for _ in _outside(part):
         pass

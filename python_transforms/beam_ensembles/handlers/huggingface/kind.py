@@ -123,7 +123,7 @@ class HuggingFaceKind:
 
 
 def _warn_of_no_names(node: NodeView, config: Mapping[str, Any]) -> None:
-    """Returns that the classes of a model have no names, where a node gives their names on."""
+    """Warns where a node's outputs name classes to which the model gives no names."""
     task = task_of(node)
     given = {output.port or output.column for output in node.spec.outputs}
     has_classes = task is not None and "probabilities" in task.outputs and given & {"label", "labels"}

@@ -22,7 +22,7 @@ _SPECIAL: Final = 8
 """More special tokens than any tokenizer puts around a text."""
 
 Text = str | tuple[str, str]
-"""What is encoded together: a text, or two."""
+"""One input of a tokenizer: a text, or a pair of texts."""
 
 
 def settle_limit(model: Any, tokenizer: Any, own: int | None = None) -> None:
@@ -70,7 +70,7 @@ def check_texts(
 
     Args:
         tokenizer: The model's.
-        texts: What is encoded together.
+        texts: The texts or pairs of texts, one per input of the model.
         args: The arguments; one that is called ``truncation`` says what becomes of long texts.
         way: What to do about a long text, for people; None where the node has no argument for that.
         most: How many tokens are read, where that is fewer than the tokenizer's limit.

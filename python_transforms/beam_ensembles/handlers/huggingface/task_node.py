@@ -145,7 +145,7 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
 
 
 def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
-    """Returns the classes of a model the node's ``labels``, where its configuration only numbers them.
+    """Names the classes of a model by the node's ``labels``, where its configuration only numbers them.
 
     Raises:
         InvalidEnsemble: ``bad_labels``: the model has other classes, or another number of them.

@@ -143,7 +143,11 @@ def _array(node: Mapping[str, Any], archive: zipfile.ZipFile) -> tuple[Any, ...]
 
 
 def _value(text: str) -> str | int | float | None:
-    """Gives a value that is kept as a text of JSON; such a text could be a document of its own."""
+    """Reads a number or a text that is kept as a text of JSON.
+
+    Raises:
+        ModelFormatError: It is a list or an object.
+    """
     found = read_json(text.encode())
     if isinstance(found, dict | list):
         raise ModelFormatError("a value of an array in the file is a list or an object")

@@ -94,5 +94,5 @@ def _elsewhere(h5py: Any, root: Any) -> Iterator[str]:
 
 
 def _address(h5py: Any, item: Any) -> int:
-    """Gives where an object lies in its file."""
+    """Returns the address of an object within its file."""
     return int(h5py.h5o.get_info(item.id).addr)
