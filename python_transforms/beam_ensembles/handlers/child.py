@@ -75,15 +75,9 @@ def _started(
         process: Process | None = fork_server.start(module, words, env, theirs) if fork_server else None
         if process is None:
             descriptor = theirs.fileno()
+            # -P: no module is imported from the current folder.
             process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    module,
-                    str(descriptor),
-                    *words,
-                ],  # -P: nothing of the current folder
+                [sys.executable, "-P", "-m", module, str(descriptor), *words],
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=_STANDARD_ERROR if own_session else None,

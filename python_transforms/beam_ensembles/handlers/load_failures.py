@@ -76,9 +76,8 @@ def _missing_code(error: BaseException) -> str | None:
 
 
 def _missing_name(name: str, module: str) -> str:
-    script = getattr(
-        sys.modules.get(_SCRIPT), "__spec__", None
-    )  # Python shows a script by the module that it is
+    # Python calls a script by the name of the module that it is.
+    script = getattr(sys.modules.get(_SCRIPT), "__spec__", None)
     if module == _SCRIPT or (script is not None and module == script.name):
         return (
             f"it needs '{name}' of '{_SCRIPT}', the script or notebook that saved it; move '{name}' to a module, save "

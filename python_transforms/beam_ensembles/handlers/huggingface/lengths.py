@@ -42,9 +42,8 @@ def _positions(model: Any) -> int | None:
     """Returns how many tokens a model has positions for; None where it counts none, as T5."""
     for name, module in model.named_modules():
         padding = getattr(module, "padding_idx", None)
-        if (
-            name.endswith("position_embeddings") and padding is not None
-        ):  # RoBERTa's start behind the padding's
+        # RoBERTa's positions start behind the padding's.
+        if name.endswith("position_embeddings") and padding is not None:
             return int(module.num_embeddings) - int(padding) - 1
     most = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     return most if isinstance(most, int) and most > 0 else None

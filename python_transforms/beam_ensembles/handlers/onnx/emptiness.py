@@ -188,9 +188,8 @@ class _Walk:
         if node.op_type in _OF_FIRST:
             return node.output[:1] if node.input and node.input[0] in known else ()
         if node.op_type in _RECURRENT or node.op_type == "RNN":
-            return (
-                node.output if known.issuperset(node.input[:3]) else ()
-            )  # the others have shapes that follow
+            # The other inputs have shapes that follow from these.
+            return node.output if known.issuperset(node.input[:3]) else ()
         is_known = node.op_type in _OF_ALL and inputs and known.issuperset(inputs)
         return node.output[:1] if is_known else ()
 

@@ -117,9 +117,8 @@ class XgboostKind:
             call.matrix = functools.partial(_matrix, beam.xgboost.DMatrix, booster)
             call.defaults = rounds
         elif features.names is not None:
-            call.defaults = {
-                "validate_features": False
-            }  # they are in their order; numpy's arrays have no names
+            # They are in their order; numpy's arrays have no names.
+            call.defaults = {"validate_features": False}
         member.check_call(node, getattr(model, call.method))
         loaded = member.BeamMember(
             handler,
