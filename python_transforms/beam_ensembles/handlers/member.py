@@ -19,6 +19,7 @@ from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.graph.meanings import Meaning
 from beam_ensembles.handlers import beam_compat
+from beam_ensembles.handlers.categories import UnknownCategories
 from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.model_file import verified
 from beam_ensembles.handlers.model_formats import other_kind
@@ -53,8 +54,14 @@ class BeamMember:
         rows = len(next(iter(columns.values())))
         if not self.per_row:
             return self._run(columns, rows)
-        parts = [self._run(_batch_of_row(columns, at), 1) for at in range(rows)]
+        parts = [self._run_row(columns, at) for at in range(rows)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def _run_row(self, columns: Columns, at: int) -> Columns:
+        try:
+            return self._run(_batch_of_row(columns, at), 1)
+        except UnknownCategories as error:  # its positions are those within the row
+            raise UnknownCategories.of_rows({at: error.faults[min(error.faults)]}) from error
 
     def _run(self, columns: Columns, rows: int) -> Columns:
         (result,) = self.handler.run_inference([self.read(columns)], self.model, self.inference_args)

@@ -6,6 +6,7 @@ LightGBM is not among the libraries of the tests: stand-ins have what is read of
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
@@ -14,8 +15,10 @@ import pandas
 import pytest
 import xgboost
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.categories import FailsUnknownCategories
+from beam_ensembles.handlers.member import BeamMember
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.spec.model import NodeSpec
 from tests.support.nodes import load_node
@@ -98,3 +101,23 @@ def test_categories_that_cannot_be_told_apart_are_refused() -> None:
     refuse_boosters(NODE, Booster())
     refuse_boosters(NODE, Booster(kept=[]))
     assert with_categories(Booster(kept=[]), read, pandas) is read
+
+
+def test_only_its_own_row_fails_where_the_model_is_called_once_per_row() -> None:
+    class Handler:
+        def run_inference(self, batch: list[Any], *_: Any) -> list[Any]:
+            return [SimpleNamespace(inference=batch[0])]
+
+    loaded = BeamMember(
+        Handler(),
+        None,
+        {},
+        read=with_categories(Booster(), read, pandas),
+        write=lambda frame, _: {"y": frame["color"].cat.codes.to_numpy()},
+        per_row=True,
+    )
+    member = FailsUnknownCategories(loaded, lambda *_: {})
+    with pytest.raises(SomeFailed) as caught:
+        member({"size": np.ones(3), "color": np.array(["red", "violet", "blue"], object)})
+    assert list(caught.value.faults) == [1]
+    assert caught.value.columns["y"].tolist() == [2, 0]
