@@ -72,6 +72,10 @@ def rows_of_unknown(columns: Columns, name: str, known: Iterable[Any]) -> dict[i
     }
 
 
+def _none(error: Exception, columns: Columns) -> Mapping[int, NodeError]:
+    return {}
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class FailsUnknownCategories:
     """Calls a model's member; rows of categories that the model refuses have errors of their own.
@@ -79,12 +83,12 @@ class FailsUnknownCategories:
     Attributes:
         member: It.
         find: Gives the errors of such rows, by their positions, from what the member raised and its columns; none for
-            any other error.
+            any other error. ``UnknownCategories`` holds them itself.
         examples: Values of columns that the model knows, for its trial.
     """
 
     member: Member
-    find: Callable[[Exception, Columns], Mapping[int, NodeError]]
+    find: Callable[[Exception, Columns], Mapping[int, NodeError]] = _none
     examples: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
 
     def __call__(self, columns: Columns) -> Columns:

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import NodeError, SomeFailed, listed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, valid_rows
+from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
 from beam_ensembles.handlers.arguments import Values
-from beam_ensembles.handlers.categories import unknown_category
+from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
 from beam_ensembles.handlers.features import Features, column_of_each
 from beam_ensembles.types import Scalar
 
@@ -59,34 +59,20 @@ def code_column(feature: int) -> str:
     return f"{feature}#"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class OfKnownCategories:
-    """Adds the codes to a batch and calls a member with them; rows of unknown categories fail by themselves."""
+def codes_of(categories: Sequence[Category], columns: Columns) -> dict[str, Values]:
+    """Returns the codes of a batch for each feature that is a category, [N], by ``code_column``.
 
-    member: Member
-    categories: tuple[Category, ...]
-
-    @property
-    def examples(self) -> Mapping[str, Sequence[Any]]:
-        """Values of the columns that the model knows, for its trial."""
-        return {category.column: category.values for category in self.categories}
-
-    def __call__(self, columns: Columns) -> Columns:
-        """Runs the member on the rows that have codes.
-
-        Raises:
-            SomeFailed: Others have categories that the model does not know.
-        """
-        coded, faults = dict(columns), {}
-        for category in reversed(self.categories):
-            coded[code_column(category.feature)], unknown = category.codes(columns)
-            faults.update(unknown)
-        if not faults:
-            return self.member(coded)
-        good = np.ones(len(next(iter(columns.values()))), dtype=np.bool_)
-        good[list(faults)] = False
-        answers = self.member({name: values[good] for name, values in coded.items()}) if good.any() else {}
-        raise SomeFailed(answers, dict(sorted(faults.items())))
+    Raises:
+        UnknownCategories: Rows have categories that the model does not know.
+    """
+    coded: dict[str, Values] = {}
+    faults: dict[int, NodeError] = {}
+    for category in reversed(categories):
+        coded[code_column(category.feature)], unknown = category.codes(columns)
+        faults.update(unknown)
+    if faults:
+        raise UnknownCategories.of_rows(faults)
+    return coded
 
 
 def kept_categories(booster: Any) -> dict[str, Sequence[Any]]:

@@ -19,7 +19,7 @@ from beam_ensembles.handlers.features import (
     warn_of_order,
 )
 from beam_ensembles.handlers.missing import filler, may_be_missing
-from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column
+from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column, codes_of
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import width_of
 
@@ -120,7 +120,7 @@ def reader(
     Args:
         node: The node.
         features: Its features.
-        categories: Those that are categories; the batch has their codes.
+        categories: Those that are categories; the model is given their codes.
     """
     inputs = node.spec.inputs
     ports = dict(zip((inputs.ports if inputs else None) or (), node.spec.columns, strict=False))
@@ -133,7 +133,8 @@ def reader(
         names = [coded.get(at, name) for at, name in zip(places, names, strict=False)]
 
     def read(columns: Columns) -> Batch:
-        filled = fill(columns)
+        codes = codes_of(categories, columns)
+        filled = {**fill(columns), **codes}
         return Batch(matrix(filled, names), None if margin is None else filled[margin])
 
     return read

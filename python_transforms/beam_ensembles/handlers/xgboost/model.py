@@ -20,6 +20,7 @@ from beam_ensembles.graph.meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.meanings import SCORES, Meaning, of_classes
 from beam_ensembles.handlers import member
 from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.categories import FailsUnknownCategories
 from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
 from beam_ensembles.handlers.features import Features, match, order_taken
 from beam_ensembles.handlers.missing import NULLS, view_of
@@ -29,7 +30,6 @@ from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.categories import (
     Category,
-    OfKnownCategories,
     categories_of,
     kept_categories,
     uncategorised,
@@ -128,7 +128,9 @@ class XgboostKind:
             write=functools.partial(to_columns_of_one, node),
             per_row=member.is_per_row(node),
         )
-        return OfKnownCategories(loaded, categories) if categories else loaded
+        if not categories:
+            return loaded
+        return FailsUnknownCategories(loaded, examples={one.column: one.values for one in categories})
 
 
 def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
