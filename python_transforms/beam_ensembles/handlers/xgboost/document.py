@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.handlers.bounded_json import JsonError, read_json
+from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.limits import MOST_JSON_MEMORY
 
 _DEEPEST: Final = 32
@@ -30,7 +31,7 @@ or an array, and a key with its place."""
 _PLAIN: Final = {b"T": True, b"F": False, b"Z": None}
 
 
-class DocumentError(ValueError):
+class DocumentError(ModelFormatError):
     """The bytes are not a model in JSON or UBJSON as XGBoost writes it."""
 
 
