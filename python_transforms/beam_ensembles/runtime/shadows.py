@@ -47,7 +47,8 @@ def compare(pairs: Sequence[tuple[str, str]], columns: Columns, tolerance: float
     for own, other in pairs:
         mine, its = columns[own][both], columns[other][both]
         if _are_numbers(mine) and _are_numbers(its):
-            same &= _by_row(_near(mine, its, tolerance)).all(axis=1)
+            near = np.isclose(mine, its, rtol=_RELATIVE, atol=tolerance, equal_nan=True)
+            same &= _by_row(near).all(axis=1)
             found = _by_row(_difference(mine, its)).max(axis=1, initial=0.0)
             apart = found if apart is None else np.maximum(apart, found)
         else:
@@ -63,8 +64,11 @@ def _are_numbers(values: np.ndarray) -> bool:
     return values.dtype.kind in "fiu"
 
 
-def _near(own: Any, other: Any, tolerance: float) -> np.ndarray:
-    return np.asarray(np.isclose(own, other, rtol=_RELATIVE, atol=tolerance, equal_nan=True))
+def _near(own: float, other: float, tolerance: float) -> bool:
+    """Whether ``numpy.isclose`` holds of two numbers; it takes a hundred times as long for one pair."""
+    if own == other or (own != own and other != other):
+        return True
+    return math.isfinite(other) and abs(own - other) <= tolerance + _RELATIVE * abs(other)
 
 
 def _difference(own: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -90,5 +94,5 @@ def _agree(own: Any, other: Any, tolerance: float) -> bool:
     if isinstance(own, bool) or isinstance(other, bool):
         return bool(own == other)
     if isinstance(own, int | float) and isinstance(other, int | float):
-        return bool(_near(own, other, tolerance))
+        return _near(own, other, tolerance)
     return bool(own == other)
