@@ -6,35 +6,27 @@ hold arrays between its opcodes, which are skipped; those of PyTorch are archive
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
 import io
-import lzma
 import math
 import pickle
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import IO, Any, Final
 
 import numpy as np
+
+from beam_ensembles.handlers.archives import DAMAGE
+from beam_ensembles.handlers.packed_files import UNPACKING_ERRORS, unpacked
 
 _UNPICKLER: Any = pickle._Unpickler  # that of C calls what it loads
 _ARRAY: Final = ("joblib.numpy_pickle", "NumpyArrayWrapper")
 _MOST_STREAMS: Final = 8
 """Pickles in a file, one after the other, as PyTorch once wrote them."""
 _MOST_BYTES: Final = 4 << 30
+_PART: Final = 1 << 20
 _PROTOCOL: Final = b"\x80"
 _ARCHIVE: Final = b"PK\x03\x04"
-_PACKED: Final[tuple[tuple[bytes, Callable[[bytes], bytes]], ...]] = (
-    (b"\x1f\x8b", gzip.decompress),
-    (b"BZh", bz2.decompress),
-    (b"\xfd7zXZ\x00", lzma.decompress),
-    (b"\x5d\x00", lzma.decompress),
-    (b"\x78", zlib.decompress),
-)
-"""How joblib compresses, by how such files begin."""
 
 
 def names_in(path: str) -> frozenset[str]:
@@ -48,28 +40,22 @@ def names_in(path: str) -> frozenset[str]:
     """
     found: set[str] = set()
     with open(path, "rb") as file:
-        start = file.read(8)
-        file.seek(0)
-        if start.startswith(_ARCHIVE):
-            with contextlib.suppress(zipfile.BadZipFile, NotImplementedError, RuntimeError):
-                found |= _in_archive(file)
-        elif start.startswith(_PROTOCOL):
-            _read(file, found)
-        elif unpack := next((unpack for head, unpack in _PACKED if start.startswith(head)), None):
-            with contextlib.suppress(ValueError, EOFError, zlib.error, lzma.LZMAError):
-                content = unpack(file.read(_MOST_BYTES))
-                if content.startswith(_PROTOCOL):
-                    _read(io.BytesIO(content), found)
+        if file.peek(len(_ARCHIVE)).startswith(_ARCHIVE):
+            with contextlib.suppress(*DAMAGE):
+                _read_archive(file, found)
+        else:
+            with contextlib.suppress(*UNPACKING_ERRORS):
+                content = unpacked(file)
+                if content.peek(1).startswith(_PROTOCOL):
+                    _read(content, found)
     return frozenset(found)
 
 
-def _in_archive(file: IO[bytes]) -> set[str]:
-    found: set[str] = set()
+def _read_archive(file: IO[bytes], found: set[str]) -> None:
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.filename.endswith(".pkl") and info.file_size <= _MOST_BYTES:
                 _read(io.BytesIO(archive.read(info)), found)
-    return found
 
 
 def _read(file: IO[bytes], found: set[str]) -> None:
@@ -118,7 +104,7 @@ class _Reader(_UNPICKLER):  # type: ignore[misc]
         return type("Inert", (_Inert,), {"name": (module, name)})
 
     def get_extension(self, code: int) -> None:
-        """Extensions have numbers in place of names, known to the process that wrote them."""
+        """Extensions have numbers instead of names, known to the process that wrote them."""
         self.append(type("Inert", (_Inert,), {}))
 
     def persistent_load(self, _: Any) -> Any:
@@ -160,8 +146,17 @@ class _Reader(_UNPICKLER):  # type: ignore[misc]
             return
         if wrapper.get("numpy_array_alignment_bytes") is not None:
             (padding,) = self._file.read(1)
-            self._file.seek(padding, 1)
-        self._file.seek(math.prod(wrapper["shape"]) * kind.itemsize, 1)
+            self._skip(padding)
+        self._skip(math.prod(wrapper["shape"]) * kind.itemsize)
+
+    def _skip(self, size: int) -> None:
+        if size < 0:
+            raise ValueError(size)
+        if self._file.seekable():
+            self._file.seek(size, 1)
+            return
+        while size > 0 and (part := self._file.read(min(size, _PART))):
+            size -= len(part)
 
     dispatch[pickle.REDUCE[0]] = load_reduce  # type: ignore[index]
     dispatch[pickle.NEWOBJ[0]] = load_newobj  # type: ignore[index]

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import dataclasses
-import gzip
 import logging
-import lzma
 import os
 import re
 import sys
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any, Final
+from typing import Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, Member
+from beam_ensembles.handlers.packed_files import UNPACKING_ERRORS, unpacked
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -46,24 +43,7 @@ _NAMES: Final = {
     "tensorflow": "TensorFlow",
     "xgboost": "XGBoost",
 }
-_PACKED: Final[tuple[tuple[bytes, Callable[[str], Any]], ...]] = (
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ", lzma.open),
-    (b"\x5d\0\0", lzma.open),
-)
-"""How joblib packs files, besides zlib."""
-_ZLIB: Final = b"\x78"
-_DAMAGE: Final = (
-    OSError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    KeyError,
-    RuntimeError,
-    ValueError,
-)
+_DAMAGE: Final = (*UNPACKING_ERRORS, zipfile.BadZipFile, KeyError, RuntimeError, ValueError)
 
 
 @dataclasses.dataclass(slots=True)
@@ -184,7 +164,7 @@ def _parts(path: str) -> Iterator[bytes]:
     if os.path.isdir(path):
         path = os.path.join(path, "saved_model.pb")
     with open(path, "rb") as file:
-        start = file.read(5)
+        start = file.read(4)
     if start.startswith(b"PK\x03\x04"):
         with zipfile.ZipFile(path) as archive:
             for name in ("metadata.json", "schema.json"):
@@ -192,13 +172,8 @@ def _parts(path: str) -> Iterator[bytes]:
                     with archive.open(name) as file:
                         yield from _overlapping(file.read)
         return
-    if start.startswith(_ZLIB):
-        with open(path, "rb") as file:
-            yield from _overlapping(_Inflated(file).read)
-        return
-    opener = next((one for magic, one in _PACKED if start.startswith(magic)), None)
-    with opener(path) if opener is not None else open(path, "rb") as file:
-        yield from _overlapping(file.read)
+    with open(path, "rb") as file:
+        yield from _overlapping(unpacked(file).read)
 
 
 def _overlapping(read: Callable[[int], bytes]) -> Iterator[bytes]:
@@ -206,19 +181,3 @@ def _overlapping(read: Callable[[int], bytes]) -> Iterator[bytes]:
     while total < _MOST_READ and (part := read(_PART)):
         yield last + part
         last, total = part[-_OVERLAP:], total + len(part)
-
-
-class _Inflated:
-    """Reads a zlib stream, as joblib writes it by default where it compresses."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._unpack = file, zlib.decompressobj()
-
-    def read(self, size: int) -> bytes:
-        """Returns up to ``size`` bytes, none at the end."""
-        while not self._unpack.eof:
-            packed = self._unpack.unconsumed_tail or self._file.read(_PART)
-            found = self._unpack.decompress(packed, size)
-            if found or not packed:
-                return found
-        return b""
