@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import IO, Final
 
+from beam_ensembles.cli.output import counted
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.limits import MOST_PROBLEMS
@@ -89,7 +90,7 @@ def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
 
 def wrong_rows(path: str, failed: int, stream: IO[str]) -> str:
     """Returns how many rows of a file failed, coloured where the stream is a terminal."""
-    return f"{coloured('not valid', RED, stream)} {path}: {failed:,} row{'' if failed == 1 else 's'} failed"
+    return f"{coloured('not valid', RED, stream)} {path}: {counted(failed)} failed"
 
 
 def warn(path: str, warnings: Iterable[object]) -> None:

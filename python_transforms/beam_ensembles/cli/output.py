@@ -20,6 +20,11 @@ def print_lines(text: str) -> None:
     print("\n".join(map(printable, text.split("\n"))))
 
 
+def counted(rows: int) -> str:
+    """Returns a number of rows, as in ``1,024 rows``."""
+    return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
 def say(verb: str, message: str) -> None:
     """Prints one sentence to standard error, as the verb's."""
     print(f"beam-ensembles {verb}: {printable(message)}", file=sys.stderr)

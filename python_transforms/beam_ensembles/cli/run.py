@@ -20,7 +20,7 @@ from beam_ensembles.cli.ensemble_file import (
     wrong,
 )
 from beam_ensembles.cli.metrics import show_metrics
-from beam_ensembles.cli.output import print_json, say
+from beam_ensembles.cli.output import counted, print_json, say
 from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
@@ -149,7 +149,7 @@ class _Reached:
         return note
 
     def __str__(self) -> str:
-        return f" after {self.rows:,} row{'' if self.rows == 1 else 's'}" if self.rows else ""
+        return f" after {counted(self.rows)}" if self.rows else ""
 
 
 def _say(message: str, code: int) -> int:

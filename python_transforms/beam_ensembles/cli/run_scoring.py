@@ -89,14 +89,19 @@ def score_file(call: Call, show: Show) -> Summary:
     )
     reader = opened(call, graph, columns)
     show("loading the models")
-    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-    form = ChunkRows(columns.added_names, columns.inputs)
-    code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
+    code = stage_of(graph, columns)
     scoring = _Scoring(code, load_stage(code), Summary(code.ensemble, call.input, call.output, call.errors))
     scoring.summary.loading_seconds = time.monotonic() - start
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
     return scoring.summary
+
+
+def stage_of(graph: EnsembleGraph, columns: Columns) -> StageCode:
+    """Returns the one stage in which all nodes score the chunks of a file."""
+    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
+    form = ChunkRows(columns.added_names, columns.inputs)
+    return StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
 
 
 def _trusted(call: Call) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from beam_ensembles.cli.ensemble_file import GREEN, RED, coloured
+from beam_ensembles.cli.output import counted
 
 
 @dataclasses.dataclass(slots=True)
@@ -67,7 +68,7 @@ class Summary:
         """Gives the summary for people."""
         word = "PARTLY" if self.scored else "FAILED"
         state = coloured(word, RED, sys.stdout) if self.failed else coloured("OK", GREEN, sys.stdout)
-        counts = f"{_rows(self.scored + self.failed)} read, {self.scored:,} scored, {self.failed:,} failed"
+        counts = f"{counted(self.scored + self.failed)} read, {self.scored:,} scored, {self.failed:,} failed"
         speed = f"{self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s)"
         lines = [
             f"{state} ensemble '{self.ensemble}': {counts}",
@@ -78,9 +79,5 @@ class Summary:
             lines.append(f"  errors  {self.errors}")
         for (node, code), rows in self.failures.most_common():
             place = f"nodes.{node}" if node else "the row itself"
-            lines.append(f"    {_rows(rows)}: [{code}] {place}")
+            lines.append(f"    {counted(rows)}: [{code}] {place}")
         return "\n".join(lines)
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"

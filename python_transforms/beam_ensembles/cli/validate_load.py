@@ -7,27 +7,28 @@ import dataclasses
 import functools
 import importlib.metadata
 import logging
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.cli.run_scoring import Call, chunks_of, opened
+from beam_ensembles.cli.output import counted
+from beam_ensembles.cli.run_scoring import Call, chunks_of, opened, stage_of
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, validity
 from beam_ensembles.graph.meanings import meanings_of
+from beam_ensembles.handlers.load_failures import reason
 from beam_ensembles.handlers.sharing import load_untried
 from beam_ensembles.handlers.trial import Trial, try_out
+from beam_ensembles.handlers.versions import version_here
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import NodeMetrics
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
-from beam_ensembles.tables.chunk import ChunkRows
 from beam_ensembles.tables.formats import Columns as TableColumns
 
 _PACKAGE: Final = "beam_ensembles"
@@ -38,7 +39,7 @@ _MOST_FAILURES: Final = 20
 
 @dataclasses.dataclass(slots=True)
 class LoadedNode:
-    """What was found of one model node.
+    """The findings about one model node.
 
     Attributes:
         name: Its name.
@@ -48,7 +49,7 @@ class LoadedNode:
         trial: What a trial with made-up rows found; None where there was none.
         classes: The classes that the model itself names.
         gives: Of each column that it gives dtype and shape, or the Python type of its values.
-        metrics: What was counted while it ran on the given rows; None without such rows.
+        metrics: The counts of its run on the given rows; None without such rows.
     """
 
     name: str
@@ -94,7 +95,7 @@ class LoadedNode:
             lines.append(f"answers made-up rows ({rows} at once), in {self.trial.milliseconds:,.1f} ms")
         if self.metrics is not None and self.metrics.inference_batch_latency_micro_secs is not None:
             took = self.metrics.inference_batch_latency_micro_secs.sum / 1_000
-            lines.append(f"answers {_count(self.metrics.num_inferences)} in {took:,.1f} ms")
+            lines.append(f"answers {counted(self.metrics.num_inferences)} in {took:,.1f} ms")
         if self.classes:
             lines.append(f"knows the classes {', '.join(self.classes)}")
         return [*lines, *(f"gives {column}: {what}" for column, what in self.gives.items())]
@@ -107,7 +108,7 @@ class Report:
     Attributes:
         nodes: Its model nodes, in the order in which they run.
         problems: What stops it.
-        warnings: What is likely to be wrong: what a worker logs while it loads and tries the models.
+        warnings: The warnings that a worker logs while it loads and tries the models.
         scored: How many of the given rows were scored; None without such rows.
         failed: How many failed.
         failures: The first of those, a line each.
@@ -170,7 +171,7 @@ class Report:
             lines += [f"  loads  {first}", *(f"         {line}" for line in more)]
         if self.scored is not None:
             lines.append(
-                f"  scores {_count(self.scored)}" + (f"; {self.failed:,} failed" if self.failed else "")
+                f"  scores {counted(self.scored)}" + (f"; {self.failed:,} failed" if self.failed else "")
             )
         for one in self.failures:
             place = f"nodes.{one['node']}" if one["node"] else "inputs"
@@ -237,9 +238,7 @@ def load_and_ask(
         batch_size=_ROWS_AT_ONCE,
     )  # fmt: skip
     reader = None if rows is None else opened(call, graph, columns)
-    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-    form = ChunkRows(columns.added_names, columns.inputs)
-    code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
+    code = stage_of(graph, columns)
     try:
         with _logged(report.warnings):
             stage = LoadedStage(code, KINDS, load=report.load)
@@ -287,7 +286,7 @@ def _score(report: Report, code: StageCode, stage: LoadedStage, chunks: Any) -> 
     seen: dict[str, Mapping[str, str]] = {}
     watched: Any = _Watched(stage, code.nodes, seen)
     report.scored = 0
-    with counting() as counted:
+    with counting() as found:
         for chunk in chunks:
             scored = score(code, watched, chunk)
             report.scored += len(scored.rows)
@@ -298,7 +297,7 @@ def _score(report: Report, code: StageCode, stage: LoadedStage, chunks: Any) -> 
                 if len(report.failures) < _MOST_FAILURES:
                     one = {"row": number, "node": place, "code": error.code, "message": error.message}
                     report.failures.append(one)
-    metrics = {found.node: found for ensemble in counted() for found in ensemble.nodes}
+    metrics = {one.node: one for ensemble in found() for one in ensemble.nodes}
     for node in report.nodes:
         node.metrics, node.gives = metrics.get(node.name), seen.get(node.name, node.gives)
 
@@ -312,8 +311,8 @@ def versions_of(kind: Kind, node: CheckedNode) -> dict[str, str]:
 
 
 def _version(module: str) -> str | None:
-    known = getattr(sys.modules.get(module), "__version__", None)
-    if isinstance(known, str):
+    known = version_here(module)
+    if known is not None:
         return known
     with_names = _distributions().get(module, [module])
     try:
@@ -336,9 +335,7 @@ def classes_of(member: Any) -> list[str]:
 def _problems(node: CheckedNode, error: BaseException) -> list[Problem]:
     if isinstance(error, InvalidEnsemble):
         return list(error.problems)
-    said = (
-        str(error) if isinstance(error, EnsembleError) else f"loading it raises {NodeError.of(error).message}"
-    )
+    said = str(error) if isinstance(error, EnsembleError) else f"loading it raises {reason(error)}"
     return [Problem(node.spec.path(), "load_failed", said)]
 
 
@@ -364,7 +361,3 @@ def _described(node: CheckedNode, columns: Columns, all_: Columns | None = None)
 
 def _listed(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
-def _count(rows: int) -> str:
-    return f"{rows:,} row{'' if rows == 1 else 's'}"

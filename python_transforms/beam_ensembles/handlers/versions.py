@@ -117,9 +117,9 @@ class _SaysVersions:
 
 
 def version_here(module: str) -> str | None:
-    """Returns the version of a library that is imported on this worker, or None."""
+    """Returns the version of a library that is imported on this worker, or None where it names none."""
     found = getattr(sys.modules.get(module), "__version__", None)
-    return None if found is None else str(found)
+    return str(found) if isinstance(found, str) else None
 
 
 def _differs(module: str, saved: str, worker: str) -> str:
