@@ -11,6 +11,7 @@ import numpy as np
 from beam_ensembles.combiners.members import Values
 from beam_ensembles.graph.answers import check_ports, ports_of, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
+from beam_ensembles.graph.meanings import SCORES, Classes, Meaning
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of
 
 PORTS: Final = ("label", "confidence", "probabilities")
@@ -31,6 +32,19 @@ def settle_ballot(node: NodeView, label: Type | None, classes: int | None) -> Ma
     }
     ports = check_ports(node, PORTS)
     return settle(node, "type_mismatch", {column: given[port] for column, port in ports.items()})
+
+
+def ballot_meanings(node: NodeView, label: str, classes: Classes | None) -> Mapping[str, Meaning]:
+    """Returns the meanings of a vote's outputs.
+
+    Args:
+        node: The vote.
+        label: What its ``label`` holds: one of the classes, or its position.
+        classes: The classes in the order of the vote's probabilities, where they are known.
+    """
+    given = {"label": Meaning(label, classes), "probabilities": Meaning(SCORES, classes)}
+    ports = ports_of(node.spec, PORTS)
+    return {column: given[port] for column, port in ports.items() if port in given}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from beam_ensembles.combiners.ballots import PORTS, Ballot, label_array, settle_ballot
+from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, has_quorum, presence
 from beam_ensembles.combiners.options import (
     QUORUM,
@@ -17,10 +17,9 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.tally import Tally, common_label
-from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, check_given_labels, labels_of
+from beam_ensembles.graph.meanings import LABELS, Meaning, check_given_labels, labels_of
 from beam_ensembles.types import Type
 
 
@@ -68,10 +67,7 @@ class HardVoteKind:
         """Compares the members' classes; the outputs are about the node's labels."""
         labels = labels_of(node.spec)
         check_given_labels(node, labels)
-        known = None if labels is None else tuple(labels)
-        given = {"label": Meaning(LABELS, known), "probabilities": Meaning(SCORES, known)}
-        ports = ports_of(node.spec, PORTS)
-        return {column: given[port] for column, port in ports.items() if port in given}
+        return ballot_meanings(node, LABELS, None if labels is None else tuple(labels))
 
     def _check_probabilities(self, node: NodeView, labels: Any) -> None:
         for output in node.spec.outputs:

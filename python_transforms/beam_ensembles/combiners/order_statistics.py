@@ -11,7 +11,7 @@ from beam_ensembles.combiners.members import Values, beside, common_numbers, has
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning, check_positions
+from beam_ensembles.graph.meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 Pick = Callable[[Values, Values], Values]
@@ -54,8 +54,7 @@ class OrderKind:
 
     def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
         """Compares the order of the members' classes, where they are scores; the outputs have the same."""
-        found = check_positions(node)
-        return {} if found is None else {output.column: found for output in node.spec.outputs}
+        return of_all_outputs(node.spec, check_positions(node))
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from beam_ensembles.combiners.ballots import PORTS, Ballot, label_array, settle_ballot
+from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, average, has_quorum, presence
 from beam_ensembles.combiners.options import (
     QUORUM,
@@ -18,13 +18,11 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.probabilities import check_refused, check_values
-from beam_ensembles.graph.answers import ports_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.meanings import (
     LABELS,
     PLACES,
-    SCORES,
     UNKNOWN,
     Agreed,
     Classes,
@@ -85,12 +83,7 @@ class SoftVoteKind:
         own = labels_of(node.spec)
         agreed = check_vote(node, own)
         is_named = own is not None or _are_numbers(agreed)
-        given = {
-            "label": Meaning(LABELS if is_named else PLACES, agreed),
-            "probabilities": Meaning(SCORES, agreed),
-        }
-        ports = ports_of(node.spec, PORTS)
-        return {column: given[port] for column, port in ports.items() if port in given}
+        return ballot_meanings(node, LABELS if is_named else PLACES, agreed)
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -18,7 +18,7 @@ from beam_ensembles.functions.scores import (
 )
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning
+from beam_ensembles.graph.meanings import Meaning, of_all_outputs
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 PORT = "index"
@@ -45,8 +45,7 @@ class ArgmaxKind:
 
     def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
         """The index is a position among the classes of the scores."""
-        found = places_of(node)
-        return {} if found is None else {output.column: found for output in node.spec.outputs}
+        return of_all_outputs(node.spec, places_of(node))
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

@@ -13,7 +13,7 @@ from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.functions.rows import objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import SCORES, Meaning
+from beam_ensembles.graph.meanings import SCORES, Meaning, of_all_outputs
 from beam_ensembles.types import Array, Type, dtype_of
 
 PORT = "probabilities"
@@ -44,11 +44,9 @@ class SoftmaxKind:
     def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
         """The probabilities are about the classes of the scores."""
         found = node.meanings.get(node.spec.columns[0]) if node.spec.columns else None
-        if found is None:
-            return {}
-        if found.holds in (SCORES, ""):
+        if found is not None and found.holds in (SCORES, ""):
             found = dataclasses.replace(found, holds=SCORES, refused="")
-        return {output.column: found for output in node.spec.outputs}
+        return of_all_outputs(node.spec, found)
 
     def load(self, node: CheckedNode) -> Member:
         """Nothing is loaded: gives the function itself."""

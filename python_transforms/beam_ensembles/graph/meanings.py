@@ -134,6 +134,11 @@ def declared(node: NodeSpec, told: Mapping[str, Meaning]) -> dict[str, Meaning]:
     return found
 
 
+def of_all_outputs(node: NodeSpec, found: Meaning | None) -> dict[str, Meaning]:
+    """Returns one meaning for every column that a node gives; none where it is not known."""
+    return {} if found is None else {output.column: found for output in node.outputs}
+
+
 def contradiction(node: NodeSpec, known: Mapping[str, Meaning]) -> str | None:
     """Describes how a node's ``labels`` contradict the classes of its model, both in their order.
 
