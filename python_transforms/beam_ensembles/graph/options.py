@@ -53,10 +53,9 @@ def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
             yield from _check_value(taken[name], value, place)
         elif name in CALLS_OF_ANY_KIND:
             yield from _check_call(node, name, value, place)
+        elif name == "nulls":
+            yield Problem(place, "unknown_option", _no_missing_values(node, kind))
         else:
-            if name == "nulls":
-                yield Problem(place, "unknown_option", _no_missing_values(node, kind))
-                continue
             near = "" if name in COMMON_KEYS else nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
             allowed = listed(("inputs", "outputs", *taken))
             text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"

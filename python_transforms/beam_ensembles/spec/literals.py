@@ -21,7 +21,8 @@ _PARTS: Final = re.compile(
     | \$\{(?P<parameter>[^{}]*)\}""",
     re.VERBOSE | re.DOTALL,
 )
-_PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
+PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
+"""A parameter, whose name is its group."""
 
 
 class LiteralError(ValueError):
@@ -45,8 +46,8 @@ def bound(expression: str, parameters: Mapping[str, str]) -> str:
             before, after = expression[: found.start()][-1:], expression[found.end() :][:1]
             return f"{_gap(before)}{literal}{_gap(after)}"
         if found["text"] is not None:
-            return _PARAMETER.sub(lambda match: _escaped(parameters[match[1]]), found["text"])
-        inside = _PARAMETER.search(found["name"] or "")
+            return PARAMETER.sub(lambda match: _escaped(parameters[match[1]]), found["text"])
+        inside = PARAMETER.search(found["name"] or "")
         if inside is not None:
             raise LiteralError(
                 f"the parameter '{inside[1]}' stands in double quotes, which hold the name of a column; without quotes "

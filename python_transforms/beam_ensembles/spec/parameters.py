@@ -7,19 +7,16 @@ never code.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
 from beam_ensembles.printable import truncate
 from beam_ensembles.spec.language import EXPRESSION_KEYS
-from beam_ensembles.spec.literals import LiteralError, bound
+from beam_ensembles.spec.literals import PARAMETER, LiteralError, bound
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.scalars import plain_value
-
-_PARAMETER: Final = re.compile(r"\$\{([^{}]*)\}")
 
 
 def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:
@@ -113,7 +110,7 @@ class _Filler:
         }
 
     def _expression(self, text: str, path: str) -> str:
-        names = _PARAMETER.findall(text)
+        names = PARAMETER.findall(text)
         if self._lacks(names, path) or not self._fits(text, names, path):
             return text
         try:
@@ -131,14 +128,14 @@ class _Filler:
         return bool(missing)
 
     def _text(self, text: str, path: str) -> Any:
-        names = _PARAMETER.findall(text)
+        names = PARAMETER.findall(text)
         if self._lacks(names, path):
             return text
-        if _PARAMETER.fullmatch(text):
+        if PARAMETER.fullmatch(text):
             return plain_value(self._parameters[names[0]]) if self._fits(text, names, path) else text
         if not self._fits(text, names, path):
             return text
-        return _PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)
+        return PARAMETER.sub(lambda match: self._parameters[match.group(1)], text)
 
     def _fits(self, text: str, names: list[str], path: str) -> bool:
         """Whether a text may be filled in; reports the first one that exceeds the limit."""

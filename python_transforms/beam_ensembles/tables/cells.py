@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from beam_ensembles.columns.exact_numbers import whole_number
-from beam_ensembles.tables.json_text import Parser, from_json, to_json
+from beam_ensembles.tables.json_text import Parser, from_json, text_in_json
 from beam_ensembles.types import BYTES, STRING, TIMESTAMP, Scalar, Type, dtype_of
 
 _BOOLEANS: Final = {"true": True, "false": False, "1": True, "0": False}
@@ -91,7 +90,4 @@ def cells_of_values(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _cell(value: Any) -> Any:
-    if type(value) in _AS_THEY_ARE:
-        return value
-    text = to_json(value)
-    return json.loads(text) if text.startswith('"') else text
+    return value if type(value) in _AS_THEY_ARE else text_in_json(value)

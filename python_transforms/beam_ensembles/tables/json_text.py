@@ -146,8 +146,13 @@ def _with_text_keys(value: Any) -> Any:
 def _key(key: Any) -> Any:
     if key is None or isinstance(key, str | int | float):
         return key
-    text = _encoded(key)
-    return json.loads(text) if text.startswith('"') else text
+    return text_in_json(key)
+
+
+def text_in_json(value: Any) -> str:
+    """Returns a value's JSON as text, without quotes where that is a JSON string."""
+    text = to_json(value)
+    return str(json.loads(text)) if text.startswith('"') else text
 
 
 def to_json(value: Any) -> str:
