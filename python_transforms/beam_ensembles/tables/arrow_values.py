@@ -105,7 +105,7 @@ def _text(value: Any, nanos: int) -> str:
 
     Args:
         value: The value without what is below a microsecond.
-        nanos: What is below: 1 to 999 nanoseconds.
+        nanos: The nanoseconds below that: 1 to 999.
     """
     if isinstance(value, datetime.timedelta):
         seconds = datetime.timedelta(value.days, value.seconds)

@@ -42,7 +42,7 @@ class JsonNumber(Decimal):
     """A number of a JSON text that no double holds to its digits.
 
     Attributes:
-        text: The number as it stands there.
+        text: The number as the JSON text has it.
     """
 
     text: str
@@ -83,7 +83,7 @@ def _int(text: str) -> int | float:
 
 
 class Parser:
-    """Parses JSON without making other numbers of those that stand there.
+    """Parses JSON without changing the numbers in it.
 
     Looking at each number takes three times as long, so it is done only where one has a shape that may need it.
 

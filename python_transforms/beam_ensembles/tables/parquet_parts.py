@@ -22,7 +22,7 @@ _READS: Final = 16
 
 
 def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
-    """Gives how many rows to read at once, by how long those of each row group are on average.
+    """Returns how many rows to read at once, by how long those of each row group are on average.
 
     Args:
         metadata: The file's.
@@ -36,7 +36,7 @@ def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
 
 
 def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
-    """Gives the columns to read as dictionaries: texts of which so many rows could take too much.
+    """Returns the columns to read as dictionaries: texts of which so many rows could take too much.
 
     Args:
         metadata: The file's.
@@ -52,7 +52,7 @@ def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
 
 
 def size_of_folded(metadata: pq.FileMetaData, most: int) -> int:
-    """Gives how many rows to read at once with folded columns: each read copies all of a row group's dictionary.
+    """Returns how many rows to read at once with folded columns: each read copies a row group's dictionary.
 
     Args:
         metadata: The file's.
@@ -80,7 +80,7 @@ def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa
 
 
 def _lengths(batch: pa.RecordBatch) -> np.ndarray:
-    """Gives the bytes of each row's values that are kept in dictionaries."""
+    """Returns the bytes of each row's values that are kept in dictionaries."""
     lengths = np.zeros(len(batch), np.int64)
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
