@@ -52,7 +52,7 @@ def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
 
 
 def size_of_folded(metadata: pq.FileMetaData, most: int) -> int:
-    """Returns how many rows to read at once with folded columns: each read copies a row group's dictionary.
+    """Returns how many rows to read at once with folded columns: each read copies a dictionary.
 
     Args:
         metadata: The file's.
@@ -84,9 +84,23 @@ def _lengths(batch: pa.RecordBatch) -> np.ndarray:
     lengths = np.zeros(len(batch), np.int64)
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            own = pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)
-            lengths += own.fill_null(0).to_numpy()
+            lengths += _lengths_of(column).fill_null(0).to_numpy()
     return lengths
+
+
+def _lengths_of(column: pa.DictionaryArray) -> pa.Array:
+    """Returns how long each row's text is, from the offsets of those alone that the rows name."""
+    texts, at = column.dictionary, column.indices
+    if not len(texts):
+        return pa.nulls(len(at), pa.int64())
+    is_large = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    offsets = pa.Array.from_buffers(
+        pa.int64() if is_large else pa.int32(),
+        len(texts) + 1,
+        [None, texts.buffers()[1]],
+        offset=texts.offset,
+    )
+    return pc.subtract(offsets.slice(1).take(at), offsets.take(at))
 
 
 def _is_text(found: pa.DataType) -> bool:
