@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 import types
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,21 @@ def test_nothing_that_a_pickle_calls_is_called(tmp_path: Path, team: types.Modul
 def test_damaged_files_name_what_can_be_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a").write_bytes(content)
     assert names_in(str(tmp_path / "a")) <= {"os.system"}
+
+
+@pytest.mark.parametrize("head", [b"\x1f\x8b", b"BZh9", b"\xfd7zXZ\x00", b"\x5d\x00\x00", b"\x78\x9c"])
+def test_damaged_compression_names_nothing(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a").write_bytes(head + b"no compressed data at all")
+    assert names_in(str(tmp_path / "a")) == frozenset()
+
+
+def test_a_damaged_archive_names_nothing(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/data.pkl", pickle.dumps(list(range(1_000))))
+    content = bytearray((tmp_path / "a.pt").read_bytes())
+    content[60:80] = b"\xff" * 20
+    (tmp_path / "a.pt").write_bytes(content)
+    assert names_in(str(tmp_path / "a.pt")) == frozenset()
 
 
 def test_a_bundle_without_the_code_that_it_needs_is_warned_of(
