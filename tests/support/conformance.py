@@ -11,7 +11,7 @@ import math
 import runpy
 import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -130,17 +130,31 @@ def write(rows: Any, **answers: Any) -> None:
         rows: A DataFrame, or a mapping of columns; NaN is null.
         answers: What the library gives for each column, an item a row.
     """
-    columns = {name: [_as_json(value) for value in values] for name, values in dict(rows).items()}
-    _write("rows.jsonl", columns)
-    _write("expected.jsonl", {name: [_as_json(value) for value in given] for name, given in answers.items()})
+    write_pairs(zip(_by_row(dict(rows)), _by_row(answers), strict=True))
 
 
-def _write(file: str, columns: Mapping[str, list[Any]]) -> None:
-    written = [
-        json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False)
-        for values in zip(*columns.values(), strict=True)
-    ]
-    Path(file).write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+def write_pairs(pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> None:
+    """Writes rows, and what must come of each, into the working folder: for ``make.py``, where some rows fail.
+
+    Args:
+        pairs: Each row, and its answers, or its ``{"error": "NODE CODE"}``; NaN is null.
+    """
+    with (
+        open("rows.jsonl", "w", encoding="utf-8") as rows,
+        open("expected.jsonl", "w", encoding="utf-8") as out,
+    ):
+        for row, expected in pairs:
+            rows.write(_line(row))
+            out.write(_line(expected))
+
+
+def _by_row(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    return (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    plain = {name: _as_json(value) for name, value in values.items()}
+    return json.dumps(plain, ensure_ascii=False) + "\n"
 
 
 def _as_json(value: Any) -> Any:

@@ -1,9 +1,8 @@
 """Texts that are empty, of special characters, of other scripts, and of more tokens than the model reads."""
 
-import json
-
 import transformers
 
+from tests.support.conformance import write_pairs
 from tests.support.transformers_models import MAKERS, Path
 
 MAKERS["classifier"](Path("model"))
@@ -18,13 +17,12 @@ texts = [
     "\u0422\u0435\u043a\u0441\u0442",
     "good " * 62,
 ]
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as expected:
-    for text in texts:
-        scores = {one["label"]: one["score"] for one in pipe([text])[0]}
-        best = max(scores, key=scores.__getitem__)
-        answer = {"label": best, "score": scores[best], "probabilities": [scores[name] for name in order]}
-        rows.write(json.dumps({"text": text}) + "\n")
-        expected.write(json.dumps(answer) + "\n")
-    for text in ("good " * 63, "\u00e9 " * 100):
-        rows.write(json.dumps({"text": text}) + "\n")
-        expected.write(json.dumps({"error": "mood wrong_value"}) + "\n")
+said = []
+for text in texts:
+    scores = {one["label"]: one["score"] for one in pipe([text])[0]}
+    best = max(scores, key=scores.__getitem__)
+    answer = {"label": best, "score": scores[best], "probabilities": [scores[name] for name in order]}
+    said.append(({"text": text}, answer))
+for text in ("good " * 63, "\u00e9 " * 100):
+    said.append(({"text": text}, {"error": "mood wrong_value"}))
+write_pairs(said)

@@ -5,6 +5,7 @@ import json
 import torch
 import transformers
 
+from tests.support.conformance import write_pairs
 from tests.support.transformers_models import MAKERS, Path
 
 MAKERS["encoder"](Path("model"))
@@ -17,13 +18,9 @@ Path("model/modules.json").write_text(json.dumps(parts))
 Path("model/sentence_bert_config.json").write_text('{"max_seq_length": 20, "do_lower_case": false}')
 model = transformers.AutoModel.from_pretrained("model")
 tokenizer = transformers.AutoTokenizer.from_pretrained("model")
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as expected:
-    for text in ("the film was good .", "", "what is this film about ?", "good " * 18):
-        with torch.no_grad():
-            vector = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
-        rows.write(json.dumps({"text": text}) + "\n")
-        expected.write(
-            json.dumps({"embedding": torch.nn.functional.normalize(vector, dim=0).tolist()}) + "\n"
-        )
-    rows.write(json.dumps({"text": "good " * 19}) + "\n")
-    expected.write(json.dumps({"error": "vector wrong_value"}) + "\n")
+said = []
+for text in ("the film was good .", "", "what is this film about ?", "good " * 18):
+    with torch.no_grad():
+        vector = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0, 0]
+    said.append(({"text": text}, {"embedding": torch.nn.functional.normalize(vector, dim=0)}))
+write_pairs([*said, ({"text": "good " * 19}, {"error": "vector wrong_value"})])

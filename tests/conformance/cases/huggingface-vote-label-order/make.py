@@ -1,7 +1,5 @@
 """Two classifiers whose configurations name the same classes in different orders."""
 
-import json
-
 import torch
 from transformers import (
     BertConfig,
@@ -9,6 +7,8 @@ from transformers import (
     BertTokenizerFast,
     TextClassificationPipeline,
 )
+
+from tests.support.conformance import write
 
 words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "film", "was", "good", "bad", "dull"]
 texts = ["the film was good", "bad", "dull film", "the the good", "good bad dull"]
@@ -32,9 +32,6 @@ for name, classes in (("a", ["positive", "negative", "neutral"]), ("b", ["neutra
     tokenizer.save_pretrained(name)
     pipe = TextClassificationPipeline(model=model, tokenizer=tokenizer, top_k=None)
     scores.append([{one["label"]: one["score"] for one in answer} for answer in pipe(texts)])
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as expected:
-    for text, a, b in zip(texts, *scores, strict=True):
-        mean = {name: (a[name] + b[name]) / 2 for name in a}
-        best = max(mean, key=mean.__getitem__)
-        rows.write(json.dumps({"text": text}) + "\n")
-        expected.write(json.dumps({"mood": best, "confidence": mean[best]}) + "\n")
+means = [{label: (a[label] + b[label]) / 2 for label in a} for a, b in zip(*scores, strict=True)]
+best = [max(mean, key=mean.__getitem__) for mean in means]
+write({"text": texts}, mood=best, confidence=[mean[one] for mean, one in zip(means, best, strict=True)])

@@ -1,11 +1,11 @@
 """LightGBM trained on a DataFrame's categories and numbers, some of them missing; one row has an unseen category."""
 
-import json
-
 import joblib
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+
+from tests.support.conformance import write_pairs
 
 draw = np.random.default_rng(4)
 frame = pd.DataFrame(
@@ -18,10 +18,8 @@ frame["colour"] = frame.colour.astype("category")
 model = lgb.LGBMRegressor(n_estimators=15, verbose=-1, n_jobs=1).fit(frame, target)
 joblib.dump(model, "price.joblib")
 rows = frame.head(10)
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for colour, n, price in zip(rows.colour, rows.n, model.predict(rows).tolist(), strict=True):
-        row = {"colour": colour if isinstance(colour, str) else None, "n": None if np.isnan(n) else n}
-        out.write(json.dumps(row) + "\n")
-        expected.write(json.dumps({"price": price}) + "\n")
-    out.write(json.dumps({"colour": "violet", "n": 0.0}) + "\n")
-    expected.write(json.dumps({"error": "price unknown_category"}) + "\n")
+said = [
+    ({"colour": colour, "n": n}, {"price": price})
+    for colour, n, price in zip(rows.colour, rows.n, model.predict(rows), strict=True)
+]
+write_pairs([*said, ({"colour": "violet", "n": 0.0}, {"error": "price unknown_category"})])

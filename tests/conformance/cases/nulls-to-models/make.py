@@ -1,7 +1,5 @@
 """Models that were trained for missing values, among them a pipeline that knows a missing text as None."""
 
-import json
-
 import joblib
 import numpy as np
 import pandas as pd
@@ -12,6 +10,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+
+from tests.support.conformance import write
 
 draw = np.random.default_rng(1)
 colour, number = draw.choice(["red", "green", "blue"], 400), draw.normal(size=400)
@@ -39,14 +39,11 @@ rows = pd.DataFrame(
     }
 )
 typed = rows.assign(colour=pd.Categorical(rows.colour, categories=frame.colour.cat.categories))
-answers = zip(
-    boost.predict(typed), hist.predict(rows.n.to_numpy(float).reshape(-1, 1)), pipe.predict(rows), strict=True
+boosted = boost.predict(typed)
+write(
+    rows,
+    boost=boosted,
+    classes=boosted,
+    hist=hist.predict(rows.n.to_numpy(float).reshape(-1, 1)),
+    pipe=pipe.predict(rows),
 )
-with open("rows.jsonl", "w") as out:
-    for one, number in zip(rows.colour, rows.n, strict=True):
-        out.write(json.dumps({"colour": one, "n": None if pd.isna(number) else number}) + "\n")
-with open("expected.jsonl", "w") as out:
-    for a, b, c in answers:
-        out.write(
-            json.dumps({"boost": float(a), "classes": float(a), "hist": float(b), "pipe": float(c)}) + "\n"
-        )

@@ -1,12 +1,12 @@
 """An imputer and a regression that were turned into a graph: NaN is what is missing."""
 
-import json
-
 import numpy as np
 from skl2onnx import to_onnx
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
+
+from tests.support.conformance import write_pairs
 
 draw = np.random.default_rng(4)
 x = np.c_[draw.integers(18, 90, 100), draw.normal(size=100)].astype(np.float32)
@@ -24,9 +24,9 @@ rows = [
     (None, None, None),
     (77, -1.0, [0.0, 0.0]),
 ]
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for age, size, pair in rows:
-        out.write(json.dumps({"age": age, "size": size, "x": pair}) + "\n")
-        given = np.array([[age, size], pair or [None, None]], dtype=np.float32)
-        listed, tensor = model.predict(given).ravel().tolist()
-        expected.write(json.dumps({"listed": listed, "tensor": tensor}) + "\n")
+said = []
+for age, size, pair in rows:
+    given = np.array([[age, size], pair or [None, None]], dtype=np.float32)
+    listed, tensor = model.predict(given).ravel()
+    said.append(({"age": age, "size": size, "x": pair}, {"listed": listed, "tensor": tensor}))
+write_pairs(said)

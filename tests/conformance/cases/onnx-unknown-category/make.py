@@ -1,7 +1,5 @@
 """Graphs of one-hot encoders: those that ignore a category that they do not know, and those that fail."""
 
-import json
-
 import numpy as np
 import pandas as pd
 from skl2onnx import to_onnx
@@ -10,6 +8,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+
+from tests.support.conformance import write_pairs
 
 draw = np.random.default_rng(6)
 frame = pd.DataFrame(
@@ -36,12 +36,12 @@ for name, handling in (("strict", "error"), ("lax", "ignore")):
         out.write(to_onnx(models[name], initial_types=types).SerializeToString())
 
 rows = [("red", 2, 0.5), ("", 3, 0.0), ("blue", 4, -1.0), ("violet", 5, 2.0), ("green", 3, 0.25)]
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for colour, doors, n in rows:
-        out.write(json.dumps({"colour": colour, "doors": doors, "n": n}) + "\n")
-        one = pd.DataFrame({"c": pd.Series([colour], dtype=object), "k": [doors], "n": [n]})
-        try:
-            said = {name: float(model.predict(one)[0]) for name, model in models.items()}
-        except ValueError:
-            said = {"error": "strict unknown_category"}
-        expected.write(json.dumps(said) + "\n")
+said = []
+for colour, doors, n in rows:
+    one = pd.DataFrame({"c": pd.Series([colour], dtype=object), "k": [doors], "n": [n]})
+    try:
+        answer = {name: model.predict(one)[0] for name, model in models.items()}
+    except ValueError:
+        answer = {"error": "strict unknown_category"}
+    said.append(({"colour": colour, "doors": doors, "n": n}, answer))
+write_pairs(said)

@@ -1,11 +1,11 @@
 """Histogram gradient boosting of a DataFrame's categories: missing and unknown ones are alike to it."""
 
-import json
-
 import joblib
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
+
+from tests.support.conformance import write
 
 draw = np.random.default_rng(7)
 colour = pd.Series(draw.choice(["red", "green", "blue"], 300), dtype=object)
@@ -28,14 +28,12 @@ rows = [
     ("", 4, None),
     (None, None, None),
 ]
+colours, numbers, sizes = zip(*rows, strict=True)
 typed = pd.DataFrame(
     {
-        "colour": pd.Categorical([row[0] for row in rows], frame.colour.cat.categories),
-        "doors": pd.Categorical([row[1] for row in rows], frame.doors.cat.categories),
-        "n": np.array([row[2] for row in rows], dtype=np.float32),
+        "colour": pd.Categorical(colours, frame.colour.cat.categories),
+        "doors": pd.Categorical(numbers, frame.doors.cat.categories),
+        "n": np.array(sizes, dtype=np.float32),
     }
 )
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for row, score in zip(rows, model.predict(typed), strict=True):
-        out.write(json.dumps(dict(zip(("colour", "doors", "n"), row, strict=True))) + "\n")
-        expected.write(json.dumps({"score": float(score)}) + "\n")
+write({"colour": colours, "doors": numbers, "n": sizes}, score=model.predict(typed))

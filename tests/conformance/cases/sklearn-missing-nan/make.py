@@ -1,7 +1,5 @@
 """A pipeline as people write it: missing values are NaN, as read_csv gives them, imputed or a category of their own."""
 
-import json
-
 import joblib
 import numpy as np
 import pandas as pd
@@ -10,6 +8,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from tests.support.conformance import write
 
 draw, count = np.random.default_rng(2), 300
 frame = pd.DataFrame(
@@ -50,15 +50,5 @@ rows = pd.concat(
         frame[:1].assign(pclass=np.nan, sex=np.nan, age=np.nan, fare=np.float32("nan"), alone=np.nan),
     ]
 )
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    answers = zip(rows.to_dict("records"), model.predict(rows), model.predict_proba(rows), strict=True)
-    for row, survived, p in answers:
-        plain = {name: None if pd.isna(value) else value for name, value in row.items()}
-        plain["pclass"] = None if plain["pclass"] is None else int(plain["pclass"])
-        out.write(
-            json.dumps(
-                {name: float(v) if name == "fare" and v is not None else v for name, v in plain.items()}
-            )
-            + "\n"
-        )
-        expected.write(json.dumps({"survived": survived, "p": p.tolist()}) + "\n")
+given = rows.astype({"pclass": "Int64"}).astype(object).where(rows.notna(), None)
+write(given, survived=model.predict(rows), p=model.predict_proba(rows))

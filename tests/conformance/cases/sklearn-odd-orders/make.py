@@ -1,11 +1,11 @@
 """A model of a DataFrame, its columns in another order or other columns, and one that knows no names."""
 
-import json
-
 import joblib
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression
+
+from tests.support.conformance import write
 
 names = ["height", "width", "depth"]
 x = pd.DataFrame(np.random.default_rng(5).normal(size=(60, 3)), columns=names)
@@ -15,12 +15,9 @@ joblib.dump(boxes, "boxes.joblib")
 joblib.dump(sizes, "sizes.joblib")
 rows = x.iloc[:12]
 swapped = rows.rename(columns={"width": "depth", "depth": "width"})[names]
-answers = {
-    "by_name": boxes.predict(rows),
-    "swapped": boxes.predict(swapped),
-    "by_position": sizes.predict(rows.to_numpy()),
-}
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for at, row in enumerate(rows.to_dict("records")):
-        out.write(json.dumps(row) + "\n")
-        expected.write(json.dumps({name: float(values[at]) for name, values in answers.items()}) + "\n")
+write(
+    rows,
+    by_name=boxes.predict(rows),
+    swapped=boxes.predict(swapped),
+    by_position=sizes.predict(rows.to_numpy()),
+)

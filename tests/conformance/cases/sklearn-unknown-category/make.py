@@ -1,7 +1,5 @@
 """Encoders that fail for a category that they do not know, and others that do not."""
 
-import json
-
 import joblib
 import numpy as np
 import pandas as pd
@@ -9,6 +7,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from tests.support.conformance import write_pairs
 
 draw = np.random.default_rng(3)
 frame = pd.DataFrame(
@@ -41,13 +41,13 @@ rows = pd.DataFrame(
         "n": [0.5, 0.0, -1.0, 2.0, 0.25],
     }
 )
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for at, row in enumerate(rows.to_dict("records")):
-        out.write(json.dumps(row) + "\n")
-        one = rows[at : at + 1]
-        try:
-            score = float(strict.predict(one)[0])
-            said = {"strict": score, "lax": float(lax.predict(one)[0]), "last": score}
-        except ValueError:
-            said = {"error": "last unknown_category"}
-        expected.write(json.dumps(said) + "\n")
+said = []
+for at, row in enumerate(rows.to_dict("records")):
+    one = rows[at : at + 1]
+    try:
+        score = strict.predict(one)[0]
+        answer = {"strict": score, "lax": lax.predict(one)[0], "last": score}
+    except ValueError:
+        answer = {"error": "last unknown_category"}
+    said.append((row, answer))
+write_pairs(said)

@@ -1,13 +1,13 @@
 """Two members whose text classes are sorted, and a vote that lists them in another order."""
 
-import json
-
 import joblib
 import skops.io
 from sklearn.datasets import load_iris
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+
+from tests.support.conformance import write
 
 data = load_iris()
 names = data.target_names[data.target]
@@ -18,8 +18,4 @@ a, b = (member.fit(data.data, names) for member in (LogisticRegression(max_iter=
 joblib.dump(a, "a.joblib")
 skops.io.dump(b, "b.skops")
 rows = data.data[::10]
-with open("rows.jsonl", "w") as file:
-    file.writelines(json.dumps({"petals": row.tolist()}) + "\n" for row in rows)
-answers = zip(vote.predict(rows).tolist(), vote.predict_proba(rows).max(axis=1).tolist(), strict=True)
-with open("expected.jsonl", "w") as file:
-    file.writelines(json.dumps({"species": name, "confidence": share}) + "\n" for name, share in answers)
+write({"petals": rows}, species=vote.predict(rows), confidence=vote.predict_proba(rows).max(axis=1))

@@ -1,13 +1,13 @@
 """Whole numbers of one's own as classes: a vote gives these, and not their positions."""
 
-import json
-
 import joblib
 import numpy as np
 from skl2onnx import to_onnx
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+
+from tests.support.conformance import write
 
 data = load_iris()
 x, y = data.data.astype(np.float32), np.array([3, 5, 9])[data.target]
@@ -20,7 +20,4 @@ rows = x[::10]
 mean = np.mean([logistic.predict_proba(rows), tree.predict_proba(rows)], axis=0)
 labels = logistic.classes_[mean.argmax(axis=1)].tolist()
 names = {3: "three", 5: "five", 9: "nine"}
-with open("rows.jsonl", "w") as file:
-    file.writelines(json.dumps({"petals": row.tolist()}) + "\n" for row in rows)
-with open("expected.jsonl", "w") as file:
-    file.writelines(json.dumps({"plain": one, "turned": one, "named": names[one]}) + "\n" for one in labels)
+write({"petals": rows}, plain=labels, turned=labels, named=[names[one] for one in labels])

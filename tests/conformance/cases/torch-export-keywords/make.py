@@ -1,8 +1,8 @@
 """An exported program with an argument by keyword and one left at its default, which squeezes its answer."""
 
-import json
-
 import torch
+
+from tests.support.conformance import write
 
 
 class Model(torch.nn.Module):
@@ -17,9 +17,6 @@ one, other, rows = (
 )  # one tensor alone would be one input
 dims = {"first": {0: rows}, "second": {0: rows}}
 torch.export.save(torch.export.export(Model(), (one,), {"second": other}, dynamic_shapes=dims), "m.pt2")
-data = [{"left": [1.0, 2.0], "right": [0.5, 4.0]}, {"left": [0.0, -1.0], "right": [7.0, 1.0]}]
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for row in data:
-        left, right = torch.tensor([row["left"]]), torch.tensor([row["right"]])
-        out.write(json.dumps(row) + "\n")
-        expected.write(json.dumps({"y": Model()(left, second=right).item()}) + "\n")
+data = {"left": [[1.0, 2.0], [0.0, -1.0]], "right": [[0.5, 4.0], [7.0, 1.0]]}
+left, right = map(torch.tensor, data.values())
+write(data, y=Model()(left, second=right))

@@ -1,8 +1,8 @@
 """Two models that squeeze: [N, 1] to [N], and [N, 3] kept. Three rows in batches of two end in a batch of one."""
 
-import json
-
 import torch
+
+from tests.support.conformance import write
 
 
 class One(torch.nn.Module):
@@ -27,7 +27,4 @@ for name, model in models.items():
 rows = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0], [1.0, 0.0, 1.0]]
 with torch.no_grad():
     one, three = (model(torch.tensor(rows)).tolist() for model in models.values())
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for x, first, second in zip(rows, one, three, strict=True):
-        out.write(json.dumps({"x": x}) + "\n")
-        expected.write(json.dumps({"one": first, "three": second, "pairs": second}) + "\n")
+write({"x": rows}, one=one, three=three, pairs=three)

@@ -1,8 +1,8 @@
 """Scripted methods with arguments by name, with a default, and by keyword alone; none calls its module self."""
 
-import json
-
 import torch
+
+from tests.support.conformance import write
 
 
 class Model(torch.nn.Module):
@@ -19,15 +19,12 @@ class Model(torch.nn.Module):
 
 
 torch.jit.script(Model()).save("m.pt")
-rows = [{"left": [1.0, 2.0], "right": [0.5, 4.0]}, {"left": [0.0, -1.0], "right": [7.0, 1.0]}]
+rows = {"left": [[1.0, 2.0], [0.0, -1.0]], "right": [[0.5, 4.0], [7.0, 1.0]]}
+left, right = map(torch.tensor, rows.values())
 model = Model()
-with open("rows.jsonl", "w") as out, open("expected.jsonl", "w") as expected:
-    for row in rows:
-        left, right = torch.tensor(row["left"]), torch.tensor(row["right"])
-        answer = {
-            "plain": model.scaled(left, right).tolist(),
-            "tenfold": model.scaled(left, right, 10.0).tolist(),
-            "strict": model.strict(left, times=3.0).tolist(),
-        }
-        out.write(json.dumps(row) + "\n")
-        expected.write(json.dumps(answer) + "\n")
+write(
+    rows,
+    plain=model.scaled(left, right),
+    tenfold=model.scaled(left, right, 10.0),
+    strict=model.strict(left, times=3.0),
+)

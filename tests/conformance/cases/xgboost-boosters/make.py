@@ -1,9 +1,9 @@
 """Boosters and objectives of every kind: the default class answers as the trained object does."""
 
-import json
-
 import numpy as np
 import xgboost as xgb
+
+from tests.support.conformance import write
 
 draw = np.random.default_rng(5)
 x = draw.normal(size=(200, 3)).astype(np.float32)
@@ -22,7 +22,4 @@ models = {
 for name, model in models.items():
     model.fit(x, np.abs(x[:, 1] * 5).round()).save_model(f"{name}.json")
     said[name] = model.predict(x)
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as out:
-    for at in range(6):
-        rows.write(json.dumps({"x": x[at].tolist()}) + "\n")
-        out.write(json.dumps({name: answers[at].tolist() for name, answers in said.items()}) + "\n")
+write({"x": x[:6]}, **{name: answers[:6] for name, answers in said.items()})

@@ -1,9 +1,9 @@
 """Models that stopped early: the trained object answers with the best rounds, and so must the default class."""
 
-import json
-
 import numpy as np
 import xgboost as xgb
+
+from tests.support.conformance import write
 
 draw = np.random.default_rng(0)
 x = draw.normal(size=(300, 4))
@@ -21,10 +21,5 @@ regressor.load_model("native.json")
 
 every = xgb.Booster(model_file="m.json").predict(xgb.DMatrix(x))
 assert abs(every - model.predict_proba(x)[:, 1]).max() > 0.1
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as out:
-    for row, p, whole, score in zip(
-        x[:5], model.predict_proba(x)[:, 1], every, regressor.predict(x[:5]), strict=False
-    ):
-        rows.write(json.dumps({"x": row.tolist()}) + "\n")
-        said = {"p": float(p), "q": float(p), "all": float(whole), "score": float(score)}
-        out.write(json.dumps(said) + "\n")
+best, rows = model.predict_proba(x[:5])[:, 1], x[:5]
+write({"x": rows}, p=best, q=best, all=every[:5], score=regressor.predict(rows))
