@@ -72,8 +72,8 @@ def _word_tokenizer(names: Mapping[str, str], **more: Any) -> Any:
     )
 
 
-def _seeded(make: Callable[[], Any]) -> Any:
-    torch.manual_seed(7)
+def _seeded(make: Callable[[], Any], seed: int = 7) -> Any:
+    torch.manual_seed(seed)
     return make().eval()
 
 
@@ -81,16 +81,30 @@ def _classes(names: tuple[str, ...] = CLASSES) -> dict[str, Any]:
     return {"id2label": dict(enumerate(names)), "label2id": {name: at for at, name in enumerate(names)}}
 
 
-def _text_classifier(folder: Path) -> None:
-    config = transformers.BertConfig(**_small(), **_classes())
-    _seeded(lambda: transformers.BertForSequenceClassification(config)).save_pretrained(folder)
+def bert_classifier(folder: Path, *, seed: int = 7, **settings: Any) -> Any:
+    """Saves a BERT that classifies texts, and its tokenizer.
+
+    Args:
+        folder: Where to.
+        seed: What its weights are drawn with.
+        settings: More of its configuration.
+
+    Returns:
+        The model.
+    """
+    config = transformers.BertConfig(**_small(**settings))
+    model = _seeded(lambda: transformers.BertForSequenceClassification(config), seed)
+    model.save_pretrained(folder)
     bert_tokenizer().save_pretrained(folder)
+    return model
+
+
+def _text_classifier(folder: Path) -> None:
+    bert_classifier(folder, **_classes())
 
 
 def _entailment(folder: Path) -> None:
-    config = transformers.BertConfig(**_small(), **_classes(("contradiction", "neutral", "entailment")))
-    _seeded(lambda: transformers.BertForSequenceClassification(config)).save_pretrained(folder)
-    bert_tokenizer().save_pretrained(folder)
+    bert_classifier(folder, **_classes(("contradiction", "neutral", "entailment")))
 
 
 def _entities(folder: Path) -> None:

@@ -1,26 +1,15 @@
 """A text may have several classes: each has a probability of its own, which do not sum to 1."""
 
-import json
-
 import torch
-import transformers
 
-from tests.support.transformers_models import CLASSES, WORDS, bert_tokenizer
+from tests.support.conformance import write
+from tests.support.transformers_models import CLASSES, Path, bert_classifier, bert_tokenizer
 
-torch.manual_seed(11)
-config = transformers.BertConfig(
-    hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, vocab_size=len(WORDS),
-    max_position_embeddings=64, initializer_range=0.5, id2label=dict(enumerate(CLASSES)),
-    problem_type="multi_label_classification",
-)  # fmt: skip
-model = transformers.BertForSequenceClassification(config).eval()
-model.save_pretrained("model")
+names, kind = dict(enumerate(CLASSES)), "multi_label_classification"
+model = bert_classifier(Path("model"), seed=11, id2label=names, problem_type=kind)
 tokenizer = bert_tokenizer()
-tokenizer.save_pretrained("model")
-with open("rows.jsonl", "w") as rows, open("expected.jsonl", "w") as expected:
-    for text in ("the film was good .", "awful", "this is about sport and politics", "anna lives in paris"):
-        with torch.no_grad():
-            odds = model(**tokenizer(text, return_tensors="pt")).logits[0].sigmoid().tolist()
-        ranked = sorted(zip(odds, CLASSES, strict=True), reverse=True)
-        rows.write(json.dumps({"text": text}) + "\n")
-        expected.write(json.dumps({"probabilities": odds, "labels": [name for _, name in ranked]}) + "\n")
+texts = ["the film was good .", "awful", "this is about sport and politics", "anna lives in paris"]
+with torch.no_grad():
+    odds = [model(**tokenizer(text, return_tensors="pt")).logits[0].sigmoid().tolist() for text in texts]
+ranked = [sorted(zip(one, CLASSES, strict=True), reverse=True) for one in odds]
+write({"text": texts}, probabilities=odds, labels=[[name for _, name in one] for one in ranked])

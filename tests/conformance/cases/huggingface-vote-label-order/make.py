@@ -1,36 +1,16 @@
 """Two classifiers whose configurations name the same classes in different orders."""
 
-import torch
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    BertTokenizerFast,
-    TextClassificationPipeline,
-)
+from transformers import TextClassificationPipeline
 
 from tests.support.conformance import write
+from tests.support.transformers_models import Path, bert_classifier, bert_tokenizer
 
-words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "film", "was", "good", "bad", "dull"]
-texts = ["the film was good", "bad", "dull film", "the the good", "good bad dull"]
+texts = ["the film was good", "bad", "awful film", "the the good", "good bad awful"]
 scores = []
 for name, classes in (("a", ["positive", "negative", "neutral"]), ("b", ["neutral", "positive", "negative"])):
-    torch.manual_seed(ord(name))
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=16,
-        initializer_range=1.0,
-        id2label=dict(enumerate(classes)),
-        label2id={one: at for at, one in enumerate(classes)},
-    )
-    model = BertForSequenceClassification(config).eval()
-    tokenizer = BertTokenizerFast(vocab={word: at for at, word in enumerate(words)}, model_max_length=16)
-    model.save_pretrained(name)
-    tokenizer.save_pretrained(name)
-    pipe = TextClassificationPipeline(model=model, tokenizer=tokenizer, top_k=None)
+    places = {one: at for at, one in enumerate(classes)}
+    model = bert_classifier(Path(name), seed=ord(name), id2label=dict(enumerate(classes)), label2id=places)
+    pipe = TextClassificationPipeline(model=model, tokenizer=bert_tokenizer(), top_k=None)
     scores.append([{one["label"]: one["score"] for one in answer} for answer in pipe(texts)])
 means = [{label: (a[label] + b[label]) / 2 for label in a} for a, b in zip(*scores, strict=True)]
 best = [max(mean, key=mean.__getitem__) for mean in means]
