@@ -48,6 +48,21 @@ def dripping(start: bytes) -> Iterator[str]:
         listener.close()
 
 
+@contextlib.contextmanager
+def answering(whole: bytes) -> Iterator[str]:
+    """A server that sends an answer to one request, and closes the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(whole)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
+
+
 @pytest.mark.parametrize("start", [STATUS, BODY])
 def test_a_file_is_there_in_time_or_not_at_all(start: bytes) -> None:
     began = time.monotonic()
@@ -88,34 +103,15 @@ def test_what_rows_name_is_there_in_time_or_not_at_all(start: bytes) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_a_whole_file_still_comes(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(STATUS + b"Content-Length: 3\r\n\r\nabc")
-
-        threading.Thread(target=answer, daemon=True).start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
-        with fetched(url) as copy:
-            assert Path(copy).read_bytes() == b"abc"
+def test_a_whole_file_still_comes() -> None:
+    with answering(STATUS + b"Content-Length: 3\r\n\r\nabc") as url, fetched(url) as copy:
+        assert Path(copy).read_bytes() == b"abc"
 
 
 def test_half_a_file_is_none() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(STATUS + b"Content-Length: 300\r\n\r\nabc")
-
-        threading.Thread(target=answer, daemon=True).start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"
-        with (
-            pytest.raises(EnsembleError, match="cannot be read"),
-            fetched(url, patience=Patience(attempts=1)),
-        ):
-            pass
+    with (
+        answering(STATUS + b"Content-Length: 300\r\n\r\nabc") as url,
+        pytest.raises(EnsembleError, match="cannot be read"),
+        fetched(url, patience=Patience(attempts=1)),
+    ):
+        pass
