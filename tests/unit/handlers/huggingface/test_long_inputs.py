@@ -17,6 +17,7 @@ from beam_ensembles.handlers.huggingface.tasks import TASKS
 from tests.support.media import noise, objects, pixels, png
 from tests.support.nodes import load_node
 from tests.unit.handlers.huggingface.test_tasks import node_of, run
+from tests.unit.handlers.huggingface.test_whole_folders import TYPES
 
 if TYPE_CHECKING:
     from tests.support.transformers_models import Models
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 LONG = "film " * 100
 PICTURE = png(pixels(1))
 PAGE = {"words": ["total", "42"] * 50, "boxes": [[0, 0, 10, 10]] * 100}
-TYPES = {
-    "audio": "array<float>", "boxes": "array<array<int64>[4]>", "candidate_labels": "array<string>",
-    "context": "string", "image": "bytes", "question": "string", "text": "string", "text_pair": "string",
-    "words": "array<string>",
-}  # fmt: skip
 Row = Mapping[str, Any]
 
 TOO_LONG: list[tuple[str, str, Row, dict[str, Any], str]] = [
