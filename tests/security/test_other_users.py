@@ -15,8 +15,8 @@ import pytest
 
 from beam_ensembles.tables.whole_file import whole_file
 from beam_ensembles_service.pool_state import WORKERS, PoolState
+from tests.support.callers import NOBODY
 
-NOBODY = 65534
 CLI = (sys.executable, "-P", "-m", "beam_ensembles.cli.main")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 ISOLATED = {
@@ -95,11 +95,16 @@ def workers(state: Path) -> subprocess.CompletedProcess[str]:
 
 
 @as_root
-@pytest.mark.parametrize("how", ["its group", "the folder above", "a link"])
+@pytest.mark.parametrize("how", ["its owner", "everyone", "its group", "the folder above", "a link"])
 def test_a_pool_keeps_no_state_where_others_write(tmp_path: Path, how: str) -> None:
+    """The folder says which processes the pool ends."""
     state = tmp_path / "above" / "state"
     state.mkdir(parents=True)
-    if how == "its group":
+    if how == "its owner":
+        os.chown(state, NOBODY, -1)
+    elif how == "everyone":
+        state.chmod(0o777)
+    elif how == "its group":
         os.chown(state, 0, NOBODY)
         state.chmod(0o770)
     elif how == "the folder above":
@@ -110,7 +115,10 @@ def test_a_pool_keeps_no_state_where_others_write(tmp_path: Path, how: str) -> N
         state = given_away(link)
     ended = workers(state)
     assert ended.returncode == 2
-    assert "must belong to this user or root, and nobody else may write to them" in ended.stderr
+    assert ended.stderr == (
+        f"beam-ensembles workers: --state: '{state}', and the folders above it, must belong to this user or root, and "
+        "nobody else may write to them: the pool ends processes by what it reads there\n"
+    )
 
 
 @as_root

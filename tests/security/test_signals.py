@@ -112,18 +112,3 @@ def test_a_process_that_has_the_number_of_one_that_ended_gets_no_signal() -> Non
         assert victim.poll() is None
         signal_process(f"{victim.pid} of {rest}", signal.SIGKILL)
         assert victim.wait(_WAIT_SECONDS) == -signal.SIGKILL
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
-def test_a_folder_of_another_user_is_no_state(tmp_path: Path) -> None:
-    """The folder says which processes the pool ends."""
-    for prepare in (lambda: os.chown(tmp_path, 65_534, -1), lambda: os.chmod(tmp_path, 0o777)):
-        prepare()
-        command = [sys.executable, *SERVE, *FLAGS, f"--state={tmp_path}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 2
-        assert done.stderr == (
-            f"beam-ensembles workers: --state: '{tmp_path}', and the folders above it, must belong to this user or "
-            "root, and nobody else may write to them: the pool ends processes by what it reads there\n"
-        )
-        os.chown(tmp_path, 0, -1)
