@@ -1,8 +1,10 @@
 """A SavedModel that squeezes every dimension of 1, that of the rows too."""
 
-import tensorflow as tf
-
+from beam_ensembles.handlers import beam_compat
 from tests.support.conformance import write
+
+beam_compat.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
+import tensorflow as tf
 
 module = tf.Module()
 spec = tf.TensorSpec([None, 3], tf.float32, name="x")
