@@ -50,7 +50,7 @@ def tokenizer() -> Any:
     found.post_processor = tokenizers.processors.TemplateProcessing(
         single="[BOS] $A [EOS]", special_tokens=[(word, ids[word]) for word in ("[BOS]", "[EOS]")]
     )
-    return transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=found, model_input_names=["input_ids", "attention_mask"], **SPECIAL
     )
 
@@ -159,8 +159,8 @@ def train(models: Path, chance: np.random.Generator) -> None:
     clip = judge(
         album._replace(pixels=clip_images(pictures, return_tensors="pt").pixel_values), words, chance
     )
-    blip_processor = transformers.BlipProcessor(blip_images, words)  # type: ignore[no-untyped-call]
-    clip_processor = transformers.CLIPProcessor(clip_images, words)  # type: ignore[no-untyped-call]
+    blip_processor = transformers.BlipProcessor(blip_images, words)
+    clip_processor = transformers.CLIPProcessor(clip_images, words)
     for name, model, processor in (
         ("blip", blip, blip_processor),
         ("vqa", vqa, blip_processor),
@@ -218,7 +218,7 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=Path, default=ROWS, help="file of the images to caption (%(default)s)")
     flags = parser.parse_args()
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()
     torch.manual_seed(7)
     torch.set_num_threads(1)  # the same weights on any number of cores
     flags.models.mkdir(parents=True, exist_ok=True)
