@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 from scripts import toolchains
 from scripts.flink.install import install
@@ -28,7 +29,7 @@ def run_tests() -> bool:
     go.require()
     go.build_commands([DIGITS.name])
     maven.package()
-    command = [str(PYTHON), "-m", "pytest", FOLDER]
+    command = [str(PYTHON), "-m", "pytest", *(sys.argv[1:] or [FOLDER])]
     return subprocess.run(command, cwd=ROOT, env=toolchains.environment(), check=False).returncode == 0
 
 
