@@ -152,28 +152,42 @@ def _flat(column: Values) -> Values:
 def can_cast(found: str, wanted: str) -> bool:
     """Says whether an argument's values may be cast into a model's type without being asked.
 
-    Whole numbers into wider ones and ``float`` and ``double`` into each other; never a fraction into a whole
-    number, nor text into a number.
+    Whole numbers into others, each of which ``cast`` looks at, and fractions into others, ``float16`` too: rows of
+    other languages have no smaller types. Never a fraction into a whole number, nor text into a number.
     """
     if found == wanted:
         return True
     if found not in NUMPY_DTYPES or wanted not in NUMPY_DTYPES or "boolean" in (found, wanted):
         return False
     of, to = NUMPY_DTYPES[found], NUMPY_DTYPES[wanted]
-    return np.can_cast(of, to, casting="safe") or (of.kind == to.kind == "f" and wanted != "float16")
+    return (
+        np.can_cast(of, to, casting="safe") or of.kind == to.kind == "f" or {of.kind, to.kind} <= {"i", "u"}
+    )
 
 
 def cast(values: Values, dtype: np.dtype[Any], code: str, name: str) -> Values:
     """Casts numbers to a dtype that was found to take them.
 
     Raises:
-        NodeError: With the code, where a number is too large for a smaller float.
+        NodeError: With the code, where a number is too large for a smaller type.
     """
+    _refuse_too_large(values, dtype, code, name)
     try:
         with np.errstate(over="raise"):
             return values.astype(dtype, copy=False)
     except FloatingPointError as exc:
         raise NodeError(code, f"'{name}' holds a number that is too large for {dtype}") from exc
+
+
+def _refuse_too_large(values: Values, dtype: np.dtype[Any], code: str, name: str) -> None:
+    """Looks at whole numbers, of which numpy would keep the last bits."""
+    are_whole = values.dtype.kind in "iu" and dtype.kind in "iu"
+    if not are_whole or np.can_cast(values.dtype, dtype, casting="safe") or values.size == 0:
+        return
+    limits = np.iinfo(dtype)
+    if int(values.min()) < limits.min or int(values.max()) > limits.max:
+        text = f"'{name}' holds a number that is no {dtype} ({limits.min} to {limits.max})"
+        raise NodeError(code, text)
 
 
 def numeric_width(types: Mapping[str, Type], names: Sequence[str]) -> int | None:

@@ -118,8 +118,10 @@ def to_numbers(found: Values, dtype: np.dtype[Any], type_: Type, name: str) -> V
     if not numeric or (found.dtype.kind == "f" and dtype.kind != "f"):
         text = f"'{name}' is declared {type_}, but the model gave {found.dtype} values"
         raise NodeError("bad_output", text)
-    values = cast(found, dtype, "bad_output", name)
-    if found.dtype.kind != "f" and not np.array_equal(values, found):
+    if found.dtype.kind == "f":
+        return cast(found, dtype, "bad_output", name)
+    values = found.astype(dtype)
+    if not np.array_equal(values, found):
         raise NodeError("bad_output", f"'{name}': the model gave whole numbers that a {type_} cannot hold")
     return values
 

@@ -7,27 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Argument, Values, can_cast, cast, join
+from beam_ensembles.handlers.arguments import Argument, Values, cast, join
 from beam_ensembles.handlers.onnx.emptiness import refuse_empty
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.signature_checks import Feeding, tensor_argument
 from beam_ensembles.handlers.signatures import Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar
-
-
-def can_feed(found: str, wanted: str) -> bool:
-    """Says whether a column's values can be given for an input's.
-
-    Beside what any model takes: whole numbers for narrower ones, each of which is looked at, and any float for a
-    ``float16``, since rows of other languages have neither.
-    """
-    of, to = NUMPY_DTYPES.get(found), NUMPY_DTYPES.get(wanted)
-    if of is not None and to is not None and {of.kind, to.kind} <= {"i", "u"}:
-        return True
-    return can_cast(found, wanted) or (wanted == "float16" and of is not None and of.kind == "f")
 
 
 def list_of_columns(node: NodeView) -> Argument | None:
@@ -38,7 +25,7 @@ def list_of_columns(node: NodeView) -> Argument | None:
     return tensor_argument(node)
 
 
-FEEDING: Final = Feeding(can_feed, list_of_columns)
+FEEDING: Final = Feeding(list_argument=list_of_columns)
 
 
 def feeder(
@@ -72,18 +59,7 @@ def _fit(values: Values, port: Port) -> Values:
     if port.dims is not None and values.ndim != len(port.dims):
         values = values.reshape(len(values), *[1] * (len(port.dims) - 1))
     dtype = NUMPY_DTYPES.get(port.element or "")
-    if dtype is None:
-        return values
-    _refuse_too_large(values, dtype, port.name)
-    return cast(values, dtype, "wrong_value", port.name)
-
-
-def _refuse_too_large(values: Values, dtype: np.dtype[Any], name: str) -> None:
-    if dtype.kind not in "iu" or np.can_cast(values.dtype, dtype, casting="safe") or values.size == 0:
-        return
-    limits = np.iinfo(dtype)
-    if int(values.min()) < limits.min or int(values.max()) > limits.max:
-        raise NodeError("wrong_value", f"'{name}' holds a number that is no {dtype}")
+    return values if dtype is None else cast(values, dtype, "wrong_value", port.name)
 
 
 def extra_feeds(node: CheckedNode, signature: Signature) -> dict[str, Any]:

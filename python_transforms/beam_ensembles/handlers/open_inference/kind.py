@@ -75,8 +75,8 @@ class OpenInferenceKind:
     name = "open_inference"
     summary = "Calls a model on Triton, KServe or MLServer over gRPC (Open Inference Protocol v2)."
     takes = (
-        "A list of columns is the model's only input; a mapping, {input: column}, names each. Integers may widen; FP16 "
-        "takes float and double too, BYTES string and bytes."
+        "A list of columns is the model's only input; a mapping, {input: column}, names each. Whole numbers go "
+        "into narrower types where each fits; FP16 takes float and double too, BYTES string and bytes."
     )
     gives = "The model's outputs, by name; BYTES is string unless bytes is declared."
     extra: str | None = "open_inference"

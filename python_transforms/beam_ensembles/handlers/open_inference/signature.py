@@ -23,13 +23,9 @@ ELEMENTS: Final = {
 """The protocol's datatype -> the type's name in an ensemble file; BYTES is ``string`` too."""
 
 
-_FRACTIONS: Final = ("float", "double")
-
-
 def _can_send(found: str, wanted: str) -> bool:
-    """Says what may be cast: BYTES is text too, and FP16 is the precision that the model's maker chose."""
-    is_text, is_half = (found, wanted) == ("string", "bytes"), wanted == "float16" and found in _FRACTIONS
-    return is_text or is_half or can_cast(found, wanted)
+    """Says what may be cast, where BYTES is text too."""
+    return (found, wanted) == ("string", "bytes") or can_cast(found, wanted)
 
 
 _FEEDING: Final = Feeding(can_cast=_can_send)

@@ -18,6 +18,10 @@ from beam_ensembles.handlers.member import inference_args
 from beam_ensembles.handlers.signatures import Signature
 
 _BEFORE_A_CAST: Final = {
+    "torch.uint8": np.uint8,
+    "torch.int8": np.int8,
+    "torch.int16": np.int16,
+    "torch.int32": np.int32,
     "torch.float16": np.float16,
     "torch.bfloat16": np.float32,
     "torch.float32": np.float32,
@@ -106,7 +110,7 @@ def _tensor(name: str, values: Values, device: Any, dtype: Any) -> Any:
     """Makes a tensor of an array: a copy, since a model may change what it is given."""
     import torch
 
-    lossy = _BEFORE_A_CAST.get(str(dtype)) if values.dtype.kind == "f" else None
+    lossy = _BEFORE_A_CAST.get(str(dtype)) if values.dtype.kind in "fiu" else None
     fitting = values if lossy is None else cast(values, np.dtype(lossy), "wrong_value", name)
     return torch.tensor(fitting).to(device=device, dtype=dtype)
 

@@ -14,6 +14,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.arguments import Values, cast, join
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
+from beam_ensembles.handlers.tensorflow.keras import distinct_names
 from beam_ensembles.handlers.tensorflow.saved_model import ELEMENTS
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
@@ -104,7 +105,7 @@ def _symbols(found: Any, names: list[str]) -> tuple[Port, ...]:
     """Gives the ports of one end of a Keras model: a symbol, a list or a mapping of them."""
     if not isinstance(found, Mapping):
         symbols = found if isinstance(found, list | tuple) else [found]
-        found = dict(zip(names, symbols, strict=True))
+        found = dict(zip(distinct_names(names), symbols, strict=True))
     return tuple(Port(name, _keras_element(symbol), tuple(symbol.shape)) for name, symbol in found.items())
 
 

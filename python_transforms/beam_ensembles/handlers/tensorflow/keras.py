@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.handlers.archives import DAMAGE
@@ -92,7 +92,13 @@ def _ends(found: Any) -> _Ends:
     if isinstance(found, Mapping):
         return {name: str(end[0]) for name, end in found.items()}
     names = [str(found[0])] if isinstance(found[0], str) else [str(end[0]) for end in found]
-    return dict(zip(names, names, strict=True))
+    return dict(zip(distinct_names(names), names, strict=True))
+
+
+def distinct_names(layers: Sequence[str]) -> list[str]:
+    """Returns the names of a model's outputs: those of its layers, or output_0, ... where one layer gives several."""
+    names = list(layers)
+    return names if len(set(names)) == len(names) else [f"output_{at}" for at in range(len(names))]
 
 
 def _input(name: str, layer: Mapping[str, Any]) -> Port:
@@ -101,7 +107,9 @@ def _input(name: str, layer: Mapping[str, Any]) -> Port:
 
 
 def _head(name: str, layer: Mapping[str, Any]) -> Port | None:
-    """Gives the shape and type of what the usual last layer gives."""
+    """Gives the shape and type of what the usual last layer gives, where it is called for one input alone."""
+    if len(layer.get("inbound_nodes") or ()) > 1:
+        return None
     shape = (layer.get("build_config") or {}).get("input_shape")
     if layer["class_name"] != "Dense" or not isinstance(shape, list) or not shape:
         return None

@@ -64,7 +64,10 @@ class TensorflowKind:
         "A list of columns is the model's only input; a mapping, {input: column}, names each input of the "
         "signature or of the Keras model."
     )
-    gives = "The outputs of the signature or of the Keras model, by name."
+    gives = (
+        "The outputs of the signature or of the Keras model, by name; output_0, output_1, ... where one layer of "
+        "the Keras model gives several of them."
+    )
     extra: str | None = "tensorflow"
     modules: tuple[str, ...] = ("tensorflow", "tensorflow_hub")
     takes_nulls = False

@@ -31,6 +31,7 @@ def picky(given: Tensors) -> Tensors:
 MODELS = {
     "double": Model(double, [("x", "FP32", [-1, 2])], [("y", "FP32", [-1, 2])]),
     "counts": Model(double, [("x", "INT64", [-1])], [("y", "INT64", [-1])]),
+    "pixels": Model(same, [("x", "UINT8", [-1])], [("y", "UINT8", [-1])]),
     "words": Model(same, [("x", "BYTES", [-1, 1])], [("y", "BYTES", [-1, 1])]),
     "half": Model(same, [("x", "FP16", [-1, 2])], [("y", "FP16", [-1, 2])]),
     "ragged": Model(lambda given: {"y": given["x"][:, :-1]}, [("x", "FP32", [-1, -1])], [("y", "FP32", [-1, -1])]),

@@ -33,6 +33,7 @@ def graph_of(inputs: dict[str, str], node: dict[str, Any]) -> EnsembleGraph:
         (PAIR, "double", {"z": None}, {"z": "array<float>[2]"}),
         (PAIR, "versioned/3", {"y": None}, {"y": "array<float>[2]"}),
         ({"x": "int32"}, "counts", {"y": None}, {"y": "int64"}),
+        ({"x": "int64"}, "pixels", {"y": "int32"}, {"y": "int32"}),
         ({"x": "string"}, "words", {"y": None}, {"y": "string"}),
         ({"x": "bytes"}, "words", {"y": "bytes"}, {"y": "bytes"}),
         (PAIR, "ragged", {"y": "array<float>"}, {"y": "array<float>"}),
