@@ -175,11 +175,19 @@ def port_type(port: Port, declared: Type | None) -> Type | None:
         return _map_type(port.items, port.element, declared)
     shape = _shape(port.dims, declared)
     if shape is None:
-        return Array(Scalar(port.element)) if isinstance(declared, Array) and declared.shape is None else None
+        return _open_list(port, declared)
     if port.element in ("string", "bytes"):
         is_one = shape in ((), (1,)) and not isinstance(declared, Array)
         return Scalar(port.element) if is_one else Array(Scalar(port.element))
     return Array(Scalar(port.element), shape) if shape else Scalar(port.element)
+
+
+def _open_list(port: Port, declared: Type | None) -> Type | None:
+    """Gives the type of a list of any length, where that is declared, of what the other dimensions hold."""
+    if not isinstance(declared, Array) or declared.shape is not None or port.dims is None:
+        return None
+    item = port_type(dataclasses.replace(port, dims=port.dims[1:]), declared.element)
+    return None if item is None else Array(item)
 
 
 def _map_type(key: str, value: str, declared: Type | None) -> Type | None:
