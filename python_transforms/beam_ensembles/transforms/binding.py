@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import keyword
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -186,17 +187,48 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
         for name in kept
         if name not in there and name != OPAQUE
     ]
-    for name, _ in graph.outputs:
+    for name, type_ in graph.outputs:
         if not is_name(call.prefix + name):
             text = f"'{call.prefix + name}' is no name of a column: {NAME_RULE}"
             problems.append(Problem("prefix", "bad_name", text))
             break
+        if rows.is_python:
+            problems += _python_name_problems(name, call.prefix + name, type_)
         if call.prefix + name in passed:
             text = f"the incoming rows have a field '{call.prefix + name}' already, which the ensemble would hide"
             problems.append(
                 Problem(f"outputs.{name}", "column_exists", f"{text}; rename it, or give a prefix")
             )
     return problems
+
+
+def _python_name_problems(column: str, name: str, type_: Type) -> list[Problem]:
+    """Reports names that a field of Python's rows, which are named tuples, cannot have."""
+    wrong = next((one for one in (name, *_field_names_in(type_)) if not _is_python_field(one)), None)
+    if wrong is None:
+        return []
+    text = (
+        f"rows of Python have no field '{wrong}': their fields are Python's names, without '_' in front; rename it"
+        f"{', give a prefix' if wrong == name and _is_python_field('p' + name) else ''}, or pass record batches "
+        "(with_arrow_schema)"
+    )
+    return [Problem(f"outputs.{column}", "bad_name", text)]
+
+
+def _is_python_field(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+
+
+def _field_names_in(type_: Type) -> Iterator[str]:
+    """Yields the names of the fields of all rows in a type."""
+    if isinstance(type_, Row):
+        for name, field in type_.fields:
+            yield name
+            yield from _field_names_in(field)
+    elif isinstance(type_, Array):
+        yield from _field_names_in(type_.element)
+    elif isinstance(type_, Map):
+        yield from _field_names_in(type_.value)
 
 
 def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:

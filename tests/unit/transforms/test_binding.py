@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -60,6 +60,25 @@ def test_what_cannot_be_bound_is_refused(
     with pytest.raises(InvalidEnsemble) as caught:
         bind(graph, _rows(**CARRIED), CallOptions(**call))
     assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, path)]
+
+
+@pytest.mark.parametrize("name", ["class", "a-b", "_x"])
+def test_a_name_that_rows_of_python_cannot_have_is_refused(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "names.yaml"
+    node = f'{{apply: sql, select: {{{name}: "a + 1.0"}}}}'
+    file.write_text(f"ensemble: names\ninputs: {{a: double}}\nnodes: {{n: {node}}}\n", encoding="utf-8")
+    graph = graph_of_file(file)
+    rows = input_rows(NamedTuple("Rows", [("a", float)]))
+    with pytest.raises(InvalidEnsemble) as caught:
+        bind(graph, rows, CallOptions())
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == ("bad_name", f"outputs.{name}")
+    is_mended = name != "a-b"
+    assert f"'{name}'" in problem.message
+    assert ("give a prefix" in problem.message) is is_mended
+    if is_mended:
+        bind(graph, rows, CallOptions(prefix="p"))
+    assert _names(graph, _rows()) == ["a", "b", "c", "d", name]
 
 
 def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: EnsembleGraph) -> None:
