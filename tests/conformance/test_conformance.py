@@ -103,9 +103,13 @@ def by_arrow(case: Case, folder: Path, count: int | None = None) -> list[dict[st
         table = table.take(pa.array(np.arange(count) % len(table))) if count else table.slice(0, 0)
         table = table.set_column(0, table.schema.field(0), pa.array(np.arange(count)))
     scored, failed = folder / "scored", folder / "failed"
-    none = pa.RecordBatch.from_pylist([], table.schema)
+    source = folder / "rows.arrows"
+    with pa.ipc.new_stream(source, table.schema) as out:
+        for batch in table.combine_chunks().to_batches(4_096):
+            out.write_batch(batch)
+        out.write_batch(pa.RecordBatch.from_pylist([], table.schema))
     with beam.Pipeline(runner=FnApiRunner()) as p:
-        created = p | beam.Create([*table.combine_chunks().to_batches(4_096), none])
+        created = p | beam.Create([str(source)]) | beam.FlatMap(_batches)
         ensemble = RunEnsemble(case.file, parameters=case.parameters)
         good, bad = created | ensemble.with_arrow_schema(table.schema).with_errors()
         good | "keep scored" >> beam.Map(_keep(_dicts, scored))
@@ -195,6 +199,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _batches(file: str) -> Iterator[pa.RecordBatch]:
+    """Reads record batches of a file: in ``Create``, Beam compresses them for seconds."""
+    with pa.ipc.open_stream(file) as batches:
+        yield from batches
 
 
 def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -80,10 +80,9 @@ class Case:
 
     def table(self) -> pa.Table:
         """Returns its rows in Arrow."""
-        schema = pa.schema([arrow_field(name, type_) for name, type_ in self.inputs.items()])
-        rows = [
-            {name: typed(row.get(name), type_) for name, type_ in self.inputs.items()} for row in self.rows
-        ]
+        inputs = self.inputs
+        schema = pa.schema([arrow_field(name, type_) for name, type_ in inputs.items()])
+        rows = [{name: typed(row.get(name), type_) for name, type_ in inputs.items()} for row in self.rows]
         return pa.Table.from_pylist(rows, schema)
 
 
