@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
+import os
 import resource
 import struct
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,9 +26,17 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.bundles.archive import read_archive
+from beam_ensembles.bundles.manifest import BadBundle
+from beam_ensembles.bundles.pickled_names import names_in
+from beam_ensembles.handlers import archives
 from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.handlers.model_formats import recognized
+from beam_ensembles.handlers.pytorch.export import read_program
+from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
@@ -361,3 +372,64 @@ def test_no_more_classes_of_skops_than_the_limit_are_read(tmp_path: Path, beyond
     skops.io.dump(model, tmp_path / "m.skops")
     found = read_header(str(tmp_path / "m.skops")).classes
     assert (len(found or ()), found is None) == ((0, True) if beyond else (MOST_ARRAY_VALUES, False))
+
+
+# directories of zip archives
+
+
+def many_entries(count: int, *, is_wide: bool) -> bytes:
+    """A zip whose directory has more entries than its end says; with ``is_wide`` the two ends contradict each other."""
+    entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 33, *[0] * 10)
+    size = len(entry) * count
+    wide = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, 30)
+    wide += struct.pack("<4sLQL", b"PK\6\7", 0, 30 + size, 1)
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 100 if is_wide else size, 30, 0)
+    return b"PK\3\4" + b"\0" * 26 + entry * count + (wide if is_wide else b"") + end
+
+
+@pytest.mark.parametrize("is_wide", [False, True])
+def test_entries_of_a_zip_are_counted_before_they_are_read(
+    tmp_path: Path, is_wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_FILES", 1_000)
+    path = tmp_path / "a.ensemble.zip"
+    path.write_bytes(many_entries(20_000, is_wide=is_wide))
+    attacks: tuple[tuple[Callable[[Any], object], str], ...] = (
+        (lambda path: read_archive(path.open("rb"), path.name), "more than 1000 files"),
+        (lambda path: format_of(str(path), has_class=True), "more than 1000 files"),
+        (lambda path: read_header(str(path)), "no skops file"),
+        (lambda path: read_keras(str(path)), "more than 1000 files"),
+        (lambda path: read_program(str(path)), "more than 1000 files"),
+        (lambda path: check_weights(str(path)), "no HDF5 file"),
+        (lambda path: names_in(str(path)), ""),
+        (lambda path: recognized(str(path)), ""),
+    )
+    tracemalloc.start()
+    try:
+        for attack, said in attacks:
+            tracemalloc.reset_peak()
+            with contextlib.ExitStack() as ends:
+                if said:
+                    ends.enter_context(pytest.raises((BadBundle, ModelFormatError), match=said))
+                attack(path)
+            assert tracemalloc.get_traced_memory()[1] < 4 << 20, said
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_directory_of_a_zip_is_measured_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.ensemble.zip"
+    data = many_entries(1, is_wide=True)
+    at = data.index(b"PK\6\6")
+    with path.open("wb") as file:
+        file.truncate(1 << 30)  # a hole
+        file.seek(0, os.SEEK_END)
+        record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, 1 << 30, 0)
+        file.write(record + data[at + len(record) :])
+    tracemalloc.start()
+    try:
+        with path.open("rb") as file, pytest.raises(BadBundle, match="the most"):
+            read_archive(file, path.name)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

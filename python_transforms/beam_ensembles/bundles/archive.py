@@ -13,17 +13,14 @@ import zipfile
 from typing import IO, Final
 
 from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest, digest_in
+from beam_ensembles.handlers.archives import archive_of
 from beam_ensembles.interruption import checkpoint
 
 _BLOCK: Final = 1 << 20
 _MOST_BYTES: Final = 256 << 30
-_MOST_FILES: Final = 100_000
-_MOST_DIRECTORY: Final = 64 << 20
-"""Bytes of the zip's directory, and of the manifest: both are read to memory as a whole."""
+_LARGEST_MANIFEST: Final = 64 << 20
+"""Bytes of the manifest, which is read to memory as a whole."""
 
-_END: Final = struct.Struct("<4s4H2LH")
-_END64_PLACE: Final = struct.Struct("<4sLQL")
-_END64: Final = struct.Struct("<4sQ2H2L4Q")
 _ENCRYPTED: Final = 0x1
 _DAMAGED: Final = (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, LookupError, struct.error)
 """What Python's zipfile raises on bytes that no zip has; NotImplementedError is a RuntimeError."""
@@ -91,16 +88,17 @@ def read_archive(file: IO[bytes], name: str, digest: str | None = None) -> Archi
     size = file.seek(0, os.SEEK_END)
     if size > _MOST_BYTES:
         raise BadBundle(f"it has {size} bytes; {_MOST_BYTES} is the most")
-    _check_directory(file, size)
+    try:
+        members = archive_of(file)
+    except (*_DAMAGED, OSError) as exc:
+        raise BadBundle(f"it is no zip: {exc}") from exc
+    if members.comment:
+        raise BadBundle("its zip has a comment; 'beam-ensembles pack' writes none")
     digest = digest or sha256_of(file)
     named = digest_in(name)
     if named is not None and not digest.startswith(named):
         raise BadBundle(f"its SHA-256 is {digest}, but its name says {named}")
-    try:
-        members = zipfile.ZipFile(file)
-        infos = members.infolist()
-    except _DAMAGED as exc:
-        raise BadBundle(f"it is no zip: {exc}") from exc
+    infos = members.infolist()
     _check_members(infos, size)
     manifest = _manifest(members, infos)
     return Archive(name, digest, size, manifest, members)
@@ -137,33 +135,6 @@ def manifest_in(folder: str) -> Manifest | None:
         return None
 
 
-def _check_directory(file: IO[bytes], size: int) -> None:
-    """Looks how much Python's zipfile would read to memory, before it does.
-
-    Raises:
-        BadBundle: It is no zip, or has too many members.
-    """
-    try:
-        file.seek(max(0, size - _END.size))
-        _, _, _, _, count, length, _, comment = _END.unpack(_tail(file, _END.size, b"PK\5\6"))
-        if count == 0xFFFF or length == 0xFFFFFFFF:
-            file.seek(size - _END.size - _END64_PLACE.size)
-            _, _, place, _ = _END64_PLACE.unpack(_tail(file, _END64_PLACE.size, b"PK\6\7"))
-            file.seek(place)
-            _, _, _, _, _, _, _, count, length, _ = _END64.unpack(_tail(file, _END64.size, b"PK\6\6"))
-    except (OSError, OverflowError, ValueError) as exc:
-        raise BadBundle("it is no zip, or is cut short") from exc
-    if comment or count > _MOST_FILES or length > _MOST_DIRECTORY:
-        raise BadBundle(f"its directory lists {count} members in {length} bytes; {_MOST_FILES} is the most")
-
-
-def _tail(file: IO[bytes], size: int, signature: bytes) -> bytes:
-    found = file.read(size)
-    if len(found) != size or not found.startswith(signature):
-        raise ValueError
-    return found
-
-
 def _check_members(infos: list[zipfile.ZipInfo], size: int) -> None:
     for info in infos:
         is_stored = info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size
@@ -177,7 +148,7 @@ def _manifest(members: zipfile.ZipFile, infos: list[zipfile.ZipInfo]) -> Manifes
     sizes = {info.filename: info.file_size for info in infos}
     if len(sizes) != len(infos):
         raise BadBundle("a member is there twice")
-    if sizes.get(MANIFEST, _MOST_DIRECTORY + 1) > _MOST_DIRECTORY:
+    if sizes.get(MANIFEST, _LARGEST_MANIFEST + 1) > _LARGEST_MANIFEST:
         raise BadBundle(f"it has no '{MANIFEST}', or a huge one: 'beam-ensembles pack' makes bundles")
     try:
         manifest = Manifest.parse(members.read(MANIFEST))

@@ -17,6 +17,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from beam_ensembles.bundles.manifest import CODE, BadBundle, check_names
 from beam_ensembles.bundles.members import Members, files_below
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.handlers.archives import open_archive
 
 _OURS: Final = ("apache_beam", "beam_ensembles", "beam_ensembles_service")
 _MOST_BYTES: Final = 8 << 30
@@ -118,7 +119,7 @@ def _unpack_wheel(path: str, root: str) -> None:
     """Unpacks a wheel as an installer would, without what is no part of Python's path (scripts, data)."""
     try:
         parse_wheel_filename(os.path.basename(path))
-        with zipfile.ZipFile(path) as wheel:
+        with open_archive(path) as wheel:
             infos = [info for info in wheel.infolist() if not info.is_dir()]
             check_names(info.filename for info in infos)
             if sum(info.file_size for info in infos) > _MOST_BYTES:

@@ -10,13 +10,12 @@ import contextlib
 import io
 import math
 import pickle
-import zipfile
 from collections.abc import Mapping
 from typing import IO, Any, Final
 
 import numpy as np
 
-from beam_ensembles.handlers.archives import DAMAGE
+from beam_ensembles.handlers.archives import DAMAGE, archive_of
 from beam_ensembles.handlers.packed_files import UNPACKING_ERRORS, unpacked
 
 _UNPICKLER: Any = pickle._Unpickler  # that of C calls what it loads
@@ -52,7 +51,7 @@ def names_in(path: str) -> frozenset[str]:
 
 
 def _read_archive(file: IO[bytes], found: set[str]) -> None:
-    with zipfile.ZipFile(file) as archive:
+    with archive_of(file) as archive:
         for info in archive.infolist():
             if info.filename.endswith(".pkl") and info.file_size <= _MOST_BYTES:
                 _read(io.BytesIO(archive.read(info)), found)

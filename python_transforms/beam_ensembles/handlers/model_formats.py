@@ -10,6 +10,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Final
 
+from beam_ensembles.handlers.archives import open_archive
+
 _HEAD: Final = 4_096
 _JSON_MODEL: Final = re.compile(rb'\s*\{\s*"learner"\s*:|\{L\0{7}\x07learner')
 _JSON_CATBOOST: Final = re.compile(rb'\s*\{\s*"(?:ctr_data|features_info|model_info|oblivious_trees)"\s*:')
@@ -101,7 +103,7 @@ def recognized(path: str) -> Format | None:
         with open(path, "rb") as file:
             head = file.read(_HEAD)
         if head.startswith(b"PK\x03\x04"):
-            with zipfile.ZipFile(path) as archive:
+            with open_archive(path) as archive:
                 names = archive.namelist()
             return next((one for test, one in _IN_ARCHIVES if any(map(test, names))), None)
         return _of_head(head)

@@ -15,6 +15,7 @@ from typing import Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, Member
+from beam_ensembles.handlers.archives import open_archive
 from beam_ensembles.handlers.packed_files import UNPACKING_ERRORS, unpacked
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -166,7 +167,7 @@ def _parts(path: str) -> Iterator[bytes]:
     with open(path, "rb") as file:
         start = file.read(4)
     if start.startswith(b"PK\x03\x04"):
-        with zipfile.ZipFile(path) as archive:
+        with open_archive(path) as archive:
             for name in ("metadata.json", "schema.json"):
                 if name in archive.namelist():
                     with archive.open(name) as file:

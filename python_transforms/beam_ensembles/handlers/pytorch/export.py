@@ -6,11 +6,10 @@ The archive holds the program's graph as JSON. Written for the schema of PyTorch
 from __future__ import annotations
 
 import dataclasses
-import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.handlers.archives import DAMAGE
+from beam_ensembles.handlers.archives import DAMAGE, open_archive
 from beam_ensembles.handlers.bounded_json import load_json, read_json
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature, refusing
 
@@ -54,7 +53,7 @@ def read_program(path: str) -> Program:
 
 def _graph(path: str) -> Any:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_archive(path) as archive:
             for info in archive.infolist():
                 if info.filename.endswith(_GRAPHS):
                     with archive.open(info) as file:

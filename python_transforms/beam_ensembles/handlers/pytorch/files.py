@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import Final
 
-from beam_ensembles.handlers.archives import DAMAGE
+from beam_ensembles.handlers.archives import DAMAGE, open_archive
 from beam_ensembles.handlers.bounded_json import JsonError, read_json
 from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 
@@ -50,7 +49,7 @@ def format_of(path: str, *, has_class: bool) -> str:
 def _format_of_archive(path: str, *, has_class: bool) -> str:
     """Tells PyTorch's zip archives apart; all that is in one lies in a folder of any name."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_archive(path) as archive:
             names = {name.partition("/")[2] or name for name in archive.namelist()}
             start = min((info.header_offset for info in archive.infolist()), default=0)
     except DAMAGE as exc:

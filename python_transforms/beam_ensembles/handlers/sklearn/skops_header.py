@@ -14,6 +14,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
+from beam_ensembles.handlers.archives import open_archive
 from beam_ensembles.handlers.bounded_json import load_json, read_json
 from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 from beam_ensembles.limits import MOST_ARRAY_VALUES
@@ -66,7 +67,7 @@ def read_header(path: str) -> Header:
         ModelFormatError: It is no skops file.
         OSError: It cannot be read.
     """
-    with zipfile.ZipFile(path) as archive:
+    with open_archive(path) as archive:
         _refuse_bomb(archive, os.path.getsize(path))
         with archive.open("schema.json") as file:
             return _header(load_json(file), archive)

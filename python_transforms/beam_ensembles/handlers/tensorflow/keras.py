@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.handlers.archives import DAMAGE
+from beam_ensembles.handlers.archives import DAMAGE, open_archive
 from beam_ensembles.handlers.bounded_json import load_json
 from beam_ensembles.handlers.signatures import ModelFormatError, Port, refusing
 from beam_ensembles.types import NUMPY_DTYPES
@@ -58,7 +57,7 @@ def read_keras(path: str) -> KerasModel:
         OSError: It cannot be read.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(_CONFIG) as file:
+        with open_archive(path) as archive, archive.open(_CONFIG) as file:
             config = load_json(file)
     except _NO_ARCHIVE as exc:
         raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
+from beam_ensembles.handlers.archives import open_archive
 from beam_ensembles.handlers.signatures import ModelFormatError, refusing
 
 _IN_ARCHIVE: Final = "model.weights.h5"
@@ -31,7 +32,7 @@ def check_weights(path: str) -> None:
     with contextlib.ExitStack() as ends:
         source: Any = path
         if zipfile.is_zipfile(path):
-            archive = ends.enter_context(zipfile.ZipFile(path))
+            archive = ends.enter_context(open_archive(path))
             if _IN_ARCHIVE not in archive.namelist():
                 return
             source = ends.enter_context(archive.open(_IN_ARCHIVE))
