@@ -14,6 +14,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -433,3 +434,50 @@ def test_a_directory_of_a_zip_is_measured_before_it_is_read(tmp_path: Path) -> N
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+# pickles, of which pack reads the names
+
+
+def _doubled(times: int) -> bytes:
+    """A pickle of a mapping whose key is two tuples, each of which is twice the same tuple, and so on."""
+    return b"\x80\x04}K\x01" + b"2\x86" * times + b"K\x01s."
+
+
+def pickles() -> list[bytes]:
+    """Pickles that become large in memory, or take long."""
+    text = b"X\0\0\2\0" + b"x" * (2 << 16)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("data.pkl", b"\x80\x04" + b"}" * (10 << 20))
+    return [
+        b"\x80\x05\x96" + struct.pack("<Q", 1 << 30) + b"abc.",
+        b"\x80\x05\x8e" + struct.pack("<Q", 1 << 30) + b"abc.",
+        zlib.compress(b"\x80\x04V" + b"x" * (100 << 20), 1),
+        zlib.compress(b"\x80\x04" + text * 800, 1),
+        _doubled(60),
+        b"\x80\x04" + b"".join(b"cx\ny%d\n" % at for at in range(50_000)) + b".",
+        archive.getvalue(),
+    ]
+
+
+def test_small_pickles_that_are_large_are_read_in_part(tmp_path: Path) -> None:
+    code = (
+        "import re, sys\n"
+        "from pathlib import Path\n"
+        "from beam_ensembles.bundles.pickled_names import names_in\n"
+        "for path in sys.argv[1:]:\n"
+        "    names_in(path)\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', Path('/proc/self/status').read_text())[1])"
+    )
+    paths = []
+    for number, content in enumerate(pickles()):
+        paths.append(tmp_path / f"{number}.pkl")
+        paths[-1].write_bytes(content)
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+
+    command = [sys.executable, "-c", code, *map(str, paths)]
+    done = subprocess.run(command, check=True, preexec_fn=bound, stdout=subprocess.PIPE, timeout=4 * _SECONDS)
+    assert int(done.stdout) << 10 < 400 << 20
