@@ -25,18 +25,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import skops.io
+from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.pickled_names import names_in
+from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers import archives
 from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.handlers.images import decode_image
 from beam_ensembles.handlers.model_formats import recognized
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.sounds import decode_sound
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
@@ -481,3 +485,48 @@ def test_small_pickles_that_are_large_are_read_in_part(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, *map(str, paths)]
     done = subprocess.run(command, check=True, preexec_fn=bound, stdout=subprocess.PIPE, timeout=4 * _SECONDS)
     assert int(done.stdout) << 10 < 400 << 20
+
+
+# images and sounds of rows
+
+
+def tiled(side: int, tile: int) -> bytes:
+    """A small TIFF in one tile of another size, of which hardly anything is there."""
+    entries = [
+        (256, side), (257, side), (258, 8), (259, 8), (262, 1), (277, 1), (284, 1), (322, tile), (323, tile),
+        (324, 146), (325, 100),
+    ]  # fmt: skip
+    tags = b"".join(struct.pack("<2H2L", tag, 4, 1, value) for tag, value in entries)
+    return b"II*\0" + struct.pack("<LH", 8, len(entries)) + tags + b"\0" * 104
+
+
+def many_scans(count: int) -> bytes:
+    """A JPEG that is drawn once more by each 75 bytes."""
+    file = io.BytesIO()
+    Image.new("L", (2_000, 2_000)).save(file, "JPEG", progressive=True)
+    data = file.getvalue()
+    last = data[data.rindex(b"\xff\xda") : -2]
+    return data[:-2] + last * count + data[-2:]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(tiled(100, 40_000), "its tiles are too large"), (many_scans(200), "more than 100 scans")],
+    ids=["TIFF", "JPEG"],
+)
+def test_a_small_image_takes_no_more_than_its_pixels(data: bytes, said: str) -> None:
+    start = time.process_time()
+    with pytest.raises(NodeError, match=said):
+        decode_image(data, "i")
+    assert time.process_time() - start < 1.0
+
+
+def test_a_slow_sound_does_not_become_a_long_one() -> None:
+    samples = bytes(2 * 600)
+    for rate in (1, 999):
+        head = struct.pack(
+            "<L4s4sL2H2L2H", 36 + len(samples), b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16
+        )
+        sound = b"RIFF" + head + b"data" + struct.pack("<L", len(samples)) + samples
+        with pytest.raises(NodeError, match=f"it has {rate} samples a second; the least is 1000"):
+            decode_sound(sound, 16_000, "s")

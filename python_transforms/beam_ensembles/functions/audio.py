@@ -10,12 +10,12 @@ from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.sounds import MOST_SECONDS, decode_sound
+from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound
 from beam_ensembles.types import BYTES, FLOAT, Array, Type
 
 PORT: Final = "samples"
 GIVEN: Final = Array(FLOAT)
-_RATES: Final = (1_000, 384_000)
+_RATES: Final = (LOWEST_RATE, 384_000)
 _LONGEST: Final = 86_400
 
 

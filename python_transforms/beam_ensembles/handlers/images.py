@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,14 @@ IMAGE_FORMATS: Final = ("BMP", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 
 MOST_PIXELS: Final = 50_000_000
 """The largest image that is decoded where nobody says otherwise: its header says how large it will be."""
+
+_MOST_SCANS: Final = 100
+"""Scans of a JPEG: progressive files have ten. Each is decoded over the whole image, however few its bytes are."""
+_SCAN: Final = b"\xff\xda"
+_TILE_SIDES: Final = (322, 323)
+"""The TIFF tags of a tile's width and length."""
+_TILE_PIXELS: Final = 1 << 24
+"""Pixels that a tile may have, even where fewer are allowed in an image: a small one may lie in one tile."""
 
 _SIXTEEN_BITS: Final = ("I;16", "I;16B", "I;16L", "I;16N")
 _UNKNOWN_SCALE: Final = ("I", "F")
@@ -43,6 +52,7 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
             if width * height > most_pixels:
                 text = f"it has {width} x {height} pixels, more than the {most_pixels} that are allowed"
                 raise _wrong(name, text)
+            _refuse_bomb(image, data, most_pixels)
             found = _upright(image)
             return found if found.mode == mode else found.convert(mode)
     except NodeError:
@@ -51,6 +61,22 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
         raise _wrong(name, f"it is none of {listed(IMAGE_FORMATS)}") from exc
     except Exception as exc:  # a decoder of foreign bytes may raise anything
         raise _wrong(name, text_of(exc) or type(exc).__name__) from exc
+
+
+def _refuse_bomb(image: Any, data: bytes, most_pixels: int) -> None:
+    """Refuses a file whose decoding takes far more than its pixels do.
+
+    Raises:
+        ValueError: It is one.
+    """
+    if image.format in ("JPEG", "MPO") and data.count(_SCAN) > _MOST_SCANS:
+        raise ValueError(f"it has more than {_MOST_SCANS} scans")
+    if image.format == "TIFF":
+        sides = [image.tag_v2.get(tag, 0) for tag in _TILE_SIDES]
+        if not all(isinstance(side, int) for side in sides) or math.prod(sides) > max(
+            most_pixels, _TILE_PIXELS
+        ):
+            raise ValueError("its tiles are too large")
 
 
 def _wrong(name: str, reason: str) -> NodeError:

@@ -18,6 +18,9 @@ SOUND_FORMATS: Final = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3", "AIFF")
 MOST_SECONDS: Final = 600.0
 """The longest sound that is decoded where nobody says otherwise."""
 
+LOWEST_RATE: Final = 1_000
+"""In Hz. Of a lower rate a file of a kilobyte would be ten minutes, and millions of samples at the rate of a model."""
+
 _NAMES: Final = "WAV, FLAC, Ogg, MP3, AIFF"
 _BLOCK: Final = 1 << 16
 _SLACK: Final = 64
@@ -52,6 +55,9 @@ def decode_sound(data: bytes, rate: int, name: str, most_seconds: float = MOST_S
         with _opened(data, name) as file:
             if _is_cut(data):
                 raise NodeError("wrong_value", _text(name, "it is cut off"))
+            if file.samplerate < LOWEST_RATE:
+                text = f"it has {file.samplerate} samples a second; the least is {LOWEST_RATE}"
+                raise NodeError("wrong_value", _text(name, text))
             return _resampled(_blocks(file, name, most_seconds), file.samplerate, rate)
     except (RuntimeError, ValueError) as exc:  # what libsndfile and soxr raise
         raise NodeError("wrong_value", _text(name, text_of(exc).rstrip("."))) from exc
