@@ -207,6 +207,8 @@ def check_certificates(access: Access) -> None:
     ):
         if path and not os.access(path, os.R_OK):
             raise UsageError(f"--tls-{flag}: '{path}' is missing or cannot be read")
+        if path and not os.path.isfile(path):  # a pipe would be waited for
+            raise UsageError(f"--tls-{flag}: '{path}' is not a regular file")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(access.tls_cert, access.tls_key, password="")

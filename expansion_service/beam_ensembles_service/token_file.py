@@ -9,6 +9,7 @@ import stat
 import threading
 from typing import Final
 
+from beam_ensembles.graph.local_files import open_regular
 from beam_ensembles_service.file_version import Version, version_of
 from beam_ensembles_service.usage import UsageError
 
@@ -63,10 +64,11 @@ class TokenFile:
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             token = file.read(_MAX_BYTES + 1).strip()
     except OSError as exc:
-        raise UsageError(f"--token-file: '{path}' cannot be read: {exc.strerror}") from exc
+        why = exc.strerror or "it is not a regular file"
+        raise UsageError(f"--token-file: '{path}' cannot be read: {why}") from exc
     if not MIN_CHARACTERS <= len(token) <= _MAX_BYTES or any(not 33 <= byte <= 126 for byte in token):
         allowed = (
             f"one token of {MIN_CHARACTERS} to {_MAX_BYTES:,} printable ASCII characters, without blanks"

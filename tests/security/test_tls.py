@@ -22,7 +22,8 @@ from apache_beam.portability.api import (
     beam_runner_api_pb2,
 )
 
-from beam_ensembles.connections import FLAGS, Security
+from beam_ensembles.connections import FLAGS, CannotConnect, Security
+from beam_ensembles.connections.security import Setting
 from beam_ensembles.metrics.flink import FlinkCluster
 from beam_ensembles.metrics.job_server import NoMetrics
 from beam_ensembles_service.access import access_of, add_access_arguments, check_host
@@ -198,6 +199,20 @@ def test_a_file_without_a_token_is_refused(text: str, tmp_path: Path) -> None:
         TokenFile(str(path))
     with pytest.raises(UsageError, match="cannot be read"):
         TokenFile(str(tmp_path))
+
+
+def test_no_flag_waits_for_a_pipe(tmp_path: Path) -> None:
+    key, certificate = make_certificate(tmp_path, "localhost")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="cannot be read: it is not a regular file"):
+        TokenFile(str(pipe))
+    pair = ("--tls-cert", certificate, "--tls-key", key)
+    for flags in (("--tls-cert", pipe, "--tls-key", key), (*pair, "--tls-client-ca", pipe)):
+        with pytest.raises(UsageError, match="is not a regular file"):
+            access(*flags)
+    with pytest.raises(CannotConnect, match="cannot be read: it is not a regular file"):
+        Setting(str(pipe), "--tls-ca").read()
 
 
 def test_a_token_that_every_user_can_read_is_told_of(

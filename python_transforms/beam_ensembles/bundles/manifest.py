@@ -28,7 +28,7 @@ _WITHOUT_QUERY: Final = re.compile(r"https?://[^?#]*", re.IGNORECASE)
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
 _MOST_ITEMS: Final = 1_000_000
 """Of values in JSON each takes many times the memory of its text; a hundred thousand files have half as many."""
-_MOST_NEEDS: Final = 1_000
+MOST_NEEDS: Final = 1_000
 _LONGEST_NAME: Final = 512
 _LONGEST_PART: Final = 255
 """Bytes of a name and of each of its parts, as file systems count them."""
@@ -171,8 +171,8 @@ def _check_name(name: str) -> None:
 
 
 def _check_needs(requirements: Sequence[str], wheels: Sequence[str]) -> None:
-    if len(requirements) + len(wheels) > _MOST_NEEDS:
-        raise BadBundle(f"its code needs more than {_MOST_NEEDS} other things")
+    if len(requirements) + len(wheels) > MOST_NEEDS:
+        raise BadBundle(f"its code needs more than {MOST_NEEDS} other things")
     try:
         for line in requirements:
             requirement_of(line)

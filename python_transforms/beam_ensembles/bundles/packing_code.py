@@ -11,11 +11,11 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from beam_ensembles.bundles.manifest import CODE, BadBundle, check_names
+from beam_ensembles.bundles.manifest import CODE, MOST_NEEDS, BadBundle, check_names
 from beam_ensembles.bundles.members import Members, files_below
+from beam_ensembles.bundles.needs import requirement_of
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers.archives import open_archive
 
@@ -73,14 +73,14 @@ def read_requirements(path: str) -> tuple[str, ...]:
         if not text:
             continue
         try:
-            wanted = Requirement(text)
-        except InvalidRequirement as exc:
-            raise EnsembleError(
-                f"'{path}', line {number}: {text!r} is no requirement such as 'name>=1,<2'"
-            ) from exc
+            wanted = requirement_of(text)
+        except ValueError as exc:
+            raise EnsembleError(f"'{path}', line {number}: {exc}") from exc
         if wanted.url is not None:
             raise EnsembleError(f"'{path}', line {number}: {text!r} names a URL; pack its wheel: --code")
         found.append(str(wanted))
+    if len(found) > MOST_NEEDS:
+        raise EnsembleError(f"'{path}' has {len(found)} requirements; {MOST_NEEDS} is the most")
     return tuple(sorted(found))
 
 

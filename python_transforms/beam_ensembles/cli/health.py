@@ -71,7 +71,8 @@ def _ask(server: Server, seconds: float) -> str:
             answer = _check(stub, server, seconds)
         except grpc.RpcError as error:
             raise server.refusal(error) or _no_answer(stub, server, error) from error
-    return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+    names = {number: name for name, number in health_pb2.HealthCheckResponse.ServingStatus.items()}
+    return names.get(answer.status, str(answer.status))
 
 
 def _check(stub: Any, server: Server, seconds: float) -> Any:

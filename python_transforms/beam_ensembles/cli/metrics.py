@@ -126,7 +126,7 @@ def show_metrics(found: Sequence[EnsembleMetrics], is_json: bool) -> None:
 
     console = Console(highlight=False)
     for one in found:
-        title, headings, *rows = map(printable, str(one).splitlines())
+        title, headings, *rows = map(printable, str(one).split("\n"))
         text = Text.assemble((title, "bold"), "\n", (headings, "dim"), *(f"\n{row}" for row in rows))
         console.print(text, soft_wrap=True)
     if not found:

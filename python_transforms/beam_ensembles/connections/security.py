@@ -6,6 +6,7 @@ import dataclasses
 import ipaddress
 import os
 import re
+import stat
 from collections.abc import Mapping
 from typing import Final
 
@@ -54,6 +55,8 @@ class Setting:
             CannotConnect: The file cannot be read.
         """
         try:
+            if not stat.S_ISREG(os.stat(self.path).st_mode):  # a pipe would be waited for
+                raise CannotConnect(f"{self} cannot be read: it is not a regular file")
             with open(self.path, "rb") as file:
                 return file.read(_LONGEST_FILE)
         except (OSError, ValueError) as error:

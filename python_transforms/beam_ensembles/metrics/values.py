@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.metrics.table import Cells, lines
+from beam_ensembles.printable import printable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class NodeMetrics:
         """Gives them as a line of the table."""
         batches = self.inference_request_batch_size
         return (
-            self.node,
+            printable(self.node),
             str(self.num_inferences),
             str(self.failed_rows),
             str(self.skipped_rows),
@@ -116,7 +117,7 @@ class NodeMetrics:
         )
 
     def _notes(self) -> list[str]:
-        notes = [f"{arm} {rows}" for arm, rows in sorted(self.arms.items())]
+        notes = [f"{printable(arm)} {rows}" for arm, rows in sorted(self.arms.items())]
         compared = self.agreements + self.disagreements
         if compared:
             notes.append(f"agrees on {self.agreements} of {compared}")
@@ -159,7 +160,7 @@ class EnsembleMetrics:
         }
 
     def __str__(self) -> str:
-        title = f"ensemble '{self.ensemble}'"
+        title = f"ensemble '{printable(self.ensemble)}'"
         if self.refreshes or self.refused_refreshes:
             title += f": refreshes {self.refreshes}, refused {self.refused_refreshes}"
         return "\n".join([title, *lines(node.cells() for node in self.nodes)])

@@ -358,3 +358,22 @@ def test_requirements_are_read_as_utf_8_with_or_without_its_mark(
     needs.write_text("numpy>=1\n", encoding="utf-16")
     with pytest.raises(EnsembleError, match=r"needs\.txt' is not UTF-8 text; save it as UTF-8$"):
         pack_file(originals / "named.yaml", requirements=str(needs))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a; " + "(" * 20_000 + "python_version>'3'" + ")" * 20_000, r"line 1: 'a; \(\("),
+        ("numpy\na" + ",".join([">=1"] * 100_000), r"line 2: 'a>=1,>=1"),
+        ("\n".join(f"a{at}" for at in range(1_001)), "has 1001 requirements; 1000 is the most"),
+        ("-r other.txt", "line 1: '-r other.txt' is no requirement"),
+    ],
+)
+def test_requirements_that_no_bundle_may_have(
+    text: str, said: str, originals: Path, pack_file: Pack, tmp_path: Path
+) -> None:
+    needs = tmp_path / "needs.txt"
+    needs.write_text(text)
+    with pytest.raises(EnsembleError, match=said) as raised:
+        pack_file(originals / "named.yaml", requirements=str(needs))
+    assert len(str(raised.value)) < 500

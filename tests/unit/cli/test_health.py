@@ -58,3 +58,20 @@ def test_one_who_takes_calls_and_never_answers(capsys: pytest.CaptureFixture[str
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         assert main(["health", address, "--timeout", "0.5"]) == 1
     assert f"{address} does not answer: DEADLINE_EXCEEDED: " in capsys.readouterr().err
+
+
+def test_a_status_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    def check(*_: object) -> bytes:
+        return b"\x08\x63"
+
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    handler = grpc.unary_unary_rpc_method_handler(check)
+    service = grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": handler})
+    server.add_generic_rpc_handlers((service,))
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    try:
+        assert main(["health", address]) == 1
+    finally:
+        server.stop(None)
+    assert capsys.readouterr().out == f"{address} 99\n"

@@ -53,3 +53,13 @@ def test_a_name_of_ours_with_a_value_of_another_kind_is_not_ours() -> None:
         Key("s", "e", "refreshes"): Distribution(1, 1, 1, 1),
     })  # fmt: skip
     assert found == ()
+
+
+def test_a_name_with_control_characters_stays_on_its_line() -> None:
+    key = Key("", "e\n\x1b[31m/n\u2028ode", "num_inferences")
+    arm = Key("", "e\n\x1b[31m/n\u2028ode", "arm_\x85x")
+    (found,) = collected({key: 1, arm: 2})
+    title, _, row = str(found).split("\n")
+    assert title == r"ensemble 'e\n\u001b[31m'"
+    assert row.startswith(r"n\u2028ode")
+    assert row.isprintable()

@@ -60,7 +60,7 @@ def _head(picture: Picture) -> Iterator[str]:
     yield f'---\ntitle: "{picture.name}"\n---'
     yield "flowchart LR"
     yield f"    accTitle: Ensemble {picture.name}"
-    about = " ".join(f"{picture.description} {picture.note}".split())
+    about = _plain(f"{picture.description} {picture.note}")
     yield from [f"    accDescr: {about.replace('#', '')}"] if about else []
 
 
@@ -115,4 +115,9 @@ def _classes(picture: Picture, ids: Mapping[str, str]) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Gives a text as Mermaid takes it within quotes."""
-    return "".join(_CODES.get(one, one) for one in " ".join(text.split()) if one.isprintable())
+    return "".join(_CODES.get(one, one) for one in _plain(text))
+
+
+def _plain(text: str) -> str:
+    """Gives a text in one line, without control characters and without what begins a comment or a directive."""
+    return "".join(one for one in " ".join(text.split()) if one.isprintable()).replace("%%", "% %")

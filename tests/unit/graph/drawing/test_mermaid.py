@@ -7,7 +7,7 @@ import json
 import pathlib
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beam_ensembles.graph.drawing import Picture, mermaid
@@ -40,6 +40,7 @@ def test_shapes_and_lines(review: Picture) -> None:
 
 
 @given(text=st.text())
+@example(text="%%{init: {'theme': 'dark'}}%%\x1b[31m\u202e")
 def test_no_text_breaks_out(text: str) -> None:
     picture = drawn(json.dumps({
         "ensemble": "any", "description": text, "inputs": {"a": "double"},
@@ -48,4 +49,5 @@ def test_no_text_breaks_out(text: str) -> None:
     figures = [dataclasses.replace(one, title=text, condition=text) for one in picture.figures]
     lines = mermaid(dataclasses.replace(picture, figures=tuple(figures), note=text)).splitlines()
     assert lines[:4] == ["---", 'title: "any"', "---", "flowchart LR"]
-    assert all(LINE.fullmatch(line) for line in lines[4:]), lines
+    assert all(LINE.fullmatch(line) and line.isprintable() for line in lines[4:]), lines
+    assert "%%" not in "".join(lines)
