@@ -55,7 +55,7 @@ class Setting:
             CannotConnect: The file cannot be read.
         """
         try:
-            if not stat.S_ISREG(os.stat(self.path).st_mode):  # a pipe would be waited for
+            if stat.S_ISFIFO(os.stat(self.path).st_mode):  # which would be waited for
                 raise CannotConnect(f"{self} cannot be read: it is not a regular file")
             with open(self.path, "rb") as file:
                 return file.read(_LONGEST_FILE)
