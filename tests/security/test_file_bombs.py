@@ -32,8 +32,10 @@ from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.pickled_names import names_in
 from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.handlers import archives
 from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.images import decode_image
 from beam_ensembles.handlers.model_formats import recognized
 from beam_ensembles.handlers.pytorch.export import read_program
@@ -46,6 +48,7 @@ from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.limits import LARGEST_JSON, MOST_ARRAY_VALUES
+from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.tables.parquet_files import ParquetReader
 
 _MOST_BYTES: Final = 2 << 30
@@ -530,3 +533,22 @@ def test_a_slow_sound_does_not_become_a_long_one() -> None:
         sound = b"RIFF" + head + b"data" + struct.pack("<L", len(samples)) + samples
         with pytest.raises(NodeError, match=f"it has {rate} samples a second; the least is 1000"):
             decode_sound(sound, 16_000, "s")
+
+
+def test_images_that_are_large_together_are_decoded_a_few_at_a_time() -> None:
+    file = io.BytesIO()
+    Image.new("L", (7_000, 7_000)).save(file, "PNG")
+    data = file.getvalue()
+    assert len(data) < 50_000
+    with pytest.raises(NodeError, match="more than 200000000 pixels together"):
+        read_images([data] * 5, "i")
+
+    def sides(columns: Columns) -> Columns:
+        return {"side": np.array([image.width for image in read_images(columns["i"], "i")])}
+
+    small = io.BytesIO()
+    Image.new("L", (3, 3)).save(small, "PNG")
+    column = np.array([data, small.getvalue(), b"x", *[data] * 4], dtype=object)
+    found, faults = run_split(sides, {"i": column}, len(column))
+    assert found["side"].tolist() == [7_000, 3, *[7_000] * 4]
+    assert list(faults) == [2]

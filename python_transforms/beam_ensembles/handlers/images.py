@@ -63,6 +63,17 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
         raise _wrong(name, text_of(exc) or type(exc).__name__) from exc
 
 
+def pixels_of(data: bytes) -> int:
+    """Returns how many pixels an image has by its header; 0 where it is none."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=IMAGE_FORMATS) as image:
+            return math.prod(image.size)
+    except Exception:  # decoding says why
+        return 0
+
+
 def _refuse_bomb(image: Any, data: bytes, most_pixels: int) -> None:
     """Refuses a file whose decoding takes far more than its pixels do.
 

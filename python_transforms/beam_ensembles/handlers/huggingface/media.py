@@ -13,10 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.images import decode_image
+from beam_ensembles.handlers.images import MOST_PIXELS, decode_image, pixels_of
 from beam_ensembles.types import INT64, NUMPY_DTYPES, STRING, Array, Scalar, Type, row_shape
 
 _CHANNELS: Final = (1, 3, 4)
+_MOST_PIXELS_AT_ONCE: Final = 4 * MOST_PIXELS
+"""Of the images of one call, three bytes each. An image of one colour has 50 kB, and 150 MB when it is decoded."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -73,9 +75,18 @@ def read_images(values: Iterable[Any], name: str) -> list[Any]:
         Pillow's images, in RGB, upright.
 
     Raises:
-        NodeError: ``wrong_value`` where one of them is no image.
+        NodeError: ``wrong_value`` where one of them is no image, or where they are too large together, so that fewer
+            rows are tried at once.
     """
+    values = list(values)
+    if len(values) > 1 and _pixels_of_all(values) > _MOST_PIXELS_AT_ONCE:
+        text = f"'{name}' holds images of more than {_MOST_PIXELS_AT_ONCE} pixels together"
+        raise NodeError("wrong_value", text)
     return [_image(value, name) for value in values]
+
+
+def _pixels_of_all(values: Iterable[Any]) -> int:
+    return sum(pixels_of(value) for value in values if isinstance(value, bytes))
 
 
 def _image(value: Any, name: str) -> Any:
