@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -18,8 +19,10 @@ from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
-from beam_ensembles.handlers.huggingface.padding import padded
+from beam_ensembles.handlers.huggingface.padding import MASKS, padded
+from beam_ensembles.handlers.huggingface.padding_effect import changes_ids
 from beam_ensembles.handlers.importing import check_import, import_name
+from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.results import to_columns
 from beam_ensembles.spec.places import below
@@ -35,6 +38,8 @@ _RAW: Final = "logits"
 """How the outputs of transformers' models are called that hold scores (``logits_per_image``)."""
 _ONE: Final = "input"
 """The name under which the only argument of a list of columns is passed on."""
+_MASKABLE: Final = frozenset((*MASKS, *MASKS.values(), "token_type_ids"))
+"""Lists that may be padded: the masks of the ids say what is padding."""
 
 
 def check_class(node: NodeView) -> Mapping[str, Type | None]:
@@ -111,7 +116,7 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         args.setdefault("num_return_sequences", node.spec.options["samples"])
     elif call.method != "generate":
         _check_call(node, getattr(type(model), call.method))
-    return member.BeamMember(
+    loaded = member.BeamMember(
         handler,
         model,
         args,
@@ -119,6 +124,22 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         write=lambda answer, rows: _columns(node, answer, rows),
         per_row=member.is_per_row(node),
     )
+    return by_length(node, loaded) if _needs_one_length(node, model, call.method, args) else loaded
+
+
+def _needs_one_length(node: CheckedNode, model: Any, method: str, args: Mapping[str, Any]) -> bool:
+    """Whether lists of different lengths may not go through the model together: padding would change its answers."""
+    lists = {
+        port
+        for port, column in _ports(node, model, method).items()
+        if isinstance(type_ := node.inputs[column], Array) and type_.shape is None
+    }
+    if not lists or method == "generate":
+        return False
+    if not lists <= _MASKABLE or "input_ids" not in lists:
+        return True
+    function = model if method == "forward" else getattr(model, method)
+    return changes_ids(model, functools.partial(function, **args), _pad(model))
 
 
 def _check_call(node: CheckedNode, function: Any) -> None:
@@ -202,19 +223,30 @@ def _named(answer: Any, method: str) -> dict[str, Any]:
     return {"sequences" if method == "generate" else "output": answer}
 
 
+def _ports(node: CheckedNode, model: Any, method: str) -> dict[str, str]:
+    """Returns the column of each argument; the only column of a list is the model's first argument."""
+    inputs, names = node.spec.inputs, node.spec.columns
+    if inputs is not None and inputs.ports is not None:
+        return dict(zip(inputs.ports, inputs.columns, strict=True))
+    if len(names) > 1:
+        return {}
+    first = list(inspect.signature(type(model).forward).parameters)[1:2]
+    is_main = method in ("forward", "generate") and first == [model.main_input_name]
+    return {model.main_input_name if is_main else _ONE: names[0]}
+
+
+def _pad(model: Any) -> int:
+    return getattr(model.config.get_text_config(), "pad_token_id", None) or 0
+
+
 def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], Mapping[str, Any]]:
-    inputs = node.spec.inputs
-    ports = dict(zip(inputs.ports, inputs.columns, strict=True)) if inputs and inputs.ports else None
-    config = model.config.get_text_config()
-    pad = getattr(config, "pad_token_id", None) or 0
+    ports, pad = _ports(node, model, method), _pad(model)
     writes_on = method == "generate" and not model.config.is_encoder_decoder
 
     def read(columns: Columns) -> Mapping[str, Any]:
-        if ports is not None:
-            given = {port: columns[column] for port, column in ports.items()}
-        else:
-            names = node.spec.columns
-            given = {_ONE: columns[names[0]] if len(names) == 1 else join(columns, names)}
+        given = {port: columns[column] for port, column in ports.items()} or {
+            _ONE: join(columns, node.spec.columns)
+        }
         return {**padded(given, pad, left=writes_on), **seeds_of(node, columns)}
 
     return read

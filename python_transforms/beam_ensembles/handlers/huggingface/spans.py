@@ -58,7 +58,7 @@ def answer(
 def _best_spans(
     loaded: Loaded, questions: list[str], contexts: list[str], options: Mapping[str, Any], size: int
 ) -> list[Span]:
-    windows = _windows(loaded.tokenizer, questions, contexts, options)
+    windows = _windows(loaded.tokenizer, questions, contexts, options, padding=size > 1)
     starts, ends = _scores(loaded, windows, size)
     best: list[Span | None] = [None] * len(contexts)
     nothing = [1.0] * len(contexts)
@@ -74,7 +74,9 @@ def _best_spans(
     return [Span(none) if span is None or none > span.score else span for span, none in chosen]
 
 
-def _windows(tokenizer: Any, questions: list[str], contexts: list[str], options: Mapping[str, Any]) -> Any:
+def _windows(
+    tokenizer: Any, questions: list[str], contexts: list[str], options: Mapping[str, Any], *, padding: bool
+) -> Any:
     if not tokenizer.is_fast:
         raise NodeError(
             "model_error", "question answering needs a tokenizer that knows where its tokens stand"
@@ -91,7 +93,7 @@ def _windows(tokenizer: Any, questions: list[str], contexts: list[str], options:
         stride=stride,
         return_overflowing_tokens=True,
         return_offsets_mapping=True,
-        padding=True,
+        padding=padding,
     )
 
 
