@@ -38,7 +38,7 @@ func failure(format string, args ...any) *Error {
 	return &Error{text: fmt.Sprintf(format, args...)}
 }
 
-var problemLine = regexp.MustCompile(`^\s*\[([a-z0-9_]+)\] (\S+): (.*)$`)
+var problemLine = regexp.MustCompile(`^\s*\[([a-z0-9_]+)\] (\S.*?): (.*)$`)
 
 // parseError turns the text of a failed expansion into an Error.
 func parseError(text string) *Error {

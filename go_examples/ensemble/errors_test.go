@@ -8,11 +8,13 @@ import (
 )
 
 func TestParseErrorFindsEveryProblem(t *testing.T) {
-	text := "ensemble 'digits' is not valid: 2 problems\n" +
+	text := "ensemble 'digits' is not valid: 3 problems\n" +
 		"  [unknown_column] nodes.vote.inputs[1]: no column 'forst_proba'; did you mean 'forest_proba'? Columns: a, b\n" +
+		"  [bad_name] inputs[\"cust id\"]: 'cust id' cannot be a name: no spaces\n" +
 		"  [syntax] $: found [x] y: z\n"
 	want := []Problem{
 		{"unknown_column", "nodes.vote.inputs[1]", "no column 'forst_proba'; did you mean 'forest_proba'? Columns: a, b"},
+		{"bad_name", `inputs["cust id"]`, "'cust id' cannot be a name: no spaces"},
 		{"syntax", "$", "found [x] y: z"},
 	}
 	err := parseError(text)

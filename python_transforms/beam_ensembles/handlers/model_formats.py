@@ -126,10 +126,10 @@ def _of_head(head: bytes) -> Format | None:
         return _CATBOOST
     if head[4:8] == b"TFL3":
         return Format("a TensorFlow Lite model", "", "save it as a SavedModel or a .keras file")
+    if head[8:9] == b"{" and b'"data_offsets"' in head:  # before pickles: its length may begin as they do
+        return _SAFETENSORS
     if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return _PICKLE
-    if head[8:9] == b"{" and b'"data_offsets"' in head:
-        return _SAFETENSORS
     return _ONNX_GRAPH if _ONNX.match(head) else None
 
 

@@ -15,7 +15,7 @@ from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill
-from beam_ensembles.spec.places import around, below, in_order
+from beam_ensembles.spec.places import above, around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
 
@@ -130,7 +130,10 @@ def _examined(
         *document.problems,
         *(problem for problem in unfilled if not disabled.intersection(around(problem.path))),
     ]
-    return spec, in_order([*known, *without_echo(mistakes.found, known)], document.places)
+    # What holds a value that is not read, such as an alias, looks as if it lacked the value.
+    lacking = {above(problem.path) for problem in document.problems if problem.code == "syntax"}
+    found = [problem for problem in mistakes.found if problem.path not in lacking]
+    return spec, in_order([*known, *without_echo(found, known)], document.places)
 
 
 def without_echo(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:

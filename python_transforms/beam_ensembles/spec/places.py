@@ -9,19 +9,21 @@ from collections.abc import Iterable, Iterator
 from beam_ensembles.errors import WHOLE_FILE, Problem
 
 _PLAIN_KEY = re.compile(r"[^\s.\[\]\"]+")
+_ODD_SPACE = re.compile(r"^ | $|(?<=[ :]) ")
+"""A space that a reader would not see, at an end of a key or behind another one, or that looks like a place's end."""
 _LAST_STEP = re.compile(r"(\.[^.\[\]\"]+|\[\d+\]|\[\"[^\"]*\"\])$")
 
 
 def below(path: str, key: str | int) -> str:
     """Gives the place of a key or a list's item below a place: ``nodes.vote`` and 1 to ``nodes.vote[1]``.
 
-    A key that would make a place hard to read (spaces, dots, brackets) is put in brackets and quotes, so
-    that a place never holds white space.
+    A key that would make a place hard to read (spaces, dots, brackets) is put in brackets and quotes. A place
+    holds no white space but single spaces within such a key, and never ``": "``, with which a line ends it.
     """
     if isinstance(key, int):
         return f"{path}[{key}]"
     if not _PLAIN_KEY.fullmatch(key) or not key.isprintable():
-        quoted = json.dumps(key)[1:-1].replace(" ", r"\u0020").replace(r"\"", r"\u0022")
+        quoted = _ODD_SPACE.sub(r"\\u0020", json.dumps(key)[1:-1]).replace(r"\"", r"\u0022")
         return f'{"" if path == WHOLE_FILE else path}["{quoted}"]'
     return key if path == WHOLE_FILE else f"{path}.{key}"
 

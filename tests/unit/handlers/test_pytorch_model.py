@@ -17,6 +17,8 @@ import pytest
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers import library_models
+from beam_ensembles.handlers.model_formats import other_kind
+from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.interpreter import run_python
@@ -468,6 +470,18 @@ def test_what_cannot_be_loaded_says_why(folder: Path, changed: dict[str, Any], c
     with pytest.raises(InvalidEnsemble, match=text) as caught:
         load_node(folder, FOUR, changed)
     assert [problem.code for problem in caught.value.problems] == [code]
+
+
+@pytest.mark.parametrize("length", [128, 640, 1152])
+def test_a_header_whose_length_begins_as_a_pickle_does_is_that_of_safetensors(
+    length: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "weights"
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).ljust(length).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    assert path.read_bytes().startswith(b"\x80")
+    assert format_of(str(path), has_class=True) == "safetensors"
+    assert "safetensors" in other_kind("onnx", str(path))
 
 
 def _safetensors(header: Any, data: bytes) -> bytes:

@@ -132,3 +132,18 @@ def test_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "__opaque", "1a", "-a", "a.b", "a b", "a[0]", "a\n", "ä:"])
 def test_no_names(name: str) -> None:
     assert not is_name(name)
+
+
+@pytest.mark.parametrize(
+    ("node", "place"),
+    [
+        ("{model: *m, outputs: {z: double}}", "nodes.b.model"),
+        ("*m", "nodes.b"),
+        ("{model: !!binary YQ==, outputs: {z: double}}", "nodes.b.model"),
+    ],
+)
+def test_a_value_that_is_not_read_is_the_only_thing_told_of_its_node(node: str, place: str) -> None:
+    other = "{model: &m sklearn, uri: m, inputs: [x], outputs: {y: double}}"
+    text = f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  a: {other}\n  b: {node}\n"
+    _, problems = examine_text(text)
+    assert [(problem.code, problem.path) for problem in problems] == [("syntax", place)]

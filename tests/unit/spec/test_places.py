@@ -21,9 +21,12 @@ from beam_ensembles.spec.places import above, below, in_order
         ("nodes.vote.inputs", "INPUT__0", "nodes.vote.inputs.INPUT__0"),
         ("nodes", "größe", "nodes.größe"),
         ("nodes", "a.b", 'nodes["a.b"]'),
-        ("nodes", "a b", r'nodes["a\u0020b"]'),
+        ("nodes", "a b", 'nodes["a b"]'),
+        ("nodes", " a  b ", r'nodes["\u0020a \u0020b\u0020"]'),
+        ("nodes", "a: b", r'nodes["a:\u0020b"]'),
+        ("nodes", "a\u00a0b\tc", r'nodes["a\u00a0b\tc"]'),
         ("$", "", '[""]'),
-        ("nodes", 'say "no"', r'nodes["say\u0020\u0022no\u0022"]'),
+        ("nodes", 'say "no"', r'nodes["say \u0022no\u0022"]'),
     ],
 )
 def test_places(place: str, key: str | int, expected: str) -> None:
@@ -37,7 +40,7 @@ def test_a_place_fits_into_the_line_that_clients_read(keys: list[str | int]) -> 
     for key in keys:
         place = below(place, key)
     line = str(Problem(place, "some_code", "some message"))
-    found = re.fullmatch(r"\s*\[([a-z0-9_]+)\] (\S+): (.*)", line)
+    found = re.fullmatch(r"\s*\[([a-z0-9_]+)\] (\S.*?): (.*)", line)
     assert found
     assert found.groups() == ("some_code", place, "some message")
 

@@ -127,9 +127,14 @@ def _warn_of_no_names(node: NodeView, config: Mapping[str, Any]) -> None:
     task = task_of(node)
     given = {output.port or output.column for output in node.spec.outputs}
     has_classes = task is not None and "probabilities" in task.outputs and given & {"label", "labels"}
-    if config and has_classes and named_classes(config) is None:
+    if config and has_classes and named_classes(config) is None and not _is_regression(config):
         text = "config.json names no classes (id2label): they are LABEL_0, LABEL_1, ...; name them in order: 'labels'"
         node.warning("bad_labels", "uri", text)
+
+
+def _is_regression(config: Mapping[str, Any]) -> bool:
+    """Whether a sequence model gives numbers rather than scores of classes: transformers takes one label for that."""
+    return config.get("problem_type") == "regression" or len(class_names(config) or ()) == 1
 
 
 def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:

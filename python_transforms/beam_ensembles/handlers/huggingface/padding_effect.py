@@ -1,8 +1,8 @@
 """Whether padding changes what a model answers: then only rows of one length may go through it together.
 
 No configuration says so. FNet and ConvBERT mix the padding into the text, XLNet classifies by the last token, and
-models that count places from the first token, such as BERT, count the padding too where a tokenizer puts it in front. So
-a model is asked once, when it is loaded, about a short text alone and beside a longer one.
+models that count places from the first token, such as BERT, count the padding too where a tokenizer puts it in front.
+So a model is asked once, when it is loaded, about a short text alone and beside a longer one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _differs(call: Callable[..., Any], dtype: Any, alone: Tensors, together: Ten
     try:
         with torch.inference_mode():
             wanted, found = (_first(call(**dict(given)))[0].float() for given in (alone, together))
-    except Exception:  # noqa: BLE001 - a model that takes more than texts says so when it gets rows
+    except Exception:  # a model that takes more than texts says so when it gets rows
         return False
     length = together["input_ids"].shape[1]
     if found.ndim > 1 and found.shape[0] == length and wanted.shape[0] != length:

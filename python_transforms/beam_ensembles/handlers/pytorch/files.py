@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from beam_ensembles.handlers.archives import DAMAGE, open_archive
@@ -38,7 +39,8 @@ def format_of(path: str, *, has_class: bool) -> str:
         start = file.read(9)
     if start.startswith(b"PK\x03\x04"):
         return _format_of_archive(path, has_class=has_class)
-    if start.startswith(b"\x80"):
+    is_header = start[8:] == b"{" and int.from_bytes(start[:8], "little") <= os.path.getsize(path)
+    if start.startswith(b"\x80") and not is_header:  # a header of 128 bytes, or 384, begins as a pickle does
         return STATE_DICT if has_class else MODULE
     if start[8:] == b"{":
         _check_header(path)

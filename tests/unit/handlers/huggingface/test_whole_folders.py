@@ -284,6 +284,18 @@ def test_classes_without_names_are_warned_of(models: Models, tmp_path: Path) -> 
     assert "name them in order: 'labels'" in warning.message
 
 
+def test_a_regression_has_no_classes_to_be_warned_of(models: Models, tmp_path: Path) -> None:
+    from beam_ensembles.graph import check_text
+    from beam_ensembles.graph.files import Files
+
+    def is_regression(config: dict[str, Any]) -> None:
+        config["id2label"] = {"0": "LABEL_0"}  # what save_pretrained writes of num_labels=1
+
+    root = copied(models("classifier"), tmp_path, lambda folder: edit(folder, "config.json", is_regression))
+    text = json.dumps({"ensemble": "e", "inputs": TEXT, "nodes": {"node": MOOD}})
+    assert not check_text(text, KINDS, Files(str(root), (str(root),))).warnings
+
+
 SENTENCES: list[tuple[dict[str, Any], str]] = [
     (
         {"1_Pooling/config.json": {"pooling_mode_mean_sqrt_len_tokens": True}},

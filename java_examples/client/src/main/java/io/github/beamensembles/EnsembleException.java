@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 public class EnsembleException extends RuntimeException {
 
   private static final Pattern PROBLEM =
-      Pattern.compile("^\\s*\\[([a-z0-9_]+)\\] (\\S+): (.*)$", Pattern.MULTILINE);
+      Pattern.compile("^\\s*\\[([a-z0-9_]+)\\] (\\S.*?): (.*)$", Pattern.MULTILINE);
   private static final String TRACEBACK = "Traceback (most recent call last)";
 
   private final List<Problem> problems;

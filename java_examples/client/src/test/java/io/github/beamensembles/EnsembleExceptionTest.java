@@ -13,8 +13,9 @@ public class EnsembleExceptionTest {
 
   private static final String TEXT =
       """
-      ensemble 'digits' is not valid: 2 problems
+      ensemble 'digits' is not valid: 3 problems
         [unknown_column] nodes.vote.inputs[1]: no column 'forst'; did you mean 'forest'? Columns: a
+        [bad_name] inputs["cust id"]: 'cust id' cannot be a name: no spaces
         [bad_weights] nodes.vote.weights: 2 weights: [1, 2]""";
 
   @Test
@@ -28,6 +29,8 @@ public class EnsembleExceptionTest {
                 "unknown_column",
                 "nodes.vote.inputs[1]",
                 "no column 'forst'; did you mean 'forest'? Columns: a"),
+            new Problem(
+                "bad_name", "inputs[\"cust id\"]", "'cust id' cannot be a name: no spaces"),
             new Problem("bad_weights", "nodes.vote.weights", "2 weights: [1, 2]")),
         error.problems());
   }
