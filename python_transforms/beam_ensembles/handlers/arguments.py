@@ -69,7 +69,8 @@ def list_argument(node: NodeView, *, lists: bool = False) -> Argument | None:
     texts = [part for part in known if part.element not in NUMPY_DTYPES or part.element == "boolean"]
     for part in texts:
         text = (
-            f"a {part.element} cannot be listed with other columns: only numbers are joined to one argument"
+            f"a {part.element} cannot be listed with other columns: only numbers are joined to one argument; "
+            "name what the model takes, {argument: column}, or make it a number"
         )
         node.problem("type_mismatch", part.place, text)
     if texts:

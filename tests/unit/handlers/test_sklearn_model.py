@@ -173,6 +173,54 @@ def test_a_method_that_this_model_was_not_made_for(tmp_path: Path) -> None:
     assert _at_load(tmp_path, FOUR, PROBA) == [("signature_mismatch", "nodes.node.method")]
 
 
+TWO = {"a": "double", "b": "double"}
+
+
+@pytest.mark.parametrize("type_", ["double", "array<double>[2]"])
+def test_means_and_deviations_of_two_rows_are_not_taken_for_a_row_each(tmp_path: Path, type_: str) -> None:
+    from sklearn.linear_model import BayesianRidge
+
+    features = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0], [3.0, 1.0]])
+    joblib.dump(BayesianRidge().fit(features, features.sum(axis=1)), tmp_path / "m.joblib")
+    node = {
+        "model": "sklearn", "uri": "m.joblib", "inputs": ["a", "b"], "outputs": {"y": type_},
+        "inference_args": {"return_std": True}, "trial": False,
+    }  # fmt: skip
+    with pytest.raises(EnsembleError, match="predict gave 2 arrays, as with 'return_std'"):
+        load_node(tmp_path, TWO, node)({"a": features[:2, 0], "b": features[:2, 1]})
+
+
+def test_outputs_of_different_numbers_of_classes_are_one_sentence(tmp_path: Path) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    features = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0], [3.0, 1.0]])
+    labels = np.array([[0, 0], [1, 1], [0, 2], [1, 2]])
+    joblib.dump(DecisionTreeClassifier().fit(features, labels), tmp_path / "m.joblib")
+    node = {
+        "model": "sklearn", "uri": "m.joblib", "inputs": ["a", "b"], "method": "predict_proba",
+        "outputs": {"y": "array<double>[2,3]"}, "trial": False,
+    }  # fmt: skip
+    with pytest.raises(EnsembleError, match=r"different numbers of classes \(2, 3\)"):
+        load_node(tmp_path, TWO, node)({"a": features[:, 0], "b": features[:, 1]})
+
+
+def test_xgboosts_classifier_of_several_labels_gives_a_probability_each(tmp_path: Path) -> None:
+    import xgboost
+
+    features = np.random.default_rng(0).random((20, 2))
+    labels = np.stack([features[:, 0] > 0.5, features[:, 1] > 0.5, features.sum(axis=1) > 1], axis=1).astype(
+        int
+    )
+    model = xgboost.XGBClassifier(n_estimators=3).fit(features, labels)
+    joblib.dump(model, tmp_path / "m.joblib")
+    node = {
+        "model": "sklearn", "uri": "m.joblib", "inputs": ["a", "b"], "method": "predict_proba",
+        "outputs": {"y": "array<float>[3]"},
+    }  # fmt: skip
+    found = load_node(tmp_path, TWO, node)({"a": features[:, 0], "b": features[:, 1]})
+    np.testing.assert_array_equal(found["y"], model.predict_proba(features))
+
+
 def test_a_file_that_was_changed_after_the_check_is_not_loaded(sklearn_models: Path, tmp_path: Path) -> None:
     from beam_ensembles.runtime.kinds import KINDS
 

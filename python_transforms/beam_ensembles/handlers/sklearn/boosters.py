@@ -6,6 +6,7 @@ from columns of pandas's own type, in the order of the columns.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -88,6 +89,15 @@ def _types_of(model: Any) -> Sequence[str]:
         return model.get_booster().feature_types or ()
     except Exception:  # an unfitted one; its rows say so
         return ()
+
+
+def finds_several_labels(model: Any) -> bool:
+    """Whether a model is a classifier of XGBoost with several targets: its ``classes_`` are those of each target."""
+    last = getattr(model, "_final_estimator", model)
+    if not _is_of("xgboost", last) or not hasattr(last, "n_classes_"):
+        return False
+    config = json.loads(last.get_booster().save_config())
+    return int(config["learner"]["learner_model_param"]["num_target"]) > 1
 
 
 def _booster(model: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, of_classes, shown
 from beam_ensembles.handlers.features import count_of, match
+from beam_ensembles.handlers.sklearn.boosters import finds_several_labels
 from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, row_shape
 
 _TYPES: Final[dict[type, Type]] = {str: STRING, bool: BOOLEAN, int: INT64, float: DOUBLE}
@@ -32,6 +33,8 @@ class Facts:
 def facts_of(model: Any) -> Facts:
     """Reads the facts of a loaded model."""
     names, classes = _names_of(model), getattr(model, "classes_", None)
+    if classes is not None and finds_several_labels(model):
+        classes = None
     count = getattr(model, "n_features_in_", None) or (None if names is None else len(names))
     return Facts(
         count,  # CatBoost says 0 once it was saved with joblib

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.answers import check_ports, holds, settle
 from beam_ensembles.graph.files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
@@ -188,8 +188,19 @@ def _untrusted(place: str, types: Sequence[str]) -> str:
 def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str, Any] | None) -> list[Any]:
     """Beam's ``inference_fn``: the batch is one array or DataFrame, the answer one item."""
     answer = getattr(model, method)(batch[0], **(inference_args or {}))
+    if isinstance(answer, tuple) and any(np.ndim(item) > 0 for item in answer):
+        # Means and deviations of as many rows as there are arrays would pass for a row each.
+        text = f"{method} gave {len(answer)} arrays, as with 'return_std'; leave that out of 'inference_args'"
+        raise NodeError("bad_output", f"{text}, or run the model in code of your own")
+    if not isinstance(answer, list):
+        return [answer]
     # Classifiers of several outputs give a list of probabilities, one array [N, classes] an output.
-    return [np.stack(answer, axis=1) if isinstance(answer, list) else answer]
+    widths = list(dict.fromkeys(np.shape(item)[-1:] for item in answer))
+    if len(widths) > 1:
+        numbers = listed([str(width[0]) for width in widths])
+        text = f"the model's outputs have different numbers of classes ({numbers}), so they make no one array"
+        raise NodeError("bad_output", f"{text}; save a model for each output")
+    return [np.stack(answer, axis=1)]
 
 
 def _method(node: NodeView) -> str:
