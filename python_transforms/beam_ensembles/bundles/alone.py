@@ -20,7 +20,10 @@ sys.path += json.loads(sys.argv.pop(1))
 from beam_ensembles.cli.main import main
 sys.exit(main())
 """
-"""Files of ``site-packages`` that name further folders (.pth, as of editable installs) are not read: see ``-S``."""
+"""Files of ``site-packages`` that name further folders (.pth, as of editable installs) are not read: see ``-S``.
+
+Processes that it starts in turn do not read them either (``handlers.forking.python``).
+"""
 _OF_PYTHON: Final = "PYTHON"
 
 

@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import threading
 import time
 from multiprocessing.connection import Connection
@@ -18,7 +17,7 @@ import threadpoolctl
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers.column_pipe import ColumnPipe
-from beam_ensembles.handlers.forking import HERE, ForkedProcess, own_environment
+from beam_ensembles.handlers.forking import HERE, ForkedProcess, own_environment, python
 
 Process: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
 
@@ -75,9 +74,8 @@ def _started(
         process: Process | None = fork_server.start(module, words, env, theirs) if fork_server else None
         if process is None:
             descriptor = theirs.fileno()
-            # -P: no module is imported from the current folder.
             process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [sys.executable, "-P", "-m", module, str(descriptor), *words],
+                [*python(), "-m", module, str(descriptor), *words],
                 pass_fds=[descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=_STANDARD_ERROR if own_session else None,

@@ -209,7 +209,7 @@ class OwnForkServer(ForkServer):
         ours, theirs = multiprocessing.Pipe()
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [sys.executable, "-P", "-m", "beam_ensembles.runtime.fork_server", *modules],
+                [*python(), "-m", "beam_ensembles.runtime.fork_server", *modules],
                 env=own_environment() if environment is None else environment,
                 stdin=theirs.fileno(),
                 stdout=_STDERR,
@@ -233,6 +233,14 @@ class OwnForkServer(ForkServer):
         if not self._is_asked_to_end:
             text = "the process that workers are forked from ended with exit code %d, and its workers with it"
             _LOGGER.warning(text, code)
+
+
+def python() -> list[str]:
+    """Returns how Python is started so that it finds no other modules than this process does: see ``own_environment``.
+
+    ``-P``: none of the current folder. ``-S``, as in ``pack --try``: none of an editable install's ``.pth`` file.
+    """
+    return [sys.executable, *(["-S"] if sys.flags.no_site else []), "-P"]
 
 
 def own_environment() -> dict[str, str]:

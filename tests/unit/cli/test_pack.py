@@ -260,6 +260,19 @@ def test_a_bundle_with_its_code_runs_alone(
     assert "loads  one: sklearn" in out
 
 
+def test_processes_of_a_bundle_that_runs_alone_read_no_pth_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "import sys\n\ndef same(x):\n    assert sys.flags.no_site\n    return x\n"
+    Path("siteless.py").write_text(code)
+    Path("few.jsonl").write_text('{"x": 1.0}\n')
+    node = "{apply: python, function: siteless.same, isolate: process, inputs: [x], outputs: {y: double}}"
+    Path("e.yaml").write_text(f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  a: {node}\n")
+    assert main(["pack", "e.yaml", "--try", "--rows", "few.jsonl", "--code", "siteless.py"]) == 0
+    assert "scores 1 row" in capfd.readouterr().out
+
+
 def test_a_bundle_is_asked_rows_of_ones_own(clipped: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("few.jsonl").write_text('{"x": [0.0, 2.0]}\n{"x": [1.0]}\n')
     call = ["pack", "pickled.yaml", "--try", "--rows", "few.jsonl", "--code", str(clipped), "--json"]
