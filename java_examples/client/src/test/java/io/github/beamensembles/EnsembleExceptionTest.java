@@ -29,8 +29,7 @@ public class EnsembleExceptionTest {
                 "unknown_column",
                 "nodes.vote.inputs[1]",
                 "no column 'forst'; did you mean 'forest'? Columns: a"),
-            new Problem(
-                "bad_name", "inputs[\"cust id\"]", "'cust id' cannot be a name: no spaces"),
+            new Problem("bad_name", "inputs[\"cust id\"]", "'cust id' cannot be a name: no spaces"),
             new Problem("bad_weights", "nodes.vote.weights", "2 weights: [1, 2]")),
         error.problems());
   }
