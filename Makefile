@@ -12,6 +12,9 @@ MVN := mvn --batch-mode --no-transfer-progress
 UV_COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 
+# The longest first, so that both end at about the same time.
+TWO_AT_A_TIME := $(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target
+
 .PHONY: help
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 28
@@ -30,12 +33,9 @@ examples: setup ## Run the examples in every language, compare the answers; ONLY
 
 .PHONY: test
 test: setup ## Everything that must hold: lint, types, import contracts, all tests (what .ci/run runs)
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target \
-		lint test-python test-conformance test-go test-java
-	@$(MAKE) --no-print-directory test-security
+	@$(TWO_AT_A_TIME) test-python test-security lint test-conformance test-java test-go
 	@$(MAKE) --no-print-directory test-integration
-	@$(PYTHON) -m scripts.examples
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-flink test-image
+	@$(TWO_AT_A_TIME) test-flink test-image examples
 
 .PHONY: lint
 lint: ## Format, lint, types and import contracts of the Python code
