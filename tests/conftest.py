@@ -11,8 +11,10 @@ import hypothesis
 import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from beam_ensembles.handlers.forking import CAN_FORK, OwnForkServer
 from scripts.temporary import own_temporary_folder
 from tests.support.prism import running_prism
+from tests.support.processes import forked_from, start_fork_server
 
 # The same examples on every run: what is red for one person is red for all.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -37,3 +39,19 @@ def prism() -> Iterator[str]:
     """The address of the job service of a Prism."""
     with running_prism() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[OwnForkServer | None]:
+    """What processes of tests are forked from; none where the system cannot fork."""
+    server = start_fork_server() if CAN_FORK else None
+    yield server
+    if server is not None:
+        server.stop()
+
+
+@pytest.fixture
+def forked_children(fork_server: OwnForkServer | None) -> Iterator[None]:
+    """Has the processes that a test starts forked, as on the workers of a pool, where the system can."""
+    with contextlib.nullcontext() if fork_server is None else forked_from(fork_server):
+        yield

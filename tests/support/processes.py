@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
+from unittest import mock
+
+from beam_ensembles.handlers.forking import HERE, ForkServer, OwnForkServer
 
 _PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
+_NAME: Final = 15
+"""How many characters of a forked process's name the kernel keeps."""
 
 
 def children_that_run(module: str) -> list[Any]:
-    """Gives those whose command names a module."""
-    return [child for child in _PSUTIL.Process().children() if module in _command(child)]
+    """Returns those whose command, or name where they were forked, names a module that has this last name."""
+    found = _PSUTIL.Process().children(recursive=True)
+    return [child for child in found if module in _command(child) or _name(child) == module[:_NAME]]
 
 
 def children(parent: int) -> list[int]:
@@ -18,8 +27,31 @@ def children(parent: int) -> list[int]:
     return [child.pid for child in _PSUTIL.Process(parent).children()]
 
 
+@contextmanager
+def forked_from(server: ForkServer) -> Iterator[None]:
+    """Has all processes that this one starts within the block forked, as a worker of a pool has.
+
+    A process that is not forked imports Beam and scikit-learn first: five seconds of a core.
+    """
+    attributes = {"_connection": server._connection, "_server": server, "_pid": os.getpid()}
+    with mock.patch.multiple(HERE, **attributes):
+        yield
+
+
+def start_fork_server() -> OwnForkServer:
+    """Starts what processes of tests are forked from; it has imported what models of scikit-learn need."""
+    return OwnForkServer("tests.support.hazards")
+
+
 def _command(process: Any) -> str:
     try:
         return " ".join(process.cmdline())
-    except _PSUTIL.NoSuchProcess:  # it has just ended
+    except _PSUTIL.Error:  # it has just ended
+        return ""
+
+
+def _name(process: Any) -> str:
+    try:
+        return str(process.name())
+    except _PSUTIL.Error:
         return ""

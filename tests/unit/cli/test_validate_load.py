@@ -124,6 +124,7 @@ def test_a_shadow_that_cannot_be_loaded_is_one_too(
     assert "nodes.next.uri: it answers no row" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_a_handler_of_ones_own_and_a_graph_say_their_versions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

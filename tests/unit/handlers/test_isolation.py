@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -25,27 +24,13 @@ from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
+from tests.support.hazards import Hazard
 from tests.support.processes import children_that_run
 
 FLOWERS = load_iris()
 
 
-class Hazard:
-    """A fitted model, but for rows that are hazards."""
-
-    def fit(self) -> Hazard:
-        return self
-
-    def predict(self, batch: np.ndarray) -> np.ndarray:
-        if (batch[:, 0] == -1).any():
-            time.sleep(600)
-        if (batch[:, 0] == -2).any():
-            os._exit(7)
-        if (batch[:, 0] == -3).any():
-            raise ValueError("a bad row")
-        if (batch[:, 0] == -4).any():
-            sys.exit("a bad row")
-        return batch.sum(axis=1)
+pytestmark = pytest.mark.usefixtures("forked_children")
 
 
 def check_isolated(folder: Path, model: Any, **more: Any) -> CheckedNode:
@@ -68,8 +53,8 @@ def member(folder: Path, model: Any, **more: Any) -> Any:
 
 def rows(count: int, **bad: int) -> np.ndarray:
     x = np.arange(count * 4, dtype=np.float64).reshape(count, 4)
-    for value, at in bad.items():
-        x[at, 0] = -int(value[1:])
+    for name, at in bad.items():
+        x[at, 0] = getattr(Hazard, name.upper())
     return x
 
 
@@ -80,7 +65,7 @@ def test_it_gives_what_it_gives_in_the_worker(tmp_path: Path) -> None:
 
 
 def test_a_row_that_hangs_is_the_only_one_that_fails(tmp_path: Path) -> None:
-    x = rows(2, m1=1)
+    x = rows(2, hangs=1)
     outputs, faults = run_split(member(tmp_path, Hazard(), timeout=1.5), {"x": x}, 2)
     assert {at: error.code for at, error in faults.items()} == {1: "timeout"}
     assert "no answer within 1.5 s" in str(faults[1])
@@ -88,14 +73,14 @@ def test_a_row_that_hangs_is_the_only_one_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_row_that_kills_is_the_only_one_that_fails(tmp_path: Path) -> None:
-    x = rows(2, m2=0)
+    x = rows(2, dies=0)
     outputs, faults = run_split(member(tmp_path, Hazard()), {"x": x}, 2)
     assert {at: error.code for at, error in faults.items()} == {0: "process_died"}
     assert "exit code 7" in str(faults[0])
     assert len(outputs["y"]) == 1
 
 
-@pytest.mark.parametrize("bad", ["m3", "m4"])
+@pytest.mark.parametrize("bad", ["bad", "exits"])
 @pytest.mark.parametrize(
     "more", [{}, {"isolate": None, "config": {"model_copies": 1}}], ids=["own", "shared"]
 )
@@ -118,6 +103,7 @@ def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> Non
     found = member(tmp_path, Hazard())
     x = rows(4)
     before = children()
+    assert before
     for child in before:
         child.kill()
         child.wait()
@@ -148,7 +134,7 @@ def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
 def test_a_child_that_cannot_be_started_again_fails_all_rows_at_once(tmp_path: Path) -> None:
     found = member(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"no model")
-    _, faults = run_split(found, {"x": rows(300, m2=0)}, 300)
+    _, faults = run_split(found, {"x": rows(300, dies=0)}, 300)
     assert {error.code for error in faults.values()} == {"process_died"}
     assert len(faults) == 300
     assert "load_failed" in str(faults[1])

@@ -202,6 +202,7 @@ def test_a_locale_that_is_not_there_is_named_with_how_to_install_it(
     assert "onnxruntime_src" not in problem.message
 
 
+@pytest.mark.usefixtures("forked_children")
 @pytest.mark.parametrize("isolate", ["", ", isolate: process"])
 def test_whatever_a_handler_raises_is_no_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], isolate: str

@@ -158,6 +158,7 @@ def test_no_call_is_larger_than_the_node_allows(tmp_path: Path, calls: list[int]
     assert calls == [1, 1]
 
 
+@pytest.mark.usefixtures("forked_children")
 @pytest.mark.parametrize("way", ["old", "mixing"])
 def test_a_node_in_a_process_of_its_own_is_tried_there(
     tmp_path: Path, calls: list[int], caplog: pytest.LogCaptureFixture, way: str
@@ -172,6 +173,7 @@ def test_a_node_in_a_process_of_its_own_is_tried_there(
     assert not calls
 
 
+@pytest.mark.usefixtures("forked_children")
 @pytest.mark.parametrize("way", ["dies", "hangs"])
 def test_one_that_dies_or_hangs_of_made_up_rows_is_started_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, way: str

@@ -6,9 +6,7 @@ import collections
 import contextlib
 import functools
 import json
-import logging
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +27,7 @@ from beam_ensembles.errors import EnsembleError, NodeFailed
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.handlers.column_pipe import ColumnPipe
+from beam_ensembles.handlers.forking import HERE
 from beam_ensembles.metrics import names
 from beam_ensembles.runtime import stage_processes
 from beam_ensembles.runtime.at_once import CORES
@@ -37,34 +36,13 @@ from beam_ensembles.runtime.metrics import Update
 from beam_ensembles.runtime.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.runtime.stage_processes import StageProcesses, load_stage
+from tests.support.hazards import ByProcess, Hazard
 from tests.support.processes import children_that_run
 
 ROWS = 100
 Load: TypeAlias = Callable[..., tuple[StageProcesses, LoadedStage]]
 
-
-class Model:
-    """Adds numbers up, but for rows that ask for something else. One that cannot be fitted cannot be loaded."""
-
-    def predict(self, batch: np.ndarray) -> np.ndarray:
-        asked = set(batch[:, 0].tolist())
-        if -1 in asked:
-            raise ValueError("a bad row")
-        if -2 in asked:
-            logging.getLogger("of.a.model").warning("seen %d", 7)
-        if -3 in asked:
-            os._exit(7)
-        if -4 in asked:
-            sys.exit("a bad row")
-        return batch.sum(axis=1)
-
-
-class ByProcess(Model):
-    """Says which process it runs in."""
-
-    def predict(self, batch: np.ndarray) -> np.ndarray:
-        time.sleep(0.05)  # so that the others get something too
-        return np.full(len(batch), float(os.getpid()))
+pytestmark = pytest.mark.usefixtures("forked_children")
 
 
 def checked(folder: Path, model: Any, **more: Any) -> EnsembleGraph:
@@ -98,7 +76,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
     """Loads a stage both ways, once for all tests that ask for the same."""
 
     @functools.cache
-    def load(model: type[Model] = Model, on_error: str = '"fail_row"') -> tuple[StageProcesses, LoadedStage]:
+    def load(
+        model: type[Hazard] = Hazard, on_error: str = '"fail_row"'
+    ) -> tuple[StageProcesses, LoadedStage]:
         code = stage_code(tmp_path_factory.mktemp("stage"), model(), on_error=json.loads(on_error))
         return StageProcesses(code, 2), LoadedStage(code, KINDS, lambda update: None)
 
@@ -110,11 +90,18 @@ def children() -> list[psutil.Process]:
     return children_that_run("stage_process")
 
 
+def has_ended(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:  # a fork server does not leave it a zombie
+        return True
+
+
 def batch(rows: int = ROWS, **asked: int) -> ColumnBatch:
     """Gives a batch; ``asked`` maps names to the places of rows that ask for something."""
     x = np.arange(rows * 2, dtype=np.float64).reshape(rows, 2)
     for name, at in asked.items():
-        x[at, 0] = {"bad": -1, "logs": -2, "dies": -3, "exits": -4}[name]
+        x[at, 0] = getattr(Hazard, name.upper())
     found = ColumnBatch(np.arange(rows), {})
     found.add({"x": x})
     return found
@@ -138,7 +125,7 @@ def test_answers_are_those_of_the_worker(loaded: Load, rows: int) -> None:
 @pytest.mark.parametrize("on_error", ["fail_row", "nullify", {"default": {"y": 5.0}}])
 @pytest.mark.parametrize("asked", [{"bad": 0}, {"bad": 99}, {"exits": 70}])
 def test_rows_that_fail_are_those_of_the_worker(loaded: Load, on_error: Any, asked: Any) -> None:
-    processes, here = loaded(Model, json.dumps(on_error))
+    processes, here = loaded(Hazard, json.dumps(on_error))
     found, expected = batch(**asked), batch(**asked)
     processes.run(found)
     here.run(expected)
@@ -149,13 +136,13 @@ def test_rows_that_fail_are_those_of_the_worker(loaded: Load, on_error: Any, ask
 def test_a_batch_of_bad_rows_only_has_no_columns_to_join(loaded: Load) -> None:
     processes, _ = loaded()
     found = batch(64)
-    found.columns["x"] = np.full((64, 2), -1.0)
+    found.columns["x"] = np.full((64, 2), Hazard.BAD)
     processes.run(found)
     assert (len(found), len(found.failures)) == (0, 64)
 
 
 def test_an_error_that_fails_the_bundle_is_raised_here(loaded: Load) -> None:
-    processes, _ = loaded(Model, json.dumps("fail"))
+    processes, _ = loaded(Hazard, json.dumps("fail"))
     with pytest.raises(NodeFailed, match=r"model_error.*nodes\.n"):
         processes.run(batch(bad=3))
     processes.run(batch())  # the process goes on
@@ -183,7 +170,7 @@ def test_a_batch_beside_another_one_is_scored_as_a_whole_in_the_process_that_is_
 
 
 def test_metrics_are_written_in_the_worker(tmp_path: Path, written: list[Update]) -> None:
-    StageProcesses(stage_code(tmp_path, Model()), 2).run(batch(bad=10))
+    StageProcesses(stage_code(tmp_path, Hazard()), 2).run(batch(bad=10))
     found = collections.Counter[tuple[str, str]]()
     for _, namespace, name, value in written:
         found[namespace, name] += value
@@ -204,15 +191,22 @@ def test_logs_are_written_in_the_worker_and_name_the_node(
 
 
 @pytest.mark.usefixtures("written")
+@pytest.mark.parametrize("is_forked", [True, False], ids=["forked", "new"])
 def test_a_process_that_is_killed_is_started_again(
-    tmp_path: Path, loaded: Load, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    loaded: Load,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    is_forked: bool,
 ) -> None:
     _, here = loaded()
     others = set(children())
-    processes = StageProcesses(stage_code(tmp_path, Model()), 2)
+    if not is_forked:
+        monkeypatch.setattr(HERE, "_connection", None)
+    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2 if is_forked else 1)
     for child in set(children()) - others:
         child.kill()
-        while child.status() != psutil.STATUS_ZOMBIE:
+        while not has_ended(child):
             time.sleep(0.01)
     found, expected = batch(), batch()
     processes.run(found)
@@ -256,7 +250,7 @@ def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
 @pytest.mark.parametrize("asked", [{}, {"bad": 3}, {"dies": 3}])
 def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> None:
     others = set(children())
-    processes = StageProcesses(stage_code(tmp_path, Model()), 2)
+    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2)
     with contextlib.suppress(EnsembleError):
         processes.run(batch(**asked))
     assert len(set(children()) - others) >= 1
@@ -265,7 +259,7 @@ def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> Non
 
 
 def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
-    code = stage_code(tmp_path, Model())
+    code = stage_code(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"nothing")
     with pytest.raises(EnsembleError) as said:
         LoadedStage(code, KINDS)
@@ -282,14 +276,14 @@ def test_a_wrong_number_says_what_is_allowed(
     with pytest.raises(
         EnsembleError, match=rf"\${PROCESSES_VARIABLE} must be a whole number from 1 to 256, not '{said}'"
     ):
-        load_stage(stage_code(tmp_path, Model()))
+        load_stage(stage_code(tmp_path, Hazard()))
 
 
 def test_small_models_of_rows_that_come_one_by_one_stay_in_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PROCESSES_VARIABLE, "2")
-    code = stage_code(tmp_path, Model())
+    code = stage_code(tmp_path, Hazard())
     assert isinstance(load_stage(code), LoadedStage)
     assert isinstance(load_stage(code, arrow=True), StageProcesses)
     monkeypatch.setenv(PROCESSES_VARIABLE, "1")
@@ -298,7 +292,7 @@ def test_small_models_of_rows_that_come_one_by_one_stay_in_the_worker(
 
 def test_a_pipeline_counts_what_its_processes_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PROCESSES_VARIABLE, "2")
-    graph = checked(tmp_path, Model())
+    graph = checked(tmp_path, Hazard())
     file = tmp_path / "e.json"
     file.write_text(graph.spec.text)
     schema = pa.schema([("x", pa.list_(pa.float64(), 2))])

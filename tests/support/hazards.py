@@ -1,0 +1,51 @@
+"""Models that fail, hang or end their process where rows ask for it.
+
+Processes that load one import this module: it has no more than they need anyway.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+
+import numpy as np
+
+from beam_ensembles.handlers import beam_compat
+
+beam_compat.import_handlers("sklearn_inference")  # all need it; a fork server has it for all of them
+
+
+class Hazard:
+    """Adds up the numbers of rows, but for those whose first number is one of these."""
+
+    BAD, LOGS, DIES, EXITS, HANGS = -1.0, -2.0, -3.0, -4.0, -5.0
+
+    def fit(self) -> Hazard:
+        """Does nothing: scikit-learn's models have it."""
+        return self
+
+    def predict(self, batch: np.ndarray) -> np.ndarray:
+        """Returns the sums, or does what a row asks for."""
+        asked = set(batch[:, 0].tolist())
+        if self.BAD in asked:
+            raise ValueError("a bad row")
+        if self.LOGS in asked:
+            logging.getLogger("of.a.model").warning("seen %d", 7)
+        if self.DIES in asked:
+            os._exit(7)
+        if self.EXITS in asked:
+            sys.exit("a bad row")
+        if self.HANGS in asked:
+            time.sleep(600)
+        return batch.sum(axis=1)
+
+
+class ByProcess(Hazard):
+    """Says which process it runs in."""
+
+    def predict(self, batch: np.ndarray) -> np.ndarray:
+        """Returns the process's number for each row."""
+        time.sleep(0.05)  # so that the others get something too
+        return np.full(len(batch), float(os.getpid()))
