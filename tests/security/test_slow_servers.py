@@ -54,10 +54,11 @@ def answering(whole: bytes) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(whole)
+            with contextlib.suppress(OSError):  # it is closed, and nobody has asked
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(whole)
 
         threading.Thread(target=answer, daemon=True).start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/m.onnx"

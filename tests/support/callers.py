@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -109,12 +110,22 @@ def relay(address: str, source: str) -> str:
     def accept() -> None:
         while True:
             here, _ = listening.accept()
-            there = socket.create_connection((host, int(port)), source_address=(source, 0))
+            try:
+                there = socket.create_connection((host, int(port)), source_address=(source, 0))
+            except OSError:  # the server is gone: so is the connection that asked for it
+                here.close()
+                continue
             for pair in ((here, there), (there, here)):
                 threading.Thread(target=_pass_on, args=pair, daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     return f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def assert_nobody_called(listening: socket.socket) -> None:
+    """Asserts that nobody has connected to a socket from which nobody accepts: such a connection would wait there."""
+    ready, _, _ = select.select([listening], [], [], 0)
+    assert not ready
 
 
 def _pass_on(given: socket.socket, taken: socket.socket) -> None:

@@ -34,10 +34,10 @@ from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
 from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_processes import StageProcesses
+from tests.support.turned import TURNED, Turned
 
 X, Y = load_iris().data, load_iris().target
 NAMES = np.array(["setosa", "versicolor", "virginica"])
-TURNED = ["virginica", "versicolor", "setosa"]
 THREE = "array<double>[3]"
 
 Save = Callable[[Path, Any], dict[str, Any]]
@@ -170,23 +170,6 @@ def test_other_numbers_are_a_mismatch(tmp_path: Path) -> None:
     assert problems(tmp_path, nodes, load=True) == [("label_mismatch", "nodes.vote.inputs[0]")]
 
 
-class Turned(GaussianNB):
-    """Returns its classes, and probabilities, in another order than scikit-learn does."""
-
-    def fit(self, x: Any, y: Any) -> Turned:
-        super().fit(x, y)
-        self._order = [TURNED.index(name) for name in self.classes_]
-        self.classes_, self._sorted = np.array(TURNED), self.classes_
-        return self
-
-    def predict_proba(self, x: Any) -> Any:
-        turned, self.classes_ = self.classes_, self._sorted
-        try:
-            return super().predict_proba(x)[:, self._order]
-        finally:
-            self.classes_ = turned
-
-
 @pytest.fixture
 def two(tmp_path: Path) -> dict[str, Any]:
     """Two members that know the same classes in different orders."""
@@ -201,6 +184,7 @@ def test_members_of_different_orders_are_put_into_one(tmp_path: Path, two: dict[
     assert np.mean(np.array(found) == NAMES[Y]) > 0.9
 
 
+@pytest.mark.usefixtures("forked_children")
 @pytest.mark.parametrize("where", [{"isolate": "process"}, {"config": {"large_model": True}}])
 def test_so_they_are_where_models_run_in_other_processes(
     tmp_path: Path, two: dict[str, Any], where: dict[str, Any]
@@ -321,6 +305,7 @@ def test_a_mismatch_of_models_in_other_stages_stops_the_pipeline(tmp_path: Path,
         check_through_stages(tmp_path, nodes, "species")
 
 
+@pytest.mark.usefixtures("forked_children")
 def test_so_they_are_in_processes_of_a_stage(tmp_path: Path, two: dict[str, Any]) -> None:
     graph = graph_of_file(written(tmp_path, {**two, "vote": vote("pa", "pb", labels=TURNED)}))
     form = ObjectRows((), ("species",))

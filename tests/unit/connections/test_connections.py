@@ -23,6 +23,7 @@ from beam_ensembles.connections import ARGUMENTS, CannotConnect, Security
 from beam_ensembles.connections.security import VARIABLES, is_loopback
 from beam_ensembles.connections.server import Server
 from tests.support.authority import Authority, Pair
+from tests.support.callers import assert_nobody_called
 from tests.support.guarded_server import REACHED, guarded_server
 
 Read = pytest.CaptureFixture[str]
@@ -358,14 +359,12 @@ def test_a_token_is_not_sent_through_a_proxy(token: Path, monkeypatch: pytest.Mo
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        asked = threading.Event()
-        threading.Thread(target=lambda: (proxy.accept(), asked.set()), daemon=True).start()
         with guarded_server(token="s3cret.t0ken==") as address:
             security = Security.of({"token_file": str(token)}, ARGUMENTS)
             with Server(address, security).open() as channel:
                 jobs = beam_job_api_pb2_grpc.JobServiceStub(channel)
                 jobs.GetJobs(beam_job_api_pb2.GetJobsRequest(), timeout=5)
-        assert not asked.is_set()
+        assert_nobody_called(proxy)
 
 
 def test_it_waits_for_a_service_that_is_not_there_yet(known: Certificates) -> None:
