@@ -6,6 +6,8 @@ time is over still counts with what it has done. What fails is kept below build/
   SEED.log    what pytest said, with the smallest input that fails
   examples    that input; it is tried first in all later runs, also without its seed
 
+Whoever reads the output may close it, as head does: that ends it after the round.
+
 exit code: 0 nothing failed, 1 something did, 2 the call is wrong, 130 interrupted by Ctrl-C
 """
 
@@ -87,10 +89,13 @@ def main(arguments: list[str] | None = None) -> int:
             _say(found, len(rounds), args)
             if found.code == _CANNOT_START:
                 break
+        return 1 if _sum_up(rounds) else 0
     except KeyboardInterrupt:
         print("interrupted", flush=True)
         return 1 if _sum_up(rounds) else _INTERRUPTED
-    return 1 if _sum_up(rounds) else 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python fails again when it exits
+        return 1 if _failed(rounds) else 0
 
 
 def run_round(seed: int, examples: int, only: str, ends: float | None) -> Round:
@@ -174,10 +179,14 @@ def _say(found: Round, number: int, args: argparse.Namespace) -> None:
 
 
 def _sum_up(rounds: list[Round]) -> int:
-    failed = sum(not found.went_well for found in rounds)
+    failed = _failed(rounds)
     attacks = sum(found.attacks for found in rounds)
-    print(f"{attacks:,} attacks in {len(rounds)} rounds, {failed} of them with failures")
+    print(f"{attacks:,} attacks in {len(rounds)} rounds, {failed} of them with failures", flush=True)
     return failed
+
+
+def _failed(rounds: list[Round]) -> int:
+    return sum(not found.went_well for found in rounds)
 
 
 def _parser() -> argparse.ArgumentParser:
