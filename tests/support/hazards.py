@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Hazard:
         """Does nothing: scikit-learn's models have it."""
         return self
 
-    def predict(self, batch: np.ndarray) -> np.ndarray:
+    def predict(self, batch: np.ndarray) -> Any:
         """Returns the sums, or does what a row asks for."""
         asked = set(batch[:, 0].tolist())
         if self.BAD in asked:

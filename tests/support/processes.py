@@ -33,7 +33,7 @@ def forked_from(server: ForkServer) -> Iterator[None]:
 
     A process that is not forked imports Beam and scikit-learn first: five seconds of a core.
     """
-    attributes = {"_connection": server._connection, "_server": server, "_pid": os.getpid()}
+    attributes: dict[str, Any] = {"_connection": server._connection, "_server": server, "_pid": os.getpid()}
     with mock.patch.multiple(HERE, **attributes):
         yield
 

@@ -14,6 +14,8 @@ TURNED: Final = ["virginica", "versicolor", "setosa"]
 class Turned(GaussianNB):  # type: ignore[misc]
     """Returns its classes, and probabilities, in this order."""
 
+    classes_: Any
+
     def fit(self, x: Any, y: Any) -> Turned:
         """Learns from rows, and turns the classes around."""
         super().fit(x, y)

@@ -26,6 +26,16 @@ def xgboost_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tensorflow_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with TensorFlow models, see ``make_tensorflow``."""
+    from tests.support.tensorflow_models import make_tensorflow
+
+    folder = tmp_path_factory.mktemp("tensorflow")
+    make_tensorflow(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def onnx_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ONNX graphs.
 

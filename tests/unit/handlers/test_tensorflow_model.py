@@ -22,14 +22,9 @@ FLOWER = {"x": "array<double>[4]"}
 NETWORK = "tests.support.tensorflow_models.iris_network"
 
 
-@pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with TensorFlow models, see ``make_tensorflow``."""
-    from tests.support.tensorflow_models import make_tensorflow
-
-    folder = tmp_path_factory.mktemp("tensorflow")
-    make_tensorflow(folder)
-    return folder
+@pytest.fixture
+def models(tensorflow_models: Path) -> Path:
+    return tensorflow_models
 
 
 def node(uri: str, outputs: Any = None, inputs: Any = ("x",), **options: Any) -> dict[str, Any]:

@@ -16,14 +16,9 @@ SMALL = {"weights": None, "input_shape": [32, 32, 3], "alpha": 0.35, "classes": 
 FLOATS = iris().x[::9].astype(np.float32)
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with TensorFlow models, see ``make_tensorflow``."""
-    from tests.support.tensorflow_models import make_tensorflow
-
-    folder = tmp_path_factory.mktemp("tensorflow")
-    make_tensorflow(folder)
-    return folder
+@pytest.fixture
+def models(tensorflow_models: Path) -> Path:
+    return tensorflow_models
 
 
 def rows_of(x: Any) -> list[dict[str, Any]]:
