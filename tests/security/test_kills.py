@@ -28,7 +28,6 @@ from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
-from beam_ensembles.handlers.forking import CAN_FORK, HERE, OwnForkServer
 from beam_ensembles.runtime import stage_processes
 from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.metrics import Update
@@ -101,26 +100,10 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def fork_server() -> Iterator[OwnForkServer | None]:
-    """What processes are forked from, as on a worker of a pool; without it each imports Beam for seconds."""
-    server = OwnForkServer() if CAN_FORK else None
-    yield server
-    if server is not None:
-        server.stop()
-
-
 @pytest.fixture
-def load(folder: Path, fork_server: OwnForkServer | None, monkeypatch: pytest.MonkeyPatch) -> Load:
+def load(folder: Path, forked_children: None, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Loads a stage in one of the ways; gives it, and what finds its processes."""
     updates: list[Update] = []
-    if fork_server is not None:
-        for name, value in {
-            "_connection": fork_server._connection,
-            "_server": fork_server,
-            "_pid": os.getpid(),
-        }.items():
-            monkeypatch.setattr(HERE, name, value)
     monkeypatch.setattr(stage_processes, "write_metric", updates.append)
 
     def load(way: str, model: Any) -> tuple[Any, Callable[[], list[psutil.Process]]]:
