@@ -119,7 +119,7 @@ class Remote(RemoteModelHandler[str, PredictionResult, Any]):
         told: dict[str, Any] = (
             {"retry_filter": lambda error: isinstance(error, ConnectionError)} if knows else {}
         )
-        super().__init__("remote", num_retries=0, **told)
+        super().__init__("remote", num_retries=0, throttle_delay_secs=0, **told)
 
     def create_client(self) -> str:
         return "client"
