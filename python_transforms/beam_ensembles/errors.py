@@ -174,6 +174,10 @@ class BatchFailed(NodeError):
     """
 
 
+class TooLargeTogether(NodeError):
+    """Rows take too much memory together: the same call is not tried again, but halves of them are."""
+
+
 class SomeFailed(NodeError):
     """A node failed on some rows and knows which: the others keep their answers, and nothing is called again.
 

@@ -72,6 +72,15 @@ MOST_JSON_MEMORY: Final = 512 << 20
 MOST_ARRAY_VALUES: Final = 1_000_000
 """Values of an array that is read of a model file before it is loaded, such as its classes; longer ones are not."""
 
+# Sounds of rows
+MOST_SAMPLES: Final = 1 << 28
+"""Samples of one decoded sound, and of the sounds of a batch whose rows keep them (``wrong_value``): 1 GiB."""
+SAMPLES_AT_ONCE: Final = 1 << 26
+"""Samples of the sounds that are decoded at once; where there are more, fewer rows are taken at a time."""
+
+MADE_AT_ONCE: Final = 4 * SAMPLES_AT_ONCE
+"""Bytes that a node may make at once of the rows of a batch; where it would make more, the nodes take it in parts."""
+
 # Answers
 MOST_DRAWN: Final = 1_500
 """Figures, and lines, of an SVG."""

@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import h5py
@@ -25,16 +26,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import skops.io
+import soundfile
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.pickled_names import names_in
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import NodeError, SomeFailed, TooLargeTogether
+from beam_ensembles.functions import audio
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.handlers import archives
 from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.handlers.huggingface import pipelines
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.images import decode_image
 from beam_ensembles.handlers.model_formats import recognized
@@ -533,6 +537,81 @@ def test_a_slow_sound_does_not_become_a_long_one() -> None:
         sound = b"RIFF" + head + b"data" + struct.pack("<L", len(samples)) + samples
         with pytest.raises(NodeError, match=f"it has {rate} samples a second; the least is 1000"):
             decode_sound(sound, 16_000, "s")
+
+
+SILENCE: Final = r"""
+import io, re
+import apache_beam as beam, numpy as np, soundfile
+from beam_ensembles.runtime import steps
+from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
+from pathlib import Path
+import sys
+
+file = io.BytesIO()
+soundfile.write(file, np.zeros(9_600_000, np.float32), 16_000, format="FLAC")
+data = file.getvalue()
+assert len(data) < 30_000
+Path(sys.argv[1]).write_text(
+    "ensemble: silence\ninputs: {id: int64, s: bytes}\nnodes:\n"
+    "  samples: {apply: audio, rate: 16000, inputs: [s], outputs: {samples: {}}}\n"
+    "  n: {apply: sql, select: {n: 'array_length(samples)'}, outputs: {n: int64}}\noutputs: [n]\n"
+)
+steps.MADE_AT_ONCE = 64 << 20
+handler = EnsembleModelHandler(sys.argv[1])
+model = handler.load_model()
+rows = [beam.Row(id=at, s=data if at != 1 else b"x") for at in range(int(sys.argv[2]))]
+def kilobytes(name):
+    return int(re.search(name + r":\s*(\d+)", Path("/proc/self/status").read_text())[1])
+
+Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
+before = kilobytes("VmRSS")
+found = [getattr(one.inference, "n", None) for one in handler.run_inference(rows, model)]
+assert found == [9_600_000, None, *[9_600_000] * (len(rows) - 2)], found
+print(kilobytes("VmHWM") - before)
+"""
+"""Ten minutes of silence a row: 28 kB of FLAC, 38 MB of samples, 300 MB as Python's numbers."""
+
+
+def test_sounds_that_are_long_together_are_decoded_a_few_at_a_time(tmp_path: Path) -> None:
+    """A batch of 1,024 such rows, 28 MB, took 300 GB."""
+
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (_MOST_BYTES, _MOST_BYTES))
+
+    command = [sys.executable, "-c", SILENCE, str(tmp_path / "silence.yaml"), "8"]
+    done = subprocess.run(command, check=True, preexec_fn=bound, stdout=subprocess.PIPE, timeout=60)
+    assert int(done.stdout) << 10 < 400_000_000
+
+
+def silence(samples: int, rate: int) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(samples, np.float32), rate, format="FLAC")
+    return file.getvalue()
+
+
+def test_tasks_of_transformers_decode_a_few_long_sounds_at_a_time() -> None:
+    data = silence(4 * 3_600 * 1_000, 1_000)
+    assert len(data) < 50_000
+    pipe = SimpleNamespace(feature_extractor=SimpleNamespace(sampling_rate=16_000))
+    for function in (pipelines.transcribe, pipelines.classify):
+        with pytest.raises(
+            TooLargeTogether, match="sounds of 460800000 samples together; the most at once is"
+        ):
+            function(pipe, {"audio": [data, b"x", data]}, {}, 1)
+    pipe.feature_extractor.sampling_rate = 48_000
+    with pytest.raises(NodeError, match="it is 691200000 samples at 48000 a second; the most is 268435456"):
+        pipelines.transcribe(pipe, {"audio": [data]}, {}, 1)
+
+
+def test_rows_that_keep_sounds_keep_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audio, "MOST_SAMPLES", 40_000)
+    rows = [silence(count, 1_000) for count in (1_000, 3_500, 2_000, 500)]
+    column = np.array(rows, dtype=object)
+    with pytest.raises(SomeFailed) as caught:
+        audio.Samples("s", 10_000, 600.0, {"samples": audio.GIVEN})({"s": column})
+    assert [len(row) for row in caught.value.columns["samples"]] == [10_000, 20_000, 5_000]
+    text = "it is 35000 samples at 10000 a second; the most is 268435456, and those before it in its batch leave 30000"
+    assert text in caught.value.faults[1].message
 
 
 def test_images_that_are_large_together_are_decoded_a_few_at_a_time() -> None:

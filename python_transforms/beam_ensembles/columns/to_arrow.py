@@ -8,7 +8,7 @@ import pyarrow as pa
 from beam_ensembles.columns.arrow_types import arrow_type
 from beam_ensembles.columns.convert import to_values
 from beam_ensembles.columns.instants import as_micros, has_instants
-from beam_ensembles.types import Array, Type, dtype_of
+from beam_ensembles.types import Array, Scalar, Type, dtype_of
 
 
 def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -> pa.Array:
@@ -28,7 +28,8 @@ def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -
         return found.take(pa.array(places, mask=~valid))
     dtype = dtype_of(type_.element if isinstance(type_, Array) else type_)
     if dtype is None or column.dtype == object:
-        values = to_values(column, type_)
+        is_list = isinstance(type_, Array) and type_.shape is None and isinstance(type_.element, Scalar)
+        values = list(column) if dtype is not None and is_list else to_values(column, type_)
         if has_instants(type_):
             values = [as_micros(value, type_) for value in values]
         return pa.array(values, arrow_type(type_))

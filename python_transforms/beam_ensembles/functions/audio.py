@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound
+from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, count_samples, decode_sound
+from beam_ensembles.limits import MOST_SAMPLES
 from beam_ensembles.types import BYTES, FLOAT, Array, Type
 
 PORT: Final = "samples"
 GIVEN: Final = Array(FLOAT)
 _RATES: Final = (LOWEST_RATE, 384_000)
 _LONGEST: Final = 86_400
+_SAMPLE_BYTES: Final = 4
 
 
 class AudioKind:
@@ -76,11 +80,20 @@ class Samples:
         """Decodes every row's sound.
 
         Raises:
-            SomeFailed: Some rows hold no sound, or one that is too long.
+            SomeFailed: Some rows hold no sound, one that is too long, or one that is too much with those before it.
         """
-        found, faults = of_each(self._of_row, columns[self.column].tolist())
+        left = MOST_SAMPLES
+
+        def decoded(data: bytes) -> np.ndarray[Any, Any]:
+            nonlocal left
+            found = decode_sound(data, self.rate, self.column, self.most_seconds, left)
+            left -= len(found)
+            return found
+
+        found, faults = of_each(decoded, columns[self.column].tolist())
         column = objects(found)
         return finished(dict.fromkeys(self.outputs, (column, GIVEN)), self.outputs, faults)
 
-    def _of_row(self, data: bytes) -> list[float]:
-        return list(decode_sound(data, self.rate, self.column, self.most_seconds).tolist())
+    def bytes_made(self, columns: Columns) -> list[int]:
+        """Returns how many bytes the samples of each row have."""
+        return [_SAMPLE_BYTES * count_samples(data, self.rate) for data in columns[self.column]]

@@ -14,13 +14,14 @@ from beam_ensembles.handlers.huggingface.audio import check_sounds
 from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.sounds import decode_sound
+from beam_ensembles.handlers.sounds import check_together, count_samples, decode_sound
 from beam_ensembles.types import Array, row_shape
 
 CALL: Final = "__call__"
 DECODE: Final = "batch_decode"
 TEXT_PORT: Final = "text"
 _CUT: Final = "cut it with 'truncation: true' in call_args"
+_SAMPLE_BYTES: Final = 4
 IDS: Final = ("attention_mask", "input_ids", "special_tokens_mask", "token_type_ids")
 """What a tokenizer gives: whole numbers, one a token."""
 
@@ -104,10 +105,19 @@ class Encoder:
         }
         return to_columns(self.node, answers, rows)
 
+    def bytes_made(self, columns: Columns) -> list[int]:
+        """Returns about how many bytes of each row's sound the features have: of most models those of its samples."""
+        column, rate = self.ports.get("audio"), self.rate or 0
+        if column is None:
+            return []
+        return [_SAMPLE_BYTES * count_samples(value, rate) for value in columns[column]]
+
     def _read(self, port: str, values: Iterable[Any], column: str) -> list[Any]:
         if port == "images":
             return read_images(values, column)
         if port == "audio":
+            values = list(values)
+            check_together(values, self.rate or 0, column)
             return [self._samples(value, column) for value in values]
         return list(values)
 

@@ -44,6 +44,9 @@ class Member(Protocol):
     It is called with the columns of ``inputs``, all of the same length, without a null unless its kind takes nulls; it
     gives every column of ``outputs`` with as many items. Whatever it raises is that of all its rows: the caller splits
     the batch to find the bad ones.
+
+    A member that may make far more of a row than the row has can tell before: its ``bytes_made(columns)`` returns the
+    bytes of each row's outputs, and a stage that drops them again calls it with few rows at a time.
     """
 
     def __call__(self, columns: Columns) -> Columns:

@@ -8,7 +8,7 @@ from typing import Final
 from apache_beam.utils.retry import FuzzedExponentialIntervals
 
 from beam_ensembles.columns.batch import concatenated
-from beam_ensembles.errors import ENDS_THE_PROGRAM, BatchFailed, NodeError, SomeFailed
+from beam_ensembles.errors import ENDS_THE_PROGRAM, BatchFailed, NodeError, SomeFailed, TooLargeTogether
 from beam_ensembles.graph.kinds import Columns, Member
 
 _FIRST_PAUSE: Final = 0.1
@@ -50,7 +50,7 @@ def run_split(
         except ENDS_THE_PROGRAM:
             raise
         except BaseException as error:  # code that calls sys.exit() ends its row, not the worker
-            if tries < retries:
+            if tries < retries and not isinstance(error, TooLargeTogether):
                 time.sleep(_pause(tries))
                 waiting.append((start, end, tries + 1))
             elif isinstance(error, BatchFailed):

@@ -1,13 +1,15 @@
 """A stage that makes large columns takes a batch in parts: what a node makes is read while a cache still holds it.
 
 A record batch of some hundred small pictures is four megabytes, and their pixels are a hundred. Where every model of
-the stage says how many rows a call gets (``batch.max``), parts of as many cost no model a call more.
+the stage says how many rows a call gets (``batch.max``), parts of as many cost no model a call more. Sounds of a few
+kilobytes can be gigabytes of samples: a node that can tell how many bytes it makes of each row takes rows of so many.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -51,24 +53,45 @@ class Parts:
         """Whether the columns of a batch would be large."""
         return len(batch) > self.rows and len(batch) * self.row_bytes > LARGE_BYTES
 
-    def cut(self, batch: ColumnBatch) -> Iterator[ColumnBatch]:
-        """Gives the parts of a batch, without its failures."""
-        for start in range(0, len(batch), self.rows):
-            places = slice(start, start + self.rows)
-            yield batch.take(places, batch.rows[places])
+    def places(self, batch: ColumnBatch) -> list[slice]:
+        """Returns where the parts of a batch lie in it."""
+        return [slice(start, start + self.rows) for start in range(0, len(batch), self.rows)]
 
-    def join(self, batch: ColumnBatch, parts: Sequence[ColumnBatch]) -> None:
-        """Puts what is left of a batch's parts in its place.
 
-        Args:
-            batch: Changed in place.
-            parts: Its parts in their order, whose nodes have run. A part without rows may lack columns.
-        """
-        batch.rows = np.concatenate([part.rows for part in parts])
-        batch.failures.extend(failure for part in parts for failure in part.failures)
-        left = [part.columns for part in parts if len(part)]
-        batch.columns = {}
-        batch.add(concatenated(left))
+def cut(batch: ColumnBatch, places: Iterable[slice]) -> Iterator[ColumnBatch]:
+    """Gives the parts of a batch, without its failures."""
+    for part in places:
+        yield batch.take(part, batch.rows[part])
+
+
+def join(batch: ColumnBatch, parts: Sequence[ColumnBatch]) -> None:
+    """Puts what is left of a batch's parts in its place.
+
+    Args:
+        batch: Changed in place.
+        parts: Its parts in their order, whose nodes have run. A part without rows may lack columns.
+    """
+    batch.rows = np.concatenate([part.rows for part in parts])
+    batch.failures.extend(failure for part in parts for failure in part.failures)
+    left = [part.columns for part in parts if len(part)]
+    batch.columns = {}
+    batch.add(concatenated(left))
+
+
+def within(sizes: Sequence[int], most: int) -> list[slice]:
+    """Returns parts of rows that are not larger than so many bytes together, or are one row.
+
+    Args:
+        sizes: The bytes of each row.
+        most: The bytes of a part.
+    """
+    starts, size = [0], 0
+    for at, own in enumerate(sizes):
+        size += own
+        if size > most and at > starts[-1]:
+            starts.append(at)
+            size = own
+    return [slice(start, end) for start, end in itertools.pairwise([*starts, len(sizes)])]
 
 
 def makes_large_columns(nodes: Sequence[CheckedNode]) -> bool:

@@ -9,7 +9,7 @@ import logging
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from typing import Final, TypeAlias
 
@@ -37,7 +37,7 @@ from beam_ensembles.handlers.threads import TEAMS, needs_pytorch
 from beam_ensembles.runtime.at_once import CORES, may_run_beside
 from beam_ensembles.runtime.meanings import StepsByMeaning, unloaded
 from beam_ensembles.runtime.metrics import NodeMeter, Update, write_metric
-from beam_ensembles.runtime.parts import Parts
+from beam_ensembles.runtime.parts import Parts, cut, join
 from beam_ensembles.runtime.provenance import Provenance
 from beam_ensembles.runtime.steps import Begun, NodeStep
 from beam_ensembles.types import Type
@@ -101,7 +101,7 @@ class LoadedStage:
         self._steps = StepsByMeaning(steps, kinds)
         self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
-        self._parts = Parts.of(nodes, code.kept)
+        self._parts, self._kept = Parts.of(nodes, code.kept), code.kept
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
@@ -121,19 +121,30 @@ class LoadedStage:
         with CORES.one_used():
             if self._parts is None or not self._parts.are_worth(batch):
                 self._run_nodes(batch, steps)
-                return
-            done = []
-            for part in self._parts.cut(batch):
-                self._run_nodes(part, steps)
-                part.keep(self._parts.kept)
-                done.append(part)
-            self._parts.join(batch, done)
+            else:
+                self._run_parts(batch, self._parts.places(batch), steps)
 
-    def _run_nodes(self, batch: ColumnBatch, steps: Sequence[NodeStep]) -> None:
+    def _run_parts(
+        self, batch: ColumnBatch, places: Iterable[slice], steps: Sequence[NodeStep], first: int = 0
+    ) -> None:
+        done = []
+        for part in cut(batch, places):
+            self._run_nodes(part, steps, first)
+            part.keep(self._kept)
+            done.append(part)
+        join(batch, done)
+
+    def _run_nodes(self, batch: ColumnBatch, steps: Sequence[NodeStep], first: int = 0) -> None:
+        """Runs the nodes from the first one on; from one on that makes too much of the batch at once, in parts."""
         begun: dict[int, Begun] = {}
         try:
-            for at, step in enumerate(steps):
+            for at, step in enumerate(steps[first:], start=first):
                 if not len(batch):
+                    return
+                if len(places := step.parts_of(batch, self._kept)) > 1:
+                    self._run_parts(
+                        batch, places, steps, at
+                    )  # what was begun runs again, on the rows of each part
                     return
                 if step.is_long:
                     _begin([(other, steps[other]) for other in self._beside[at]], batch, begun)

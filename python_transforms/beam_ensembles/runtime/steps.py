@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final
 
@@ -19,9 +19,11 @@ from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.config import bytes_limit, call_limit
+from beam_ensembles.limits import MADE_AT_ONCE
 from beam_ensembles.runtime.at_once import WORTH_NANOSECONDS, Cores
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.metrics import NodeMeter
+from beam_ensembles.runtime.parts import within
 from beam_ensembles.runtime.selection import Selection
 from beam_ensembles.runtime.shadows import compare
 
@@ -109,6 +111,18 @@ class NodeStep:
     def is_long(self) -> bool:
         """Whether its last call took so long that another node might have run beside it."""
         return self._took > WORTH_NANOSECONDS
+
+    def parts_of(self, batch: ColumnBatch, kept: Collection[str]) -> Sequence[slice]:
+        """Returns the parts of a batch of which the node makes no more than memory has room for.
+
+        Args:
+            batch: The batch.
+            kept: The columns that something reads when all nodes have run. Parts would save nothing of them.
+        """
+        bytes_made = getattr(self.member, "bytes_made", None)
+        if bytes_made is None or len(batch) == 1 or not self.node.outputs.keys().isdisjoint(kept):
+            return ()
+        return within(bytes_made({name: batch.columns[name] for name in self._reads}), MADE_AT_ONCE)
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the node: adds its columns to the batch, and takes out the rows that it fails on.

@@ -25,12 +25,14 @@ PYTHON = {"f": float, "i": int, "u": int, "b": bool}
 
 
 def is_of(value: Any, type_: Type) -> bool:
-    """Says whether a value in a column of objects is plain Python of a type."""
+    """Says whether a value in a column of objects is plain Python of a type, or an array of numbers for a list of any length."""
     if isinstance(type_, Row):
         return list(value) == [name for name, _ in type_.fields] and all(
             is_of(value[name], of) for name, of in type_.fields
         )
     if isinstance(type_, Array):
+        if isinstance(value, np.ndarray):  # samples
+            return type_.shape is None and value.ndim == 1 and value.dtype == dtype_of(type_.element)
         rest = (type_.shape or ())[1:]
         inner = dataclasses.replace(type_, shape=rest) if rest else type_.element
         long_enough = type_.shape is None or len(value) == type_.shape[0]

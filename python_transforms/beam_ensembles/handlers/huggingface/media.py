@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import NodeError
+from beam_ensembles.errors import NodeError, TooLargeTogether
 from beam_ensembles.handlers.images import MOST_PIXELS, decode_image, pixels_of
 from beam_ensembles.types import INT64, NUMPY_DTYPES, STRING, Array, Scalar, Type, row_shape
 
@@ -75,13 +75,13 @@ def read_images(values: Iterable[Any], name: str) -> list[Any]:
         Pillow's images, in RGB, upright.
 
     Raises:
-        NodeError: ``wrong_value`` where one of them is no image, or where they are too large together, so that fewer
-            rows are tried at once.
+        NodeError: ``wrong_value`` where one of them is no image.
+        TooLargeTogether: They have too many pixels together.
     """
     values = list(values)
     if len(values) > 1 and _pixels_of_all(values) > _MOST_PIXELS_AT_ONCE:
         text = f"'{name}' holds images of more than {_MOST_PIXELS_AT_ONCE} pixels together"
-        raise NodeError("wrong_value", text)
+        raise TooLargeTogether("wrong_value", text)
     return [_image(value, name) for value in values]
 
 

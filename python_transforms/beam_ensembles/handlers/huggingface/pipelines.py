@@ -24,6 +24,7 @@ from beam_ensembles.handlers.huggingface.lengths import (
     limit_of,
     tokenizing,
 )
+from beam_ensembles.handlers.sounds import check_together
 
 Inputs = Mapping[str, Sequence[Any]]
 Answers = Mapping[str, Sequence[Any]]
@@ -184,6 +185,7 @@ def transcribe(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> An
 
 def _sounds(pipe: Any, sounds: Sequence[Any]) -> list[Any]:
     rate = pipe.feature_extractor.sampling_rate
+    check_together(sounds, rate, "audio")
     return [samples_of(sound, rate, "audio") for sound in sounds]
 
 
