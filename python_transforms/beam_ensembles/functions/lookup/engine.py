@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
@@ -26,6 +27,8 @@ _NO_FILES_FOR_SERVERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "mysqldb": {"local_infile": 0}, "pymysql": {"local_infile": False},
 }  # fmt: skip
 """A server of MySQL's protocol may answer any query by asking for a file of the client, which some drivers send."""
+_STEPS: Final = 100_000
+"""After how many steps of its machine, about a millisecond, SQLite asks whether to go on."""
 _RECYCLE_SECONDS: Final = 1_800
 """How old a connection may become; firewalls forget those that are quiet for long."""
 
@@ -113,6 +116,8 @@ def _arguments(node: CheckedNode, driver: str, seconds: float) -> dict[str, Any]
 
 
 def _limit_queries(engine: sa.Engine, seconds: float) -> None:
+    if engine.dialect.name == "sqlite":
+        _limit_sqlite(engine, seconds)
     if engine.dialect.name != "postgresql":
         return
 
@@ -122,6 +127,16 @@ def _limit_queries(engine: sa.Engine, seconds: float) -> None:
         cursor.execute(f"SET statement_timeout TO {math.ceil(seconds * 1_000)}")
         cursor.close()
         connection.commit()
+
+
+def _limit_sqlite(engine: sa.Engine, seconds: float) -> None:
+    """Ends queries that take too long: SQLite's own ``timeout`` is for locks alone, and a view may never end."""
+
+    @sa.event.listens_for(engine, "before_cursor_execute")
+    def limit(connection: Any, *_: Any) -> None:
+        end = time.monotonic() + seconds
+        own = connection.connection.dbapi_connection
+        own.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
 
 
 def _no_driver(node: CheckedNode, name: str, error: ImportError) -> InvalidEnsemble:

@@ -206,6 +206,18 @@ def test_a_table_that_does_not_fit(accounts: Path, more: dict[str, Any], place: 
     assert words in problem.message
 
 
+def test_a_view_that_never_ends_is_ended(accounts: Path) -> None:
+    with contextlib.closing(sqlite3.connect(accounts / "accounts.db")) as database:
+        database.execute(
+            "CREATE VIEW endless (card, n) AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+            " SELECT card, n FROM c, accounts WHERE card = 'a'"
+        )
+        database.commit()
+    described = node(table="endless", outputs={"n": {"from": "n", "type": "int64?"}}, timeout=0.2, retries=0)
+    member = load_node(accounts, CARD, described)
+    assert look(member, card=objects("a")) == ["server_unreachable"]
+
+
 def test_names_and_keys_are_no_sql(accounts: Path) -> None:
     with contextlib.closing(sqlite3.connect(accounts / "accounts.db")) as database:
         database.execute('CREATE TABLE "a ""table"" " ("the ""key""" TEXT, "x; DROP TABLE accounts" REAL)')
