@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import tracemalloc
 from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
@@ -38,6 +39,15 @@ def _metric(payload: str, urn: str = SUM, name: str = "num_inferences") -> bytes
     labels = {"NAMESPACE": "e/n", "NAME": name, "PTRANSFORM": "p"}
     one = {"urn": urn, "type": urn.replace("metric:user", "metrics"), "payload": payload, "labels": labels}
     return _accumulators(json.dumps({"metrics": {"attempted": [one]}}))
+
+
+def _long(data: bytes) -> bytes:
+    """Makes the first field of a message."""
+    length, rest = [], len(data)
+    while rest > 0x7F:
+        length.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return b"\n" + bytes([*length, rest]) + data
 
 
 def _asked(arguments: list[str], capsys: Read) -> tuple[int, str]:
@@ -123,6 +133,23 @@ def test_an_answer_without_end_is_cut(monkeypatch: pytest.MonkeyPatch, capsys: R
     assert said.endswith("the answer has more than 1 MiB\n")
 
 
+@pytest.mark.parametrize("inner", [False, True])
+def test_an_answer_of_many_lists_is_measured_before_it_is_read(inner: bool, capsys: Read) -> None:
+    """A list of three characters takes 64 bytes: an answer became forty times its size."""
+    lists = "[" + "[]," * 5_000_000 + "[]]"
+    jobs, metrics = (_overview(), _accumulators(lists)) if inner else (lists.encode(), b"")
+    pages = {"/jobs/overview": content(jobs), "/jobs/a/accumulators": content(metrics)}
+    with web_server(pages) as server:
+        tracemalloc.start()
+        try:
+            code, said = _asked(["--flink", server.url, "--job", "a"], capsys)
+            assert tracemalloc.get_traced_memory()[1] < 200_000_000
+        finally:
+            tracemalloc.stop()
+    assert code == 1
+    assert said.endswith("answers, but not as a Flink cluster does; give the address of its REST API\n")
+
+
 def test_an_answer_byte_by_byte_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: Read) -> None:
     monkeypatch.setattr(flink, "_ALL_SECONDS", 1.0)
     with web_server({"/jobs/overview": _endless(0.1, b"1")}) as server:
@@ -200,6 +227,34 @@ def test_a_job_server_with_a_huge_answer(job_server: Served, capsys: Read) -> No
     code, said = _asked(place, capsys)
     assert code == 1
     assert "RESOURCE_EXHAUSTED" in said
+
+
+@pytest.mark.parametrize(
+    ("jobs", "metrics", "said"),
+    [
+        (b"\n\0" * (31 << 20), b"", "answers with more than 100000 jobs"),
+        (b"\n\x05\n\x01j\x12\0", _long(b"\n\0" * (30 << 20)), "answers with more than 1000000 metrics"),
+        (_long(b"\n\0" * (30 << 20)), b"", "knows no job 'j'"),
+    ],
+    ids=["jobs", "metrics", "fields"],
+)
+def test_a_job_server_with_millions_of_messages(jobs: bytes, metrics: bytes, said: str, capsys: Read) -> None:
+    """Empty ones, of two bytes each, took minutes and gigabytes."""
+    methods = {
+        name: grpc.unary_unary_rpc_method_handler(lambda request, context, answer=answer: answer)
+        for name, answer in {"GetJobs": jobs, "GetJobMetrics": metrics}.items()
+    }
+    service = beam_job_api_pb2.DESCRIPTOR.services_by_name["JobService"].full_name
+    server = grpc.server(futures.ThreadPoolExecutor(1), options=[("grpc.max_send_message_length", -1)])
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, methods)])
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    try:
+        code, text = _asked(["--job-endpoint", address, "--job", "j"], capsys)
+    finally:
+        server.stop(0)
+    assert code == 1
+    assert said in text
 
 
 def test_many_ensembles_take_linear_time(job_server: Served, capsys: Read) -> None:

@@ -7,7 +7,6 @@ Written for the runner of Beam 2.62 on Flink 1.19.
 from __future__ import annotations
 
 import dataclasses
-import json
 import ssl
 from collections.abc import Callable
 from http import HTTPStatus
@@ -22,6 +21,7 @@ from beam_ensembles.connections import FLAGS, CannotConnect, Security
 from beam_ensembles.connections.security import SYSTEM_CA
 from beam_ensembles.connections.server import token_refused
 from beam_ensembles.connections.tls import try_tls
+from beam_ensembles.handlers.bounded_json import JsonError, read_json
 from beam_ensembles.handlers.deadlines import TookTooLong, call_within
 from beam_ensembles.metrics.job_server import MOST_BYTES, Job, NoMetrics, no_job
 from beam_ensembles.metrics.monitoring import of_response
@@ -91,8 +91,8 @@ class FlinkCluster:
         if len(body) > MOST_BYTES:
             raise NoMetrics(f"{what}: the answer has more than {MOST_BYTES >> 20} MiB")
         try:
-            return parse(json.loads(body))
-        except (ValueError, LookupError, TypeError, RecursionError, json_format.Error) as error:
+            return parse(read_json(body))
+        except (JsonError, ValueError, LookupError, TypeError, RecursionError, json_format.Error) as error:
             raise NoMetrics(f"{what}; give the address of its REST API") from error
 
     def _get(self, path: str) -> tuple[int, str, bytes]:
@@ -145,7 +145,10 @@ def _metrics(answer: Any) -> tuple[EnsembleMetrics, ...]:
     response = beam_job_api_pb2.GetJobMetricsResponse()
     for accumulator in answer["user-task-accumulators"]:
         if accumulator["name"] == _ACCUMULATOR:
-            json_format.Parse(str(accumulator["value"]), response, ignore_unknown_fields=True)
+            found = read_json(str(accumulator["value"]).encode())
+            if not isinstance(found, dict):
+                raise TypeError("metrics are an object")
+            json_format.ParseDict(found, response, ignore_unknown_fields=True)
     return of_response(response)
 
 

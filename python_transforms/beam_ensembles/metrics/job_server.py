@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final
 
 import grpc
-from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from apache_beam.portability.api import beam_job_api_pb2
+from google.protobuf.message import DecodeError
 
 from beam_ensembles.connections import FLAGS, Security
 from beam_ensembles.connections.server import Server, one_line
 from beam_ensembles.errors import EnsembleError, listed, nearest
+from beam_ensembles.handlers.wire import WireError, fields, spans
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics
 
@@ -20,6 +23,12 @@ _SECONDS: Final = 30.0
 """How long a job server may take for an answer; a busy one on a small machine is slow."""
 MOST_BYTES: Final = 64 << 20
 """How large the answer of a runner may be."""
+_MOST_JOBS: Final = 100_000
+_MOST_METRICS: Final = 1_000_000
+"""Of an answer. A message of two bytes takes a hundred of memory once it is read."""
+_FIELDS: Final = 16
+"""Of a job that are read; it has four."""
+_SERVICE: Final = "org.apache.beam.model.job_management.v1.JobService"
 
 
 class NoMetrics(EnsembleError):
@@ -56,7 +65,6 @@ class JobServer:
         self._endpoint = endpoint
         self._server = Server(endpoint, security or Security(FLAGS), "the job server")
         self._channel = self._server.open([("grpc.max_receive_message_length", MOST_BYTES)])
-        self._stub = beam_job_api_pb2_grpc.JobServiceStub(self._channel)
 
     def __enter__(self) -> JobServer:
         return self
@@ -72,9 +80,13 @@ class JobServer:
         Raises:
             NoMetrics: It does not answer.
         """
-        found = self._ask(self._stub.GetJobs, beam_job_api_pb2.GetJobsRequest()).job_info
-        states = {number: name for name, number in beam_job_api_pb2.JobState.Enum.items()}
-        jobs = (Job(job.job_id, job.job_name, states.get(job.state, str(job.state))) for job in found)
+        answer = self._ask("GetJobs", beam_job_api_pb2.GetJobsRequest())
+        try:
+            jobs = list(itertools.islice(_jobs(answer), _MOST_JOBS + 1))
+        except (WireError, UnicodeDecodeError) as error:
+            raise NoMetrics(f"'{self._endpoint}' answers with jobs that cannot be read") from error
+        if len(jobs) > _MOST_JOBS:
+            raise NoMetrics(f"'{self._endpoint}' answers with more than {_MOST_JOBS} jobs")
         return tuple(sorted(jobs, key=lambda job: job.id))
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
@@ -94,13 +106,20 @@ class JobServer:
             raise no_job(job, known, self._endpoint)
         request = beam_job_api_pb2.GetJobMetricsRequest(job_id=job)
         try:
-            return of_response(self._ask(self._stub.GetJobMetrics, request))
-        except ValueError as error:
+            answer = self._ask("GetJobMetrics", request)
+            inner = (span for one in spans(answer, (0, len(answer)), 1) for span in fields(answer, *one))
+            if next(itertools.islice(inner, _MOST_METRICS, None), None) is not None:
+                raise NoMetrics(f"'{self._endpoint}' answers with more than {_MOST_METRICS} metrics")
+            return of_response(beam_job_api_pb2.GetJobMetricsResponse.FromString(answer))
+        except (ValueError, DecodeError) as error:
             raise NoMetrics(f"'{self._endpoint}' answers with metrics that cannot be read") from error
 
-    def _ask(self, call: Any, request: Any) -> Any:
+    def _ask(self, method: str, request: Any) -> bytes:
+        """Calls a method; its answer is left as it came, since reading it may take far more memory than it has."""
+        call = self._channel.unary_unary(f"/{_SERVICE}/{method}", request_serializer=_written)
         try:
-            return call(request, timeout=_SECONDS, wait_for_ready=False)
+            answer: bytes = call(request, timeout=_SECONDS, wait_for_ready=False)
+            return answer
         except grpc.RpcError as error:
             if refusal := self._server.refusal(error):
                 raise refusal from error
@@ -111,6 +130,21 @@ class JobServer:
                 ) from error
             text = f"no job server answers at '{self._endpoint}': {error.code().name}: {one_line(error)}"
             raise NoMetrics(text) from error
+
+
+def _written(request: Any) -> bytes:
+    data: bytes = request.SerializeToString()
+    return data
+
+
+def _jobs(answer: bytes) -> Iterator[Job]:
+    """Reads a GetJobsResponse: of each JobInfo id 1, name 2 and state 4; its options may be large."""
+    states = {number: name for name, number in beam_job_api_pb2.JobState.Enum.items()}
+    for start, end in spans(answer, (0, len(answer)), 1):
+        found = {number: (at, to) for number, at, to in itertools.islice(fields(answer, start, end), _FIELDS)}
+        name, title = (answer[slice(*found.get(number, (0, 0)))].decode() for number in (1, 2))
+        state = found.get(4, (0, -1))[0]
+        yield Job(name, title, states.get(state, str(state)))
 
 
 def no_job(job: str, known: Iterable[str], place: str) -> NoMetrics:
