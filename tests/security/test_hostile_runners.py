@@ -235,8 +235,9 @@ def test_a_job_server_with_a_huge_answer(job_server: Served, capsys: Read) -> No
         (b"\n\0" * (31 << 20), b"", "answers with more than 100000 jobs"),
         (b"\n\x05\n\x01j\x12\0", _long(b"\n\0" * (30 << 20)), "answers with more than 1000000 metrics"),
         (_long(b"\n\0" * (30 << 20)), b"", "knows no job 'j'"),
+        (_long(b"\x08\0\x10\0" + bytes(1)) * 2 + b"\x12" + _long(bytes(1 << 20))[1:], b"", "cannot be read"),
     ],
-    ids=["jobs", "metrics", "fields"],
+    ids=["jobs", "metrics", "fields", "numbers"],
 )
 def test_a_job_server_with_millions_of_messages(jobs: bytes, metrics: bytes, said: str, capsys: Read) -> None:
     """Empty ones, of two bytes each, took minutes and gigabytes."""

@@ -116,7 +116,7 @@ class JobServer:
 
     def _ask(self, method: str, request: Any) -> bytes:
         """Calls a method; its answer is left as it came, since reading it may take far more memory than it has."""
-        call = self._channel.unary_unary(f"/{_SERVICE}/{method}", request_serializer=_written)
+        call: Any = self._channel.unary_unary(f"/{_SERVICE}/{method}", request_serializer=_written)
         try:
             answer: bytes = call(request, timeout=_SECONDS, wait_for_ready=False)
             return answer
@@ -139,10 +139,11 @@ def _written(request: Any) -> bytes:
 
 def _jobs(answer: bytes) -> Iterator[Job]:
     """Reads a GetJobsResponse: of each JobInfo id 1, name 2 and state 4; its options may be large."""
-    states = {number: name for name, number in beam_job_api_pb2.JobState.Enum.items()}
+    states: dict[int, str] = {number: name for name, number in beam_job_api_pb2.JobState.Enum.items()}
     for start, end in spans(answer, (0, len(answer)), 1):
         found = {number: (at, to) for number, at, to in itertools.islice(fields(answer, start, end), _FIELDS)}
-        name, title = (answer[slice(*found.get(number, (0, 0)))].decode() for number in (1, 2))
+        places = (found.get(number, (0, 0)) for number in (1, 2))
+        name, title = (answer[at:to].decode() if to > 0 else "" for at, to in places)  # a number has -1 there
         state = found.get(4, (0, -1))[0]
         yield Job(name, title, states.get(state, str(state)))
 
