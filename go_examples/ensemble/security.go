@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -189,6 +190,13 @@ func readCertificates(file setting) (found []*x509.Certificate, err error) {
 
 // readFile reads a file that a setting names.
 func readFile(file setting) ([]byte, error) {
+	info, err := os.Stat(file.value)
+	if err != nil {
+		return nil, cannotRead(file, err)
+	}
+	if info.Mode()&os.ModeNamedPipe != 0 { // whose writer would be waited for
+		return nil, cannotRead(file, errors.New("it is not a regular file"))
+	}
 	opened, err := os.Open(file.value)
 	if err != nil {
 		return nil, cannotRead(file, err)

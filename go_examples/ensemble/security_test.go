@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -182,11 +183,16 @@ func TestTryRunSaysWhichFileIsWrong(t *testing.T) {
 	text := file("text", "no PEM")
 	broken := file("broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 	encrypted := file("encrypted", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n")
+	pipe := filepath.Join(folder, "pipe")
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Fatal(err)
+	}
 	addr := (&guarded{}).start(t, good.serverConfig(t))
 	for name, c := range map[string]struct {
 		files TLS
 		want  []string
 	}{
+		"CA is a pipe":     {TLS{CA: pipe}, []string{pipe, "ensemble.WithTLS (CA)", "not a regular file"}},
 		"missing CA":       {TLS{CA: missing}, []string{missing, "ensemble.WithTLS (CA)", "no such file"}},
 		"CA is a folder":   {TLS{CA: folder}, []string{folder, "ensemble.WithTLS (CA)", "is a directory"}},
 		"CA is text":       {TLS{CA: text}, []string{text, "ensemble.WithTLS (CA)", "holds no certificate", "BEGIN CERTIFICATE"}},
