@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Map;
 import java.util.Optional;
 
@@ -34,8 +35,14 @@ record Setting(String path, String source) {
 
   /** Reads the file; each byte becomes one character. */
   String read() {
-    try (InputStream file = Files.newInputStream(Path.of(path))) {
-      return new String(file.readNBytes(LONGEST), StandardCharsets.ISO_8859_1);
+    try {
+      if (Files.readAttributes(Path.of(path), BasicFileAttributes.class).isOther()) {
+        // The writer of a pipe would be waited for.
+        throw new IOException("it is not a regular file");
+      }
+      try (InputStream file = Files.newInputStream(Path.of(path))) {
+        return new String(file.readNBytes(LONGEST), StandardCharsets.ISO_8859_1);
+      }
     } catch (NoSuchFileException e) {
       throw unreadable("there is no such file", e);
     } catch (AccessDeniedException e) {

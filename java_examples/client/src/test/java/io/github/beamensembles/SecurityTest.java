@@ -174,8 +174,10 @@ public class SecurityTest {
   }
 
   @Test
-  public void filesThatAreWrong() throws IOException {
+  public void filesThatAreWrong() throws IOException, InterruptedException {
     String missing = folder.getRoot() + "/missing";
+    String pipe = folder.getRoot() + "/pipe";
+    assertEquals(0, new ProcessBuilder("mkfifo", pipe).start().waitFor());
     String text = file("text", "no PEM");
     String broken =
         file("broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
@@ -190,6 +192,7 @@ public class SecurityTest {
         Map.of(
             tls(missing), List.of(missing, "withTls (ca)", "no such file"),
             tls(folder.getRoot().toString()), List.of("withTls (ca)", "cannot be read"),
+            tls(pipe), List.of(pipe, "withTls (ca)", "not a regular file"),
             tls(text), List.of(text, "withTls (ca)", "no certificate", "BEGIN CERTIFICATE"),
             tls(broken), List.of(broken, "withTls (ca)", "malformed certificate"),
             tls(ours.file(), text, good.key()), List.of(text, "withTls (certificate)"),
