@@ -14,10 +14,12 @@ import pytest
 from apache_beam.testing.util import assert_that
 from sklearn.linear_model import LinearRegression
 
+from beam_ensembles.functions.audio import Samples
 from beam_ensembles.graph.kinds import Columns
-from beam_ensembles.runtime import parts
+from beam_ensembles.runtime import parts, steps
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.transforms import RunEnsemble
+from tests.support.media import noise, wav
 
 ROWS = 23
 SIZE = 4
@@ -149,3 +151,37 @@ def test_provenance_knows_the_arms(folder: Path, parted: Callable[[bool], None])
     with beam.Pipeline() as pipeline:
         given = pipeline | beam.Create(rows(5), reshuffle=False)
         assert_that(given | RunEnsemble(written(folder, "nullify"), provenance=True), check)
+
+
+SOUNDS = """
+  line: {model: sklearn, uri: line.joblib, inputs: [x], outputs: {made: double}}
+  sound: {apply: audio, rate: 8000, inputs: [s], when: "z <> 4", outputs: {sound: {from: samples}}, on_error: nullify}
+  count: {apply: sql, select: {n: "array_length(sound)"}, outputs: {n: "int64?"}}
+  few: {model: sklearn, uri: line.joblib, when: "z > 5", inputs: [x], outputs: {few: double}}
+"""
+
+
+@pytest.mark.parametrize("most", [1, 4 * 700, 1 << 40])
+def test_sounds_are_taken_in_parts_from_their_node_on(
+    most: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "sounds.yaml"
+    given = 'inputs: {x: "array<double>[4]", z: double, s: "bytes?"}'
+    file.write_text(f"ensemble: sounds\n{given}\nnodes:{SOUNDS}outputs: [made, n, few]\n")
+    lengths = [100 * (at + 1) for at in range(10)]
+    sounds = [wav(noise(at, length), 8_000) for at, length in enumerate(lengths)]
+    sounds[2], sounds[7] = b"x", None  # type: ignore[call-overload]
+    values = [[math.nan if at == 3 else at] * 4 for at in range(10)]
+    given_rows = [
+        beam.Row(x=x, z=float(at), s=s) for at, (x, s) in enumerate(zip(values, sounds, strict=True))
+    ]
+    calls = []
+    member = Samples.__call__
+    monkeypatch.setattr(Samples, "__call__", lambda self, columns: calls.append(1) or member(self, columns))
+    monkeypatch.setattr(steps, "MADE_AT_ONCE", most)
+    found = answers(file, given_rows)
+    assert found[3][0] == "line"
+    wanted = [None if at in (2, 4, 7) else length for at, length in enumerate(lengths)]
+    assert [row["n"] for at, row in enumerate(found) if at != 3] == [*wanted[:3], *wanted[4:]]
+    assert [row["few"] is not None for at, row in enumerate(found) if at != 3] == [False] * 5 + [True] * 4
+    assert (len(calls) > 1) == (most < 1 << 40)
