@@ -72,6 +72,10 @@ MOST_JSON_MEMORY: Final = 512 << 20
 MOST_ARRAY_VALUES: Final = 1_000_000
 """Values of an array that is read of a model file before it is loaded, such as its classes; longer ones are not."""
 
+# Models on other machines
+LARGEST_ANSWER: Final = 256 << 20
+"""Bytes of a server's answer, unpacked; where it has more, fewer rows are sent at a time (``model_error``)."""
+
 # Sounds of rows
 MOST_SAMPLES: Final = 1 << 28
 """Samples of one decoded sound, and of the sounds of a batch whose rows keep them (``wrong_value``): 1 GiB."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from beam_ensembles.limits import LARGEST_ANSWER
+
 FORM: Final = "grpc://HOST:PORT/MODEL or grpc://HOST:PORT/MODEL/VERSION, with grpcs:// for TLS"
 SCHEMES: Final = ("grpc", "grpcs")
 CERTIFICATES: Final = ("root_certificates", "private_key", "certificate_chain")
@@ -15,7 +17,7 @@ CERTIFICATES: Final = ("root_certificates", "private_key", "certificate_chain")
 _LARGEST_MESSAGE: Final = (1 << 31) - 1
 CHANNEL_OPTIONS: Final = (
     ("grpc.max_send_message_length", _LARGEST_MESSAGE),
-    ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+    ("grpc.max_receive_message_length", LARGEST_ANSWER),
     # A server that comes back is found within a second; gRPC by itself waits up to two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),

@@ -1,0 +1,76 @@
+"""Servers of models that answer with anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent import futures
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from tritonclient.grpc import service_pb2
+
+from beam_ensembles.handlers.open_inference import address
+from beam_ensembles.runtime.executor import run_split
+from tests.support.nodes import load_node
+
+_TENSOR = service_pb2.ModelMetadataResponse.TensorMetadata
+_ANSWERED = service_pb2.ModelInferResponse.InferOutputTensor
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, list[int]]]:
+    """A server whose answer to each row is two MiB of zeros; what was asked, in rows."""
+    asked: list[int] = []
+
+    def describe(request: Any, context: Any) -> Any:
+        given = [_TENSOR(name="x", datatype="FP32", shape=[-1, 2])]
+        return service_pb2.ModelMetadataResponse(
+            name="m", inputs=given, outputs=[_TENSOR(name="y", datatype="BYTES", shape=[-1])]
+        )
+
+    def infer(request: Any, context: Any) -> Any:
+        rows = request.inputs[0].shape[0]
+        asked.append(rows)
+        item = (2 << 20).to_bytes(4, "little") + bytes(2 << 20)
+        return service_pb2.ModelInferResponse(
+            outputs=[_ANSWERED(name="y", datatype="BYTES", shape=[rows])], raw_output_contents=[item * rows]
+        )
+
+    methods = {
+        name: grpc.unary_unary_rpc_method_handler(
+            call, of.FromString, lambda answer: answer.SerializeToString()
+        )
+        for name, call, of in (
+            ("ModelMetadata", describe, service_pb2.ModelMetadataRequest),
+            ("ModelInfer", infer, service_pb2.ModelInferRequest),
+        )
+    }
+    options = [("grpc.max_send_message_length", -1)]
+    found = grpc.server(futures.ThreadPoolExecutor(2), options=options, compression=grpc.Compression.Gzip)
+    found.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler("inference.GRPCInferenceService", methods)]
+    )
+    port = found.add_insecure_port("127.0.0.1:0")
+    found.start()
+    yield f"grpc://localhost:{port}/m", asked
+    found.stop(None).wait()
+
+
+def test_an_answer_that_unpacks_to_too_much_is_asked_for_in_parts(
+    server: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """A megabyte of gzip was a gigabyte, and four in the worker."""
+    uri, asked = server
+    options = dict(address.CHANNEL_OPTIONS)
+    assert options["grpc.max_receive_message_length"] == 256 << 20
+    options["grpc.max_receive_message_length"] = 5 << 20
+    monkeypatch.setattr(
+        "beam_ensembles.handlers.open_inference.calls.CHANNEL_OPTIONS", tuple(options.items())
+    )
+    node = {"model": "open_inference", "uri": uri, "retries": 0, "inputs": ["x"], "outputs": {"y": "bytes"}}
+    member = load_node(tmp_path, {"x": "array<float>[2]"}, node)
+    found, faults = run_split(member, {"x": np.zeros((4, 2), np.float32)}, 4)
+    assert (asked, faults) == ([4, 2, 2], {})
+    assert list(map(len, found["y"])) == [2 << 20] * 4
