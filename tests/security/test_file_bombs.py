@@ -450,7 +450,7 @@ def test_a_directory_of_a_zip_is_measured_before_it_is_read(tmp_path: Path) -> N
 # pickles, of which pack reads the names
 
 
-def _doubled(times: int) -> bytes:
+def _doubled_key(times: int) -> bytes:
     """A pickle of a mapping whose key is two tuples, each of which is twice the same tuple, and so on."""
     return b"\x80\x04}K\x01" + b"2\x86" * times + b"K\x01s."
 
@@ -466,7 +466,7 @@ def pickles() -> list[bytes]:
         b"\x80\x05\x8e" + struct.pack("<Q", 1 << 30) + b"abc.",
         zlib.compress(b"\x80\x04V" + b"x" * (100 << 20), 1),
         zlib.compress(b"\x80\x04" + text * 800, 1),
-        _doubled(60),
+        _doubled_key(60),
         b"\x80\x04" + b"".join(b"cx\ny%d\n" % at for at in range(50_000)) + b".",
         archive.getvalue(),
     ]
