@@ -208,6 +208,23 @@ def order_taken(node: NodeView | CheckedNode, names: Sequence[str] | None) -> st
     )
 
 
+def nameless(node: NodeView | CheckedNode, features: Features) -> str | None:
+    """Returns why a mapping says nothing to a model that does not know the names of its features; None for a list.
+
+    Args:
+        node: The node.
+        features: What the model would be given.
+    """
+    inputs = node.spec.inputs
+    if features.names is not None or len(features.columns) < 2 or inputs is None or inputs.ports is None:
+        return None
+    example = truncate(", ".join(features.columns), _LONGEST)
+    return (
+        "the model does not know the names of its features, so a mapping cannot say which column is which; "
+        f"list the columns in the order of training: inputs: [{example}]"
+    )
+
+
 def _quoted(name: str) -> str:
     return name if name.isidentifier() else json.dumps(name, ensure_ascii=False)
 

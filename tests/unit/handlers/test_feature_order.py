@@ -137,3 +137,22 @@ def test_a_name_beside_a_tensor_must_stand_in_its_place(uri: str, tmp_path: Path
     for wrong in (["depth", "two"], ["two", "height"]):
         with pytest.raises(InvalidEnsemble, match="stands where the model has the feature"):
             load_node(tmp_path, inputs, given | {"inputs": wrong})
+
+
+@pytest.mark.parametrize("uri", sorted(SAVED))
+def test_a_mapping_to_a_model_that_knows_no_names_is_refused(uri: str, tmp_path: Path) -> None:
+    model: Any = xgboost.XGBRegressor(n_estimators=2) if uri == "m.json" else LinearRegression()
+    model.fit(frame().to_numpy(), frame() @ [1.0, 10.0, 100.0])
+    {
+        "m.joblib": joblib.dump,
+        "m.skops": skops.io.dump,
+        "m.json": lambda model, path: model.save_model(path),
+    }[uri](model, tmp_path / uri)
+    node = {"model": SAVED[uri][0], "uri": uri, "outputs": {"y": "double"}}
+    inputs = dict.fromkeys(NAMES, "double")
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_node(tmp_path, inputs, node | {"inputs": {name: name for name in reversed(NAMES)}})
+    (problem,) = caught.value.problems
+    assert problem.code == "signature_mismatch"
+    assert "list the columns in the order of training: inputs: [depth, width, height]" in problem.message
+    load_node(tmp_path, inputs, node | {"inputs": list(NAMES)})

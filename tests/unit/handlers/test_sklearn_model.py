@@ -291,7 +291,7 @@ def test_no_features_are_an_unknown_number_and_catboost_knows_the_names(tmp_path
 
 
 def test_names_that_only_count_are_none(tmp_path: Path) -> None:
-    node = {"model": "sklearn", "uri": "b.joblib", "inputs": {"h": "h", "w": "w"}, "outputs": {"y": "double"}}
+    node = {"model": "sklearn", "uri": "b.joblib", "inputs": ["h", "w"], "outputs": {"y": "double"}}
     inputs, rows = {"h": "double", "w": "double"}, {"h": np.array([1.0]), "w": np.array([2.0])}
     joblib.dump(StandInForLightGbm(), tmp_path / "b.joblib")
     assert load_node(tmp_path, inputs, node)(rows)["y"].tolist() == [3.0]

@@ -16,8 +16,13 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
+from beam_ensembles.handlers.sklearn.parts import as_given
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
+_CATEGORIES_OF_XGBOOST: Final = (
+    "it was trained on categories, which XGBoost takes only from columns of pandas's own type"
+)
+_ENCODE: Final = "put an encoder before it in a Pipeline"
 _SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
 
 
@@ -32,29 +37,33 @@ def refuse_boosters(node: CheckedNode, model: Any) -> None:
     if _is_of("xgboost", model) and type(model).__name__ == "Booster":
         text = f"it is XGBoost's Booster, which takes no array or DataFrame; {_SAVE_XGBOOST}"
     elif "c" in _types_of(model):
-        text = (
-            "it was trained on categories, which XGBoost takes only from columns of pandas's own type; "
-            f"{_SAVE_XGBOOST} with 'model_class: {type(model).__name__}'"
-        )
-    elif _kept(model) and len(_places(model)) != len(_kept(model)):
-        text = (
-            "LightGBM keeps categories for other features than its file names as such; train it with the DataFrame's "
-            "category columns alone, or put an encoder before it in a Pipeline"
-        )
+        text = f"{_CATEGORIES_OF_XGBOOST}; {_SAVE_XGBOOST} with 'model_class: {type(model).__name__}'"
+    else:
+        for one in as_given(model):
+            if "c" in _types_of(one):
+                text = f"its {type(one).__name__} {_CATEGORIES_OF_XGBOOST[3:]}; {_ENCODE}"
+            elif _kept(one) and len(_places(one)) != len(_kept(one)):
+                text = (
+                    "LightGBM keeps categories for other features than its file names as such; train it with the "
+                    f"DataFrame's category columns alone, or {_ENCODE}"
+                )
     if text:
         problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")
         raise InvalidEnsemble([problem])
 
 
 def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> Callable[[Columns], Any]:
-    """Returns what makes a model's features of a batch, with the categories that a model of LightGBM keeps.
+    """Returns what makes a model's features of a batch, with the categories that models of LightGBM keep.
 
     Args:
-        model: The loaded model.
+        model: The loaded model; LightGBM's may stand in another one that gives it the same features.
         read: Makes its features, as a DataFrame where it knows their names.
         pandas: The module.
     """
-    categories = dict(zip(_places(model), _kept(model), strict=False))
+    categories: dict[int, list[Any]] = {}
+    for one in as_given(model):
+        for at, known in zip(_places(one), _kept(one), strict=False):
+            categories[at] = list(dict.fromkeys([*categories.get(at, ()), *known]))
     return (lambda columns: _categorical(read(columns), categories, pandas)) if categories else read
 
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, of_classes, shown
-from beam_ensembles.handlers.features import count_of, match
+from beam_ensembles.handlers.features import count_of, match, nameless
 from beam_ensembles.handlers.sklearn.boosters import finds_several_labels
+from beam_ensembles.handlers.sklearn.parts import as_given
 from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, row_shape
 
 _TYPES: Final[dict[type, Type]] = {str: STRING, bool: BOOLEAN, int: INT64, float: DOUBLE}
@@ -44,7 +45,20 @@ def facts_of(model: Any) -> Facts:
 
 
 def _names_of(model: Any) -> tuple[str, ...] | None:
-    """Returns the names of a model's features: scikit-learn's, CatBoost's, or those of LightGBM's ``Booster``."""
+    """Returns the names of a model's features, its own or those of a model within it that is given the same ones.
+
+    CatBoost's models, and pipelines that begin with ``passthrough``, hide them from the estimators around them.
+    """
+    count = getattr(model, "n_features_in_", None)
+    for one in as_given(model):
+        found = _own_names(one)
+        if found is not None:
+            return found if not count or count == len(found) else None
+    return None
+
+
+def _own_names(model: Any) -> tuple[str, ...] | None:
+    """Returns the names that a model says: scikit-learn's, CatBoost's, or those of LightGBM's ``Booster``."""
     found = getattr(model, "feature_names_in_", None)
     if found is None and getattr(model, "n_features_in_", None) == 0:
         found = getattr(model, "feature_names_", None)
@@ -97,8 +111,10 @@ def meanings(node: NodeView | CheckedNode, facts: Facts, method: str) -> dict[st
 
 def disagreements(node: NodeView | CheckedNode, facts: Facts, method: str) -> Iterator[tuple[str, str]]:
     """Compares a model with its node: its features, its classes; gives the place below the node and a sentence."""
-    _, unmatched = match(node, facts.names)
+    features, unmatched = match(node, facts.names)
     yield from unmatched
+    if facts.features is not None and (text := nameless(node, features)) is not None:
+        yield "inputs", text
     width = count_of(node.inputs, node.spec.columns)
     if not unmatched and None not in (width, facts.features) and width != facts.features:
         text = f"the model was trained on {facts.features} features, the columns of the node hold {width}"

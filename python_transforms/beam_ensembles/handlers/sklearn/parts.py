@@ -73,6 +73,24 @@ def _parts(model: Any, features: tuple[int, ...], depth: int) -> Iterator[Part]:
         yield Part(model, features)
 
 
+def as_given(model: Any) -> Iterator[Any]:
+    """Yields a model and the models within it that are given its features unchanged, the outer ones first."""
+    waiting = [(model, 0)]
+    while waiting:
+        one, depth = waiting.pop(0)
+        yield one
+        if depth < _DEEPEST:
+            waiting.extend((within, depth + 1) for within in _directly_within(one))
+
+
+def _directly_within(model: Any) -> Sequence[Any]:
+    if hasattr(model, "steps"):
+        return [step for _, step in model.steps if step is not None and step != "passthrough"][:1]
+    if several := _several_within(model):
+        return several
+    return [getattr(model, name) for name in _ONE_WITHIN if hasattr(model, name)][:1]
+
+
 def _several_within(model: Any) -> Sequence[Any]:
     """Returns the fitted models that a model wraps, all of which see all features; trees are no parts."""
     if hasattr(model, "estimators_features_"):
@@ -150,7 +168,7 @@ def missing_marks(model: Any, parts: Sequence[Part], names: Sequence[str] | None
     for part in parts:
         _note(part.estimator, part.features, encoders, imputers)
     places = {name: at for at, name in enumerate(names or ())}
-    for estimator in _estimators(model):
+    for estimator in estimators_of(model):
         own = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
         _note(estimator, [places.get(name) for name in own], encoders, imputers)
     return MissingMarks(encoders, imputers)
@@ -174,7 +192,7 @@ def _note(estimator: Any, features: Sequence[int | None], encoders: _Marks, impu
             imputers.setdefault(None, set()).add(mark)
 
 
-def _estimators(model: Any) -> Iterator[Any]:
+def estimators_of(model: Any) -> Iterator[Any]:
     """Yields a model and whatever estimators it holds, at any depth."""
     waiting, seen = [model], {id(model)}
     while waiting and len(seen) < _MOST_LOOKED_THROUGH:

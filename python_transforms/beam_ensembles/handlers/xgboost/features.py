@@ -16,6 +16,7 @@ from beam_ensembles.handlers.features import (
     feature_arguments,
     is_number,
     match,
+    nameless,
     warn_of_order,
 )
 from beam_ensembles.handlers.missing import filler, may_be_missing
@@ -74,6 +75,8 @@ def disagreements(
     """
     features, unmatched = match(node, names, (MARGIN,), WHOLE)
     yield from unmatched
+    if (text := nameless(node, features)) is not None:
+        yield "inputs", text
     width = count_of(node.inputs, features.columns)
     if unmatched or width is None:
         return
