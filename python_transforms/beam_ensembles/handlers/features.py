@@ -20,7 +20,7 @@ from beam_ensembles.handlers.arguments import (
     named_arguments,
 )
 from beam_ensembles.printable import truncate
-from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type, width_of
+from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, Scalar, Type, width_of
 
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
 _LONGEST: Final = 300
@@ -221,7 +221,17 @@ def nameless(node: NodeView | CheckedNode, features: Features) -> str | None:
     example = truncate(", ".join(features.columns), _LONGEST)
     return (
         "the model does not know the names of its features, so a mapping cannot say which column is which; "
-        f"list the columns in the order of training: inputs: [{example}]"
+        f"list the columns in the order of training: inputs: [{example}]{_cast(node, features)}"
+    )
+
+
+def _cast(node: NodeView | CheckedNode, features: Features) -> str:
+    """Returns what to do about booleans, which stand in no list beside other columns."""
+    name = next((one for one in features.columns if node.inputs.get(one) == BOOLEAN), None)
+    return (
+        ""
+        if name is None
+        else f", and make '{name}' a number before: CAST({name} AS INT) in a node of 'apply: sql'"
     )
 
 

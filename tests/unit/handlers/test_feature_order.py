@@ -14,6 +14,8 @@ import pytest
 import skops.io
 import xgboost
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import check_text
@@ -26,6 +28,18 @@ from beam_ensembles.types import parse_type
 from tests.support.nodes import load_node
 
 NAMES = ("height", "width", "depth")
+
+
+class Ratio:
+    """A step as people write one: it reads a DataFrame by name, and notes nothing of its features."""
+
+    def fit(self, rows: Any, _: Any = None) -> Ratio:
+        """Returns itself."""
+        return self
+
+    def transform(self, rows: Any) -> Any:
+        """Adds a column."""
+        return rows.assign(ratio=rows["height"] / rows["width"])
 
 
 def frame() -> pandas.DataFrame:
@@ -156,3 +170,36 @@ def test_a_mapping_to_a_model_that_knows_no_names_is_refused(uri: str, tmp_path:
     assert problem.code == "signature_mismatch"
     assert "list the columns in the order of training: inputs: [depth, width, height]" in problem.message
     load_node(tmp_path, inputs, node | {"inputs": list(NAMES)})
+
+
+@pytest.mark.parametrize("is_mapping", [True, False])
+@pytest.mark.parametrize("is_wrapped", [True, False])
+def test_a_step_of_ones_own_gets_a_frame_in_the_order_of_training(
+    is_mapping: bool, is_wrapped: bool, tmp_path: Path
+) -> None:
+    model = make_pipeline(Ratio(), LinearRegression())
+    if is_wrapped:
+        model = GridSearchCV(model, {}, cv=2)
+    joblib.dump(model.fit(frame(), frame() @ [1.0, 10.0, 100.0]), tmp_path / "m.joblib")
+    turned = ["depth", "height", "width"]
+    node = {
+        "model": "sklearn",
+        "uri": "m.joblib",
+        "inputs": {name: name for name in turned} if is_mapping else turned,
+        "outputs": {"y": "double"},
+    }
+    member = load_node(tmp_path, dict.fromkeys(NAMES, "double"), node)
+    answer = member({name: frame()[name].to_numpy() for name in turned})["y"]
+    np.testing.assert_allclose(answer, model.predict(frame()))
+
+
+def test_categories_behind_a_step_of_ones_own_are_refused_in_an_array(tmp_path: Path) -> None:
+    rows = frame().assign(depth=pandas.Categorical([3, 5] * 20))
+    trees = xgboost.XGBRegressor(n_estimators=2, enable_categorical=True)
+    joblib.dump(make_pipeline(Ratio(), trees).fit(rows, [1, 2] * 20), tmp_path / "m.joblib")
+    node = {"model": "sklearn", "uri": "m.joblib", "inputs": ["a", "b", "c"], "outputs": {"y": "double"}}
+    with pytest.raises(
+        InvalidEnsemble, match="its XGBRegressor was trained on a DataFrame's categories"
+    ) as caught:
+        load_node(tmp_path, dict.fromkeys("abc", "double"), node)
+    assert [problem.code for problem in caught.value.problems] == ["bad_model_file"]

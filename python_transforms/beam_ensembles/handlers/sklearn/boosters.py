@@ -16,7 +16,7 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
-from beam_ensembles.handlers.sklearn.parts import as_given
+from beam_ensembles.handlers.sklearn.parts import as_given, estimators_of
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
 _CATEGORIES_OF_XGBOOST: Final = (
@@ -50,6 +50,21 @@ def refuse_boosters(node: CheckedNode, model: Any) -> None:
     if text:
         problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")
         raise InvalidEnsemble([problem])
+
+
+def refuse_categories_in_arrays(node: CheckedNode, model: Any) -> None:
+    """Refuses a model that is given an array, and holds one that would take its numbers for the places of categories.
+
+    Raises:
+        InvalidEnsemble: ``bad_model_file``: LightGBM or XGBoost in it was trained on a DataFrame's categories.
+    """
+    for one in estimators_of(model):
+        if _kept(one) or "c" in _types_of(one):
+            text = (
+                f"its {type(one).__name__} was trained on a DataFrame's categories, but the steps before it do not say "
+                f"the names of the features; {_ENCODE}"
+            )
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")])
 
 
 def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> Callable[[Columns], Any]:

@@ -44,6 +44,35 @@ def facts_of(model: Any) -> Facts:
     )
 
 
+def named_for(node: CheckedNode, model: Any, facts: Facts) -> Facts:
+    """Returns a model's facts with the node's own names of its features, where a step of someone's own hides them.
+
+    A pipeline that begins with a transformer that notes nothing of its features was mostly fitted on a DataFrame, and
+    may read it by name. The columns stand in the order in which a later step knows them, where one does.
+    """
+    inputs = node.spec.inputs
+    if facts.names is not None or facts.features is not None or inputs is None:
+        return facts
+    labels = inputs.ports or inputs.columns
+    count = count_of(node.inputs, node.spec.columns)
+    if len(labels) < 2 or count != len(labels):
+        return facts
+    later = [name for name in _later_names(model) if name in labels]
+    if inputs.ports is None and not later:
+        return facts
+    return dataclasses.replace(facts, names=(*later, *(name for name in labels if name not in later)))
+
+
+def _later_names(model: Any) -> tuple[str, ...]:
+    """Returns the names that the first later step of a pipeline has of its features; none where none has any."""
+    for one in as_given(model):
+        for _, step in getattr(one, "steps", ()):
+            names = _names_of(step)
+            if names is not None and not _are_numbers(names):
+                return names
+    return ()
+
+
 def _names_of(model: Any) -> tuple[str, ...] | None:
     """Returns the names of a model's features, its own or those of a model within it that is given the same ones.
 

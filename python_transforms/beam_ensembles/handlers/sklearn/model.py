@@ -29,8 +29,19 @@ from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_tr
 from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.results import to_columns_of_one
 from beam_ensembles.handlers.signatures import ModelFormatError
-from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
-from beam_ensembles.handlers.sklearn.facts import Facts, answer_type, disagreements, facts_of, meanings
+from beam_ensembles.handlers.sklearn.boosters import (
+    refuse_boosters,
+    refuse_categories_in_arrays,
+    with_categories,
+)
+from beam_ensembles.handlers.sklearn.facts import (
+    Facts,
+    answer_type,
+    disagreements,
+    facts_of,
+    meanings,
+    named_for,
+)
 from beam_ensembles.handlers.sklearn.forests import quickened
 from beam_ensembles.handlers.sklearn.parts import missing_marks, parts_of
 from beam_ensembles.handlers.sklearn.reading import examples_of, reader, unknown_categories
@@ -104,7 +115,7 @@ class SklearnKind:
         versions = Versions()
         handler, model = member.load(node, functools.partial(_handler, node, beam, method), versions=versions)
         refuse_boosters(node, model)
-        facts = facts_of(model)
+        facts = named_for(node, model, facts_of(model))
         problems = list(disagreements(node, facts, method))
         if not hasattr(model, method):
             problems.insert(0, ("method", f"this {type(model).__name__} has no {method}"))
@@ -114,6 +125,8 @@ class SklearnKind:
             )
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
+        if features.names is None:
+            refuse_categories_in_arrays(node, model)
         columns = tuple(column_of_each(node.inputs, features.columns))
         parts = parts_of(model, len(columns))
         missing = missing_marks(model, parts, facts.names)
