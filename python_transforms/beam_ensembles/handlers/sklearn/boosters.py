@@ -16,7 +16,9 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
+from beam_ensembles.handlers.missing import may_be_missing
 from beam_ensembles.handlers.sklearn.parts import as_given, estimators_of
+from beam_ensembles.types import DOUBLE, FLOAT, INT32, INT64
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
 _CATEGORIES_OF_XGBOOST: Final = (
@@ -65,6 +67,41 @@ def refuse_categories_in_arrays(node: CheckedNode, model: Any) -> None:
                 f"the names of the features; {_ENCODE}"
             )
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")])
+
+
+def refuse_categories_of_catboost(node: CheckedNode, model: Any, columns: Sequence[str]) -> None:
+    """Refuses fractions where CatBoost has a category: it takes texts and whole numbers, and fails on every row.
+
+    Args:
+        node: The node.
+        model: The loaded model; CatBoost's may stand in another one that gives it the same features.
+        columns: The column of each of its features.
+
+    Raises:
+        InvalidEnsemble: ``type_mismatch``.
+    """
+    nullable = may_be_missing(node)
+    for one in as_given(model):
+        for at in one.get_cat_feature_indices() if _is_of("catboost", one) else ():
+            column = columns[at] if at < len(columns) else ""
+            type_ = node.inputs.get(column)
+            if type_ is None or type_.required() not in (DOUBLE, FLOAT, INT32, INT64):
+                continue
+            if type_.required() in (DOUBLE, FLOAT):
+                how = "declare int64 or string"
+            elif column in nullable:
+                how = "numbers that may be missing are floating point; replace nulls before the model, "
+                how += f"as in training: COALESCE({column}, -1) in a node of 'apply: sql'"
+            else:
+                continue
+            text = f"'{column}' is {type_}, but its feature is a category to CatBoost: a text or a whole number; {how}"
+            raise InvalidEnsemble([Problem(node.spec.path("inputs"), "type_mismatch", text)])
+
+
+def takes_truth_as_numbers(model: Any) -> bool:
+    """Whether LightGBM or XGBoost sees a model's features as they come: in a DataFrame, objects fail there."""
+    found = [one for one in as_given(model) if _is_of("lightgbm", one) or _is_of("xgboost", one)]
+    return bool(found) and not any(map(_kept, found))
 
 
 def with_categories(model: Any, read: Callable[[Columns], Any], pandas: Any) -> Callable[[Columns], Any]:

@@ -32,6 +32,8 @@ from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.boosters import (
     refuse_boosters,
     refuse_categories_in_arrays,
+    refuse_categories_of_catboost,
+    takes_truth_as_numbers,
     with_categories,
 )
 from beam_ensembles.handlers.sklearn.facts import (
@@ -128,6 +130,7 @@ class SklearnKind:
         if features.names is None:
             refuse_categories_in_arrays(node, model)
         columns = tuple(column_of_each(node.inputs, features.columns))
+        refuse_categories_of_catboost(node, model, columns)
         parts = parts_of(model, len(columns))
         missing = missing_marks(model, parts, facts.names)
         order = order_taken(node, facts.names)
@@ -141,7 +144,14 @@ class SklearnKind:
             arguments,
             read=with_categories(
                 model,
-                reader(node, features, missing, beam.pandas, is_matrix=facts.features is not None),
+                reader(
+                    node,
+                    features,
+                    missing,
+                    beam.pandas,
+                    is_matrix=facts.features is not None,
+                    keeps_truth=not takes_truth_as_numbers(model),
+                ),
                 beam.pandas,
             ),
             write=functools.partial(to_columns_of_one, node),

@@ -17,7 +17,13 @@ from beam_ensembles.types import BOOLEAN, dtype_of
 
 
 def reader(
-    node: CheckedNode, features: Features, missing: MissingMarks, pandas: Any, *, is_matrix: bool
+    node: CheckedNode,
+    features: Features,
+    missing: MissingMarks,
+    pandas: Any,
+    *,
+    is_matrix: bool,
+    keeps_truth: bool = True,
 ) -> Callable[[Columns], Any]:
     """Returns the function that makes a model's features of a batch's columns.
 
@@ -28,8 +34,9 @@ def reader(
         pandas: The module.
         is_matrix: Whether the model takes a single text as a matrix [N, 1], too, as an encoder does: it counts its
             features. A vectorizer takes a list of texts, [N].
+        keeps_truth: Whether truth values that may be missing stay objects beside texts and in a DataFrame.
     """
-    fill, marks = filler(node), _marks(node, features, missing)
+    fill, marks = filler(node), _marks(node, features, missing, keeps_truth)
     kept = dataclasses.replace(features, objects=frozenset(marks))
 
     def read(columns: Columns) -> Any:
@@ -40,7 +47,9 @@ def reader(
     return read
 
 
-def _marks(node: CheckedNode, features: Features, missing: MissingMarks) -> dict[str, float | None]:
+def _marks(
+    node: CheckedNode, features: Features, missing: MissingMarks, keeps_truth: bool
+) -> dict[str, float | None]:
     """Returns what stands for a null in columns of objects, None or NaN: what the model says, else NaN as in pandas.
 
     So in text and bytes; and in truth values, where they are objects among others or in a DataFrame.
@@ -48,7 +57,7 @@ def _marks(node: CheckedNode, features: Features, missing: MissingMarks) -> dict
     Raises:
         InvalidEnsemble: ``signature_mismatch``: the model takes either, and nothing tells which a column needs.
     """
-    holds_objects = features.names is not None or features.has_text
+    holds_objects = keeps_truth and (features.names is not None or features.has_text)
     nullable, found = set(may_be_missing(node)), {}
     for at, column in enumerate(column_of_each(node.inputs, features.columns)):
         type_ = node.inputs[column].required()
