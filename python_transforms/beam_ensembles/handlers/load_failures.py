@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Final
 
+from beam_ensembles.errors import listed
 from beam_ensembles.foreign import described
 from beam_ensembles.handlers.versions import version_here
 
@@ -25,6 +26,21 @@ _NOT_REGISTERED: Final = re.compile(
     r"|Could not find (?:the operator|schema for) ([\w:]{1,200})"
 )
 _NO_LOCALE: Final = re.compile(r"Failed to construct locale with name:([\w.@-]{1,99})")
+_OTHER_WEIGHTS: Final = re.compile(r"Error\(s\) in loading state_dict for (\w{1,99})")
+_MISSING_WEIGHTS: Final = re.compile(r"Missing key\(s\) in state_dict: ((?:\"[^\"]*\"(?:, )?)+)")
+_UNEXPECTED_WEIGHTS: Final = re.compile(r"Unexpected key\(s\) in state_dict: ((?:\"[^\"]*\"(?:, )?)+)")
+_WEIGHTS_WITHIN: Final = (
+    "model_state_dict",
+    "state_dict",
+    "model_state",
+    "model",
+    "net",
+    "weights",
+    "module",
+    "ema",
+)
+"""Where checkpoints keep the weights of their model."""
+_MOST_KEYS: Final = 6
 _NO_MODULE: Final = re.compile(r"No module named '([^']{1,200})'")
 
 
@@ -46,6 +62,9 @@ def reason(error: BaseException) -> str:
                 f"install it (Debian: apt-get install locales, then localedef -i {language} -f UTF-8 {name}), "
                 "or use this project's worker images, which have en_US.UTF-8"
             )
+        weights = _other_weights(str(one))
+        if weights is not None:
+            return weights
         lacking = _NOT_REGISTERED.search(str(one))
         if lacking is not None:
             name = next(group for group in lacking.groups() if group is not None)
@@ -54,6 +73,32 @@ def reason(error: BaseException) -> str:
                 "imports: [package.module]"
             )
     return described(error)
+
+
+def _other_weights(said: str) -> str | None:
+    """Returns what is wrong with a state dict whose names are not those of its model; None where that is unclear."""
+    model = _OTHER_WEIGHTS.search(said)
+    missing, unexpected = (_keys(one.search(said)) for one in (_MISSING_WEIGHTS, _UNEXPECTED_WEIGHTS))
+    if model is None or not missing or not unexpected:
+        return None
+    prefix = next((one[: -len(missing[0])] for one in unexpected if one.endswith(f".{missing[0]}")), "")
+    if prefix:
+        return (
+            f"the names of the weights begin with '{prefix}', those of {model[1]} do not (there is "
+            f"'{prefix}{missing[0]}' where '{missing[0]}' is needed), as DataParallel, torch.compile and trainers save "
+            f"them; save the weights of the model within, or cut it off: name.removeprefix('{prefix}')"
+        )
+    within = next((one for one in _WEIGHTS_WITHIN if one in unexpected), None)
+    if within is not None:
+        return (
+            f"the file is a checkpoint, which holds {listed(unexpected, _MOST_KEYS)}, and no state dict of {model[1]}; "
+            f"save its weights alone: torch.save(torch.load(PATH)['{within}'], 'model.pt')"
+        )
+    return None
+
+
+def _keys(found: re.Match[str] | None) -> list[str]:
+    return [] if found is None else re.findall(r'"([\w.-]{1,200})"', found[1])
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

@@ -269,3 +269,38 @@ def test_the_version_that_a_file_states(form: str, tmp_path: Path, monkeypatch: 
     versions = Versions()
     versions.find(str(tmp_path / "model"), ValueError())
     assert versions.text == f"saved with {said}, this worker has 9.9"
+
+
+@pytest.mark.parametrize(
+    ("saved", "says"),
+    [
+        (lambda weights: {f"module.{name}": one for name, one in weights.items()}, "begin with 'module.'"),
+        (
+            lambda weights: {f"_orig_mod.{name}": one for name, one in weights.items()},
+            "begin with '_orig_mod.'",
+        ),
+        (
+            lambda weights: {"epoch": 3, "model_state_dict": weights},
+            "a checkpoint, which holds epoch, model_state_dict, and no state dict of Linear; save its weights alone: "
+            "torch.save(torch.load(PATH)['model_state_dict'], 'model.pt')",
+        ),
+    ],
+)
+def test_weights_of_other_names_say_which_and_what_to_do(
+    saved: Callable[[Any], Any], says: str, tmp_path: Path
+) -> None:
+    torch.save(saved(torch.nn.Linear(4, 2).state_dict()), tmp_path / "m.pt")
+    node = {
+        "model": "pytorch",
+        "uri": "m.pt",
+        "model_class": "torch.nn.Linear",
+        "model_params": {"in_features": 4, "out_features": 2},
+        "inputs": ["x"],
+        "outputs": {"y": "array<float>[2]"},
+    }
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_node(tmp_path, {"x": "array<float>[4]"}, node)
+    (problem,) = caught.value.problems
+    assert problem.code == "load_failed"
+    assert says in problem.message
+    assert "Error(s)" not in problem.message
