@@ -126,3 +126,14 @@ def test_weights_are_in_their_own_file(tmp_path: Path) -> None:
         for ending in ("weights.h5", "keras"):
             with pytest.raises(ModelFormatError, match="in another file"):
                 check_weights(str(tmp_path / f"{name}.{ending}"))
+
+
+def test_inputs_within_others_are_refused_in_plain_words(tmp_path: Path) -> None:
+    ends = {"input_layers": {"u": {"a": ["a", 0, 0]}, "c": [["c", 0, 0]]}, "output_layers": [["o", 0, 0]]}
+    config = {"class_name": "Functional", "module": "keras", "config": {"layers": [], **ends}}
+    with zipfile.ZipFile(tmp_path / "m.keras", "w") as archive:
+        archive.writestr("config.json", json.dumps(config))
+        archive.writestr("metadata.json", "{}")
+        archive.writestr("model.weights.h5", b"")
+    with pytest.raises(ModelFormatError, match="make a model of one list or mapping"):
+        read_keras(str(tmp_path / "m.keras"))

@@ -89,9 +89,19 @@ def _layers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, _Ends,
 def _ends(found: Any) -> _Ends:
     """Gives the layers at one end of the model by the names that a caller uses: those of a mapping, else their own."""
     if isinstance(found, Mapping):
-        return {name: str(end[0]) for name, end in found.items()}
-    names = [str(found[0])] if isinstance(found[0], str) else [str(end[0]) for end in found]
+        return {name: _end(end) for name, end in found.items()}
+    names = [found[0]] if isinstance(found[0], str) else [_end(end) for end in found]
     return dict(zip(distinct_names(names), names, strict=True))
+
+
+def _end(found: Any) -> str:
+    """Returns the layer of one end, ``[layer, node, tensor]``; callers have no name for a structure of several."""
+    if not isinstance(found, Sequence) or not isinstance(found[0], str):
+        raise ModelFormatError(
+            "its inputs or outputs stand in lists or mappings within others; make a model of one list or mapping: "
+            "keras.Model({'a': a, 'b': b}, model({'x': {'a': a}, 'y': [b]}))"
+        )
+    return found[0]
 
 
 def distinct_names(layers: Sequence[str]) -> list[str]:
