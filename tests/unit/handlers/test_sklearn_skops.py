@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from beam_ensembles.errors import InvalidEnsemble
@@ -146,3 +147,12 @@ def test_what_is_no_skops_file_has_no_header(tmp_path: Path, schema: bytes | Non
     with pytest.raises(ModelFormatError):
         read_header(str(path))
     assert ("bad_model_file", "uri") in problems_of(tmp_path, FOUR, PROBA | {"uri": "model.skops"})
+
+
+def test_later_steps_say_nothing_of_the_features(tmp_path: Path) -> None:
+    rows = pandas.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
+    union = FeatureUnion([("one", StandardScaler()), ("two", StandardScaler())])
+    for first, wanted in ((union, (None, None)), ("passthrough", (2, ("a", "b")))):
+        skops_io.dump(make_pipeline(first, LinearRegression()).fit(rows, [1, 2, 3]), tmp_path / "m.skops")
+        header = read_header(str(tmp_path / "m.skops"))
+        assert (header.features, header.names) == wanted

@@ -82,8 +82,9 @@ def _refuse_bomb(archive: zipfile.ZipFile, size: int) -> None:
 def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
     types = sorted(set(_types(root)))
     steps = [step for step in _steps(root) if step]
-    takes = next((found for step in steps if (found := step.get("n_features_in_"))), None)
-    named = next((found for step in steps if (found := step.get("feature_names_in_"))), None)
+    front = list(_front(root))
+    takes = next((found for step in front if (found := step.get("n_features_in_"))), None)
+    named = next((found for step in front if (found := step.get("feature_names_in_"))), None)
     classes = steps[-1].get("classes_") if steps else None
     names = None if named is None else _array(named, archive)
     return Header(
@@ -119,6 +120,19 @@ def _steps(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if root["__class__"] == "Pipeline":
         for step in own["steps"]["content"]:
             yield _attributes(step["content"][1])
+
+
+def _front(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Gives the attributes of what takes the model's features: later steps of a pipeline take others."""
+    own = _attributes(root)
+    yield own
+    if root["__class__"] == "Pipeline":
+        steps = [step["content"][1] for step in own["steps"]["content"]]
+        first = next(
+            (step for step in steps if step.get("__loader__") != "JsonNode"), None
+        )  # no "passthrough"
+        if first is not None:
+            yield _attributes(first)
 
 
 def _attributes(node: Mapping[str, Any]) -> Mapping[str, Any]:
