@@ -82,7 +82,10 @@ def refuse_categories_of_catboost(node: CheckedNode, model: Any, columns: Sequen
     """
     nullable = may_be_missing(node)
     for one in as_given(model):
-        for at in one.get_cat_feature_indices() if _is_of("catboost", one) else ():
+        is_fitted = (
+            _is_of("catboost", one) and one.is_fitted()
+        )  # some models keep the one that they copy for each
+        for at in one.get_cat_feature_indices() if is_fitted else ():
             column = columns[at] if at < len(columns) else ""
             type_ = node.inputs.get(column)
             if type_ is None or type_.required() not in (DOUBLE, FLOAT, INT32, INT64):

@@ -10,6 +10,7 @@ from sklearn.ensemble import StackingRegressor, VotingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 
@@ -38,5 +39,12 @@ for name, model in models.items():
     joblib.dump(model, f"{name}.joblib")
 odds = CalibratedClassifierCV(FrozenEstimator(kind)).fit(frame, target > 4)
 joblib.dump(odds, "odds.joblib")
+pairs = OneVsOneClassifier(CatBoostClassifier(**settings)).fit(frame, np.digitize(target, [0, 6]))
+joblib.dump(pairs, "pairs.joblib")
 rows = frame.head(7)
-write(rows, **{name: model.predict(rows) for name, model in models.items()}, odds=odds.predict_proba(rows))
+write(
+    rows,
+    **{name: model.predict(rows) for name, model in models.items()},
+    odds=odds.predict_proba(rows),
+    pairs=pairs.predict(rows),
+)
