@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -27,7 +28,11 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatabl
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Beam leaves folders behind; pytest looks after its own, and keeps those of tests that failed."""
+    """Sets up what all tests need."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # A shell has what it runs in the background ignore it, and so would all that tests start and interrupt.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Beam leaves folders behind; pytest looks after its own, and keeps those of tests that failed.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     until_the_end = contextlib.ExitStack()
     until_the_end.enter_context(own_temporary_folder())
