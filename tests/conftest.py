@@ -57,6 +57,6 @@ def fork_server() -> Iterator[OwnForkServer | None]:
 
 @pytest.fixture
 def forked_children(fork_server: OwnForkServer | None) -> Iterator[None]:
-    """Has the processes that a test starts forked, as on the workers of a pool, where the system can."""
+    """Fork the processes that a test starts, as the workers of a pool do, where the system can."""
     with contextlib.nullcontext() if fork_server is None else forked_from(fork_server):
         yield

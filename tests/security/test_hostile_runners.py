@@ -42,7 +42,7 @@ def _metric(payload: str, urn: str = SUM, name: str = "num_inferences") -> bytes
 
 
 def _long(data: bytes) -> bytes:
-    """Makes the first field of a message."""
+    """Returns the first field of a message."""
     length, rest = [], len(data)
     while rest > 0x7F:
         length.append(rest & 0x7F | 0x80)

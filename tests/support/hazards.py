@@ -44,7 +44,7 @@ class Hazard:
 
 
 class ByProcess(Hazard):
-    """Says which process it runs in."""
+    """Returns the id of the process it runs in."""
 
     def predict(self, batch: np.ndarray) -> np.ndarray:
         """Returns the process's number for each row."""

@@ -29,7 +29,7 @@ def children(parent: int) -> list[int]:
 
 @contextmanager
 def forked_from(server: ForkServer) -> Iterator[None]:
-    """Has all processes that this one starts within the block forked, as a worker of a pool has.
+    """Fork all processes that this one starts within the block, as a worker of a pool does.
 
     A process that is not forked imports Beam and scikit-learn first: five seconds of a core.
     """

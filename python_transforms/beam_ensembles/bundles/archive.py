@@ -91,7 +91,7 @@ def read_archive(file: IO[bytes], name: str, digest: str | None = None) -> Archi
     try:
         members = archive_of(file)
     except (*_DAMAGED, OSError) as exc:
-        raise BadBundle(f"it is no zip: {exc}") from exc
+        raise BadBundle(f"it is not a zip archive: {exc}") from exc
     if members.comment:
         raise BadBundle("its zip has a comment; 'beam-ensembles pack' writes none")
     digest = digest or sha256_of(file)

@@ -76,7 +76,7 @@ def _read(file: IO[bytes], reading: _Reading) -> None:
 
 @dataclasses.dataclass(slots=True)
 class _Reading:
-    """What was found in a file, and what reading it may still take.
+    """The names found in a file, and the memory and steps that reading it may still take.
 
     Attributes:
         found: The names.
@@ -151,7 +151,7 @@ class _Inert:
 class _Tuple(tuple[Any, ...]):
     """A tuple that may be a key without its items being looked at.
 
-    A tuple of two tuples, each of which is twice the same tuple, and so on, takes Python for ever to hash.
+    A tuple of two tuples, each of which is twice the same tuple, and so on, makes Python hang when it hashes it.
     """
 
     __slots__ = ()
@@ -190,24 +190,24 @@ class _Reader(_UNPICKLER):  # type: ignore[misc]
         return _Inert()
 
     def load_bytearray8(self) -> None:
-        """Makes no array of a length that the file may not have."""
+        """Push the bytes that are there; nothing is allocated by the length, which may lie."""
         self.append(self.read(int.from_bytes(self.read(8), "little")))
 
     def load_tuple(self) -> None:
-        """Makes a tuple of what is behind the mark."""
+        """Push a tuple of the items behind the mark."""
         items = self.pop_mark()  # which replaces ``append``
         self.append(_Tuple(items))
 
     def load_tuple1(self) -> None:
-        """Makes a tuple of the last item."""
+        """Push a tuple of the last item."""
         self.stack[-1:] = [_Tuple(self.stack[-1:])]
 
     def load_tuple2(self) -> None:
-        """Makes a tuple of the last two items."""
+        """Push a tuple of the last two items."""
         self.stack[-2:] = [_Tuple(self.stack[-2:])]
 
     def load_tuple3(self) -> None:
-        """Makes a tuple of the last three items."""
+        """Push a tuple of the last three items."""
         self.stack[-3:] = [_Tuple(self.stack[-3:])]
 
     def load_reduce(self) -> None:

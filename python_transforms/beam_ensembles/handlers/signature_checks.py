@@ -183,7 +183,7 @@ def port_type(port: Port, declared: Type | None) -> Type | None:
 
 
 def _open_list(port: Port, declared: Type | None) -> Type | None:
-    """Gives the type of a list of any length, where that is declared, of what the other dimensions hold."""
+    """Returns the type of a declared list of any length, whose items are the other dimensions, or None."""
     if not isinstance(declared, Array) or declared.shape is not None or port.dims is None:
         return None
     item = port_type(dataclasses.replace(port, dims=port.dims[1:]), declared.element)

@@ -132,7 +132,7 @@ def _opened(data: bytes, name: str) -> Any:
 
 
 def _blocks(file: Any, name: str) -> Iterator[Samples]:
-    """Gives a file's samples in blocks, one channel; soundfile reads no more than the header says."""
+    """Yields a file's samples in blocks, one channel; soundfile reads no more than the header says."""
     left = file.frames
     while len(block := file.read(_BLOCK, dtype="float32", always_2d=True)):
         left -= len(block)

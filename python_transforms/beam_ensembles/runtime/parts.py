@@ -59,7 +59,7 @@ class Parts:
 
 
 def cut(batch: ColumnBatch, places: Iterable[slice]) -> Iterator[ColumnBatch]:
-    """Gives the parts of a batch, without its failures."""
+    """Yields the parts of a batch, without its failures."""
     for part in places:
         yield batch.take(part, batch.rows[part])
 

@@ -25,7 +25,7 @@ PYTHON = {"f": float, "i": int, "u": int, "b": bool}
 
 
 def is_of(value: Any, type_: Type) -> bool:
-    """Says whether a value in a column of objects is plain Python of a type, or an array for a list of any length."""
+    """Returns whether a value of an object column is plain Python of a type; a list may be an array."""
     if isinstance(type_, Row):
         return list(value) == [name for name, _ in type_.fields] and all(
             is_of(value[name], of) for name, of in type_.fields

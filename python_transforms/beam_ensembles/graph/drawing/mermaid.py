@@ -119,5 +119,5 @@ def _text(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Gives a text in one line, without control characters and without what begins a comment or a directive."""
+    """Returns a text in one line, without control characters and without what begins a comment or a directive."""
     return "".join(one for one in " ".join(text.split()) if one.isprintable()).replace("%%", "% %")

@@ -48,7 +48,7 @@ def changes_ids(model: Any, call: Callable[..., Any], pad: int) -> bool:
 
     Args:
         model: A loaded model.
-        call: What is called with ``input_ids``.
+        call: The function that takes ``input_ids``.
         pad: The id of the padding token.
     """
     import torch

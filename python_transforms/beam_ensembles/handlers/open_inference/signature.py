@@ -24,7 +24,7 @@ ELEMENTS: Final = {
 
 
 def _can_send(found: str, wanted: str) -> bool:
-    """Says what may be cast, where BYTES is text too."""
+    """Returns whether a column may be sent as a datatype; BYTES takes text too."""
     return (found, wanted) == ("string", "bytes") or can_cast(found, wanted)
 
 

@@ -123,7 +123,7 @@ def _steps(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _front(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Gives the attributes of what takes the model's features: later steps of a pipeline take others."""
+    """Returns the attributes of the step that takes the model's features: later steps of a pipeline take others."""
     own = _attributes(root)
     yield own
     if root["__class__"] == "Pipeline":

@@ -116,7 +116,7 @@ def _input(name: str, layer: Mapping[str, Any]) -> Port:
 
 
 def _head(name: str, layer: Mapping[str, Any]) -> Port | None:
-    """Gives the shape and type of what the usual last layer gives, where it is called for one input alone."""
+    """Returns the shape and type of the usual last layer's output, where it is called for one input alone."""
     if len(layer.get("inbound_nodes") or ()) > 1:
         return None
     shape = (layer.get("build_config") or {}).get("input_shape")

@@ -24,7 +24,7 @@ models = {
     "high": lgb.LGBMRegressor(objective="quantile", alpha=0.9, **small).fit(
         frame, price, categorical_feature=["Straße"]
     ),
-    "dear": lgb.LGBMClassifier(boosting_type="dart", **small).fit(frame, price > 400),
+    "expensive": lgb.LGBMClassifier(boosting_type="dart", **small).fit(frame, price > 400),
     "scaled": make_pipeline(StandardScaler(), lgb.LGBMRegressor(linear_tree=True, **small)).fit(frame, price),
     "counted": lgb.LGBMRegressor(objective="poisson", **small).fit(frame.to_numpy(), frame.rooms),
 }
@@ -43,6 +43,6 @@ write(
     given,
     **said,
     counted=counted,
-    odds=models["dear"].predict_proba(rows),
+    odds=models["expensive"].predict_proba(rows),
     stopped=stopped.predict_proba(rows),
 )
