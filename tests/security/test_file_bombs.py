@@ -51,7 +51,7 @@ from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
-from beam_ensembles.limits import LARGEST_JSON, MOST_ARRAY_VALUES
+from beam_ensembles.limits import LARGEST_JSON, MOST_ARRAY_VALUES, SAMPLES_AT_ONCE
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.tables.parquet_files import ParquetReader
 
@@ -595,7 +595,8 @@ def test_tasks_of_transformers_decode_a_few_long_sounds_at_a_time() -> None:
     pipe = SimpleNamespace(feature_extractor=SimpleNamespace(sampling_rate=16_000))
     for function in (pipelines.transcribe, pipelines.classify):
         with pytest.raises(
-            TooLargeTogether, match="sounds of 460800000 samples together; the most at once is"
+            TooLargeTogether,
+            match=f"sounds of 460800000 samples together; the most at once is {SAMPLES_AT_ONCE}",
         ):
             function(pipe, {"audio": [data, b"x", data]}, {}, 1)
     pipe.feature_extractor.sampling_rate = 48_000

@@ -12,6 +12,7 @@ import pytest
 from tritonclient.grpc import service_pb2
 
 from beam_ensembles.handlers.open_inference import address
+from beam_ensembles.limits import LARGEST_ANSWER
 from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import load_node
 
@@ -64,7 +65,7 @@ def test_an_answer_that_unpacks_to_too_much_is_asked_for_in_parts(
     """A megabyte of gzip was a gigabyte, and four in the worker."""
     uri, asked = server
     options = dict(address.CHANNEL_OPTIONS)
-    assert options["grpc.max_receive_message_length"] == 256 << 20
+    assert options["grpc.max_receive_message_length"] == LARGEST_ANSWER
     options["grpc.max_receive_message_length"] = 5 << 20
     monkeypatch.setattr(
         "beam_ensembles.handlers.open_inference.calls.CHANNEL_OPTIONS", tuple(options.items())

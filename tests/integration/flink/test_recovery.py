@@ -26,7 +26,7 @@ from scripts.processes import address, running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
 
-SECONDS = 400
+SECONDS = 900
 """How long a job may take that runs twice, on a machine that has much else to do."""
 CLIENT_SECONDS = 60
 """How long Beam's client may take to end once its job has."""

@@ -74,4 +74,4 @@ def test_any_problem_fits_into_the_line_that_clients_read(found: dict[str, Any])
         lines = str(invalid).split("\n")
     assert len(lines) > 1
     for line in lines[1:]:
-        assert re.fullmatch(r"\s*\[([a-z0-9_]+)\] (\S+): (.*)|  and \d+ more", line), line
+        assert re.fullmatch(r"\s*\[([a-z0-9_]+)\] (\S.*?): (.*)|  and \d+ more", line), line
