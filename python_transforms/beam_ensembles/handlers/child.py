@@ -143,6 +143,18 @@ def end(process: Process, pipe: ColumnPipe) -> None:
     process.wait()
 
 
+def let_go(process: Process, pipe: ColumnPipe) -> None:
+    """End a process that nobody uses any more; Python may call this wherever it collects garbage.
+
+    A forked process is not killed, since that needs a lock that the code which Python interrupts may hold: it ends by
+    itself when its pipe is closed.
+    """
+    if isinstance(process, ForkedProcess):
+        pipe.close()
+    else:
+        end(process, pipe)
+
+
 def how_it_ended(process: Process) -> str:
     """Says how a process ended, as the end of a sentence; nothing where it goes on for a second."""
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -92,7 +92,7 @@ class IsolatedMember:
 
     def _start(self) -> _Child:
         started = _Child()
-        weakref.finalize(self, started.end)
+        weakref.finalize(self, started.let_go)
         try:
             started.send((self._kind, self._node))
             error, meanings = started.receive(_LOADING)
@@ -164,6 +164,10 @@ class _Child:
     def end(self) -> None:
         """Kills the child."""
         child.end(self._process, self._pipe)
+
+    def let_go(self) -> None:
+        """Ends the child, where Python collects garbage."""
+        child.let_go(self._process, self._pipe)
 
 
 def _cut_off(error: OSError) -> _NoAnswer:

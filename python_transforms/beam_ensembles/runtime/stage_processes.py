@@ -77,7 +77,7 @@ class StageProcesses:
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         self._processes = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]
         for process in self._processes:
-            weakref.finalize(self, process.end)
+            weakref.finalize(self, process.let_go)
         try:
             for process in self._processes:
                 process.wait()
@@ -191,6 +191,10 @@ class _Process:
     def end(self) -> None:
         """Ends the process."""
         child.end(self._process, self._pipe)
+
+    def let_go(self) -> None:
+        """Ends the process, where Python collects garbage."""
+        child.let_go(self._process, self._pipe)
 
     def stop(self) -> None:
         """Kills the process, whoever waits for its answer, and starts none in its place."""

@@ -21,6 +21,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.column_pipe import ColumnPipe
+from beam_ensembles.handlers.forking import OwnForkServer
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.runtime.kinds import KINDS
@@ -110,6 +111,21 @@ def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> Non
     outputs, faults = run_split(found, {"x": x}, 4, None, 2)
     assert (len(outputs["y"]), faults) == (4, {}), "it is tried again"
     del found
+    end = time.monotonic() + 20
+    while children() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not children()
+
+
+def test_one_that_is_collected_while_another_is_started_does_not_wait(
+    tmp_path: Path, fork_server: OwnForkServer | None
+) -> None:
+    """Python may collect it amid the code that holds the fork server's lock, which the same thread then cannot have."""
+    if fork_server is None:
+        pytest.skip("this system cannot fork")
+    found = member(tmp_path, Hazard())
+    with fork_server._sending:
+        del found
     end = time.monotonic() + 20
     while children() and time.monotonic() < end:
         time.sleep(0.1)

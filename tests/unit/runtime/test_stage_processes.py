@@ -255,6 +255,9 @@ def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> Non
         processes.run(batch(**asked))
     assert len(set(children()) - others) >= 1
     del processes
+    end = time.monotonic() + 20
+    while not set(children()) <= others and time.monotonic() < end:
+        time.sleep(0.1)
     assert set(children()) <= others
 
 
