@@ -41,13 +41,6 @@ _POOLINGS: Final = {
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
 }
-_PADDING_TASKS: Final = frozenset(
-    (
-        "feature-extraction", "question-answering", "summarization", "text-classification", "token-classification",
-        "translation", "zero-shot-classification",
-    )
-)  # fmt: skip
-"""Tasks whose texts are padded to go through a model together. text-generation counts places without the padding."""
 _MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 Given = Mapping[str, list[Any]]
@@ -140,8 +133,7 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
         settle_limit(getattr(model, "model", model), tokenizer, args.pop(OWN_LIMIT, None))
         if tokenizer is not None:
             check_tokenizer(tokenizer, config if reads_texts(task) else None, place.name)
-        pads = node.spec.options["task"] in _PADDING_TASKS and call.rows > 1
-        if pads and changes_texts(getattr(model, "model", model), tokenizer):
+        if task.pads and call.rows > 1 and changes_texts(getattr(model, "model", model), tokenizer):
             call.rows = 1
         _name_classes(node, task, config)
         config.label2id = {name: at for at, name in config.id2label.items()}  # zero-shot tasks look there

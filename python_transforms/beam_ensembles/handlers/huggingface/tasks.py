@@ -62,6 +62,8 @@ class Task:
         class_start: How the name of one of the model's classes starts; None where they may be any.
         needs: The argument that it cannot be without, unless a port of that name is connected.
         many: Whether ``samples`` asks for several answers a row.
+        pads: Whether texts are padded to go through the model together, and the padding may change its answers.
+            ``text-generation`` counts places without the padding.
     """
 
     summary: str
@@ -75,6 +77,7 @@ class Task:
     class_start: str | None = None
     needs: str | None = None
     many: bool = False
+    pads: bool = False
 
 
 _TEXT: Final = Input(TEXT, "The text.")
@@ -159,6 +162,7 @@ TASKS: Final[Mapping[str, Task]] = {
         },
         ("normalize", "pooling", *_TRUNCATING),
         embeddings.embed,
+        pads=True,
     ),
     "image-classification": Task(
         "Says what an image shows.",
@@ -214,6 +218,7 @@ TASKS: Final[Mapping[str, Task]] = {
         spans.answer,
         model_class="AutoModelForQuestionAnswering",
         architectures=("ForQuestionAnswering", "ForQuestionAnsweringSimple"),
+        pads=True,
     ),
     "summarization": Task(
         "Writes a summary of a text.",
@@ -224,6 +229,7 @@ TASKS: Final[Mapping[str, Task]] = {
         rows=8,
         model_class="AutoModelForSeq2SeqLM",
         many=True,
+        pads=True,
     ),
     "text-classification": Task(
         "Says what kind of text a text is.",
@@ -232,6 +238,7 @@ TASKS: Final[Mapping[str, Task]] = {
         (*_CLASSIFYING, *_TRUNCATING),
         pipelines.classify,
         architectures=("ForSequenceClassification",),
+        pads=True,
     ),
     "text-generation": Task(
         "Goes on writing a text; a model of chats answers it.",
@@ -256,6 +263,7 @@ TASKS: Final[Mapping[str, Task]] = {
         ("aggregation_strategy", "ignore_labels", "stride", "truncation"),
         pipelines.find_entities,
         architectures=("ForTokenClassification",),
+        pads=True,
     ),
     "translation": Task(
         "Translates a text.",
@@ -266,6 +274,7 @@ TASKS: Final[Mapping[str, Task]] = {
         rows=8,
         model_class="AutoModelForSeq2SeqLM",
         many=True,
+        pads=True,
     ),
     "visual-question-answering": Task(
         "Answers a question about an image.",
@@ -290,6 +299,7 @@ TASKS: Final[Mapping[str, Task]] = {
         architectures=("ForSequenceClassification",),
         class_start="entail",
         needs="candidate_labels",
+        pads=True,
     ),
     "zero-shot-image-classification": Task(
         "Says which of some classes an image shows, which the model was not trained for.",
