@@ -12,7 +12,7 @@ from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, count_samples, decode_sound
+from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
 from beam_ensembles.limits import MOST_SAMPLES
 from beam_ensembles.types import BYTES, FLOAT, Array, Type
 
@@ -20,7 +20,6 @@ PORT: Final = "samples"
 GIVEN: Final = Array(FLOAT)
 _RATES: Final = (LOWEST_RATE, 384_000)
 _LONGEST: Final = 86_400
-_SAMPLE_BYTES: Final = 4
 
 
 class AudioKind:
@@ -96,4 +95,4 @@ class Samples:
 
     def bytes_made(self, columns: Columns) -> list[int]:
         """Returns how many bytes the samples of each row have."""
-        return [_SAMPLE_BYTES * count_samples(data, self.rate) for data in columns[self.column]]
+        return sample_bytes(columns[self.column], self.rate)

@@ -14,14 +14,13 @@ from beam_ensembles.handlers.huggingface.audio import check_sounds
 from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.sounds import check_together, count_samples, decode_sound
+from beam_ensembles.handlers.sounds import check_together, decode_sound, sample_bytes
 from beam_ensembles.types import Array, row_shape
 
 CALL: Final = "__call__"
 DECODE: Final = "batch_decode"
 TEXT_PORT: Final = "text"
 _CUT: Final = "cut it with 'truncation: true' in call_args"
-_SAMPLE_BYTES: Final = 4
 IDS: Final = ("attention_mask", "input_ids", "special_tokens_mask", "token_type_ids")
 """What a tokenizer gives: whole numbers, one a token."""
 
@@ -107,10 +106,8 @@ class Encoder:
 
     def bytes_made(self, columns: Columns) -> list[int]:
         """Returns about how many bytes of each row's sound the features have: of most models those of its samples."""
-        column, rate = self.ports.get("audio"), self.rate or 0
-        if column is None:
-            return []
-        return [_SAMPLE_BYTES * count_samples(value, rate) for value in columns[column]]
+        column = self.ports.get("audio")
+        return [] if column is None else sample_bytes(columns[column], self.rate or 0)
 
     def _read(self, port: str, values: Iterable[Any], column: str) -> list[Any]:
         if port == "images":

@@ -25,6 +25,7 @@ LOWEST_RATE: Final = 1_000
 _NAMES: Final = "WAV, FLAC, Ogg, MP3, AIFF"
 _BLOCK: Final = 1 << 16
 _SLACK: Final = 64
+_SAMPLE_BYTES: Final = 4
 _OPEN_END: Final = (0, 0xFFFFFFFF)
 _LAST_PAGE: Final = 4
 _UNKNOWN: Final = (1 << 63) - 1
@@ -89,6 +90,11 @@ def count_samples(data: Any, rate: int) -> int:
             return 0 if file.frames == _UNKNOWN or not file.samplerate else _count(file, rate)
     except RuntimeError:  # decoding says why
         return 0
+
+
+def sample_bytes(values: Iterable[Any], rate: int) -> list[int]:
+    """Returns how many bytes the samples of each sound file have at a rate, by its header; 0 for anything else."""
+    return [_SAMPLE_BYTES * count_samples(value, rate) for value in values]
 
 
 def check_together(values: Iterable[Any], rate: int, name: str) -> None:

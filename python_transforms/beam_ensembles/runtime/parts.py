@@ -1,7 +1,7 @@
 """A stage that makes large columns takes a batch in parts: what a node makes is read while a cache still holds it.
 
 A record batch of some hundred small pictures is four megabytes, and their pixels are a hundred. Where every model of
-the stage says how many rows a call gets (``batch.max``), parts of as many cost no model a call more. Sounds of a few
+the stage says how many rows a call gets (``batch.max``), such parts take no more calls of any model. Sounds of a few
 kilobytes can be gigabytes of samples: a node that can tell how many bytes it makes of each row takes rows of so many.
 """
 
@@ -33,21 +33,19 @@ class Parts:
     Attributes:
         rows: Rows of a part: what the model that takes most gets in one call.
         row_bytes: Bytes of a row in the tensors that the stage's nodes make.
-        kept: The columns that something reads when all nodes have run; a part lets go of the others.
     """
 
     rows: int
     row_bytes: int
-    kept: frozenset[str]
 
     @classmethod
-    def of(cls, nodes: Sequence[CheckedNode], kept: frozenset[str]) -> Parts | None:
+    def of(cls, nodes: Sequence[CheckedNode]) -> Parts | None:
         """Gives how the stage of some nodes parts its batches; None where one of its models wants whole ones."""
         limits = [batch_limit(node) for node in nodes if node.spec.kind == "model"]
         known = [limit for limit in limits if limit is not None]
         if not known or len(known) < len(limits):
             return None
-        return cls(max(known), made_bytes(nodes), kept)
+        return cls(max(known), made_bytes(nodes))
 
     def are_worth(self, batch: ColumnBatch) -> bool:
         """Whether the columns of a batch would be large."""

@@ -101,7 +101,7 @@ class LoadedStage:
         self._steps = StepsByMeaning(steps, kinds)
         self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
         self._beside = may_run_beside(nodes)
-        self._parts, self._kept = Parts.of(nodes, code.kept), code.kept
+        self._parts, self._kept = Parts.of(nodes), code.kept
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
     def run(self, batch: ColumnBatch) -> None:
@@ -142,9 +142,8 @@ class LoadedStage:
                 if not len(batch):
                     return
                 if len(places := step.parts_of(batch, self._kept)) > 1:
-                    self._run_parts(
-                        batch, places, steps, at
-                    )  # what was begun runs again, on the rows of each part
+                    # What was begun runs again, on the rows of each part.
+                    self._run_parts(batch, places, steps, at)
                     return
                 if step.is_long:
                     _begin([(other, steps[other]) for other in self._beside[at]], batch, begun)

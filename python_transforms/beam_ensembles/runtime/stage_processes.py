@@ -72,7 +72,7 @@ class StageProcesses:
 
     def __init__(self, code: StageCode, count: int) -> None:
         self._count = count
-        self._parts = Parts.of(code.nodes, code.kept)
+        self._parts = Parts.of(code.nodes)
         self._threads = ThreadPoolExecutor(count, "stage")
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         self._processes = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]

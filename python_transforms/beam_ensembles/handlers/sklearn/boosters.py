@@ -21,8 +21,8 @@ from beam_ensembles.handlers.sklearn.parts import as_given, estimators_of
 from beam_ensembles.types import DOUBLE, FLOAT, INT32, INT64
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
-_CATEGORIES_OF_XGBOOST: Final = (
-    "it was trained on categories, which XGBoost takes only from columns of pandas's own type"
+_HAS_CATEGORIES: Final = (
+    "was trained on categories, which XGBoost takes only from columns of pandas's own type"
 )
 _ENCODE: Final = "put an encoder before it in a Pipeline"
 _SAVE_XGBOOST: Final = "save it with save_model('model.json') and use 'model: xgboost'"
@@ -39,11 +39,11 @@ def refuse_boosters(node: CheckedNode, model: Any) -> None:
     if _is_of("xgboost", model) and type(model).__name__ == "Booster":
         text = f"it is XGBoost's Booster, which takes no array or DataFrame; {_SAVE_XGBOOST}"
     elif "c" in _types_of(model):
-        text = f"{_CATEGORIES_OF_XGBOOST}; {_SAVE_XGBOOST} with 'model_class: {type(model).__name__}'"
+        text = f"it {_HAS_CATEGORIES}; {_SAVE_XGBOOST} with 'model_class: {type(model).__name__}'"
     else:
         for one in as_given(model):
             if "c" in _types_of(one):
-                text = f"its {type(one).__name__} {_CATEGORIES_OF_XGBOOST[3:]}; {_ENCODE}"
+                text = f"its {type(one).__name__} {_HAS_CATEGORIES}; {_ENCODE}"
             elif _kept(one) and len(_places(one)) != len(_kept(one)):
                 text = (
                     "LightGBM keeps categories for other features than its file names as such; train it with the "
@@ -82,9 +82,8 @@ def refuse_categories_of_catboost(node: CheckedNode, model: Any, columns: Sequen
     """
     nullable = may_be_missing(node)
     for one in as_given(model):
-        is_fitted = (
-            _is_of("catboost", one) and one.is_fitted()
-        )  # some models keep the one that they copy for each
+        # Some models keep the unfitted one that they copy for each class.
+        is_fitted = _is_of("catboost", one) and one.is_fitted()
         for at in one.get_cat_feature_indices() if is_fitted else ():
             column = columns[at] if at < len(columns) else ""
             type_ = node.inputs.get(column)

@@ -128,9 +128,8 @@ def _front(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield own
     if root["__class__"] == "Pipeline":
         steps = [step["content"][1] for step in own["steps"]["content"]]
-        first = next(
-            (step for step in steps if step.get("__loader__") != "JsonNode"), None
-        )  # no "passthrough"
+        # "passthrough" and None are JSON, not estimators.
+        first = next((step for step in steps if step.get("__loader__") != "JsonNode"), None)
         if first is not None:
             yield _attributes(first)
 
