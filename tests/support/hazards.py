@@ -44,7 +44,7 @@ class Hazard:
 
 
 class ByProcess(Hazard):
-    """Returns the id of the process it runs in."""
+    """A model whose answer to each row is the id of its process."""
 
     def predict(self, batch: np.ndarray) -> np.ndarray:
         """Returns the process's number for each row."""
