@@ -16,7 +16,7 @@ from types import FrameType
 from scripts.layout import ROOT, relative
 from scripts.shell import Command, CommandFailed, tail
 
-READY_SECONDS = 60.0
+READY_SECONDS = 300.0
 STOP_SECONDS = 10.0
 
 

@@ -22,7 +22,7 @@ ENGINE_VARIABLE: Final = "BEAM_ENSEMBLES_ENGINE"
 PRIVATE: Final = "private"
 _PACKAGES: Final = {"dockerd": "docker.io", "mmdebstrap": "mmdebstrap", "docker-compose": "docker-compose"}
 """What a private engine needs of Debian, by a program of it."""
-_START_SECONDS: Final = 60.0
+_START_SECONDS: Final = 300.0
 _STOP_SECONDS: Final = 30.0
 
 

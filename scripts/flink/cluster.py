@@ -30,7 +30,7 @@ RESTART = {
 _JOB_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 _JOB_SERVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-_READY_SECONDS = 180.0
+_READY_SECONDS = 600.0
 _PATIENT = {"pekko.ask.timeout": "2 min", "web.timeout": "120000", "heartbeat.timeout": "120000"}
 """A machine may have much else to do. A process that is dead is noticed by its connection, not by these."""
 _REGISTERED = "Successful registration at resource manager"

@@ -17,7 +17,7 @@ from scripts.containers.tests import IMAGES_VARIABLE
 from scripts.shell import log_path, run
 from tests.support.ports import free_ports
 
-_READY_SECONDS = 120.0
+_READY_SECONDS = 300.0
 HOST_NETWORK = ("--network=host",)
 """Runners on this machine, such as Prism, name their own addresses as ``localhost``."""
 

@@ -22,7 +22,7 @@ from scripts.processes import stop
 from scripts.shell import log_path, tail
 from tests.support.ports import free_ports
 
-_READY_SECONDS = 90.0
+_READY_SECONDS = 300.0
 
 
 def write_model(folder: Path, name: str, model: Any, **settings: Any) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 _READY = re.compile(r"beam-ensembles \S+ listening on (\S+:\d+)\n")
 _ANY_USER = () if sys.platform == "linux" else ("--insecure",)
 """Elsewhere the service cannot tell which user of the machine connects."""
-_READY_SECONDS = 60.0
+_READY_SECONDS = 300.0
 _END_SECONDS = 20.0
 
 

@@ -23,7 +23,7 @@ from scripts.processes import stop
 from scripts.shell import log_path, tail
 from tests.support.ports import free_ports
 
-_READY_SECONDS = 90.0
+_READY_SECONDS = 300.0
 _MODEL = """\
 import numpy as np
 import triton_python_backend_utils as triton

@@ -23,7 +23,7 @@ from tests.support.prism import running_prism
 from tests.support.streams import save_line, times
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
-pytestmark = [pytest.mark.timeout(120), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
+pytestmark = [pytest.mark.timeout(240), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
 
 SECONDS, PAUSE, INTERVAL = 15, 0.05, 0.2
 Rows = RowTypeConstraint.from_fields([("x", float)])
