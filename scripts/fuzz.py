@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts.layout import BUILD, ROOT, relative
+from scripts.processes import READY_SECONDS
 
 KEPT: Final = BUILD / "fuzz"
 TESTS: Final = ROOT / "tests" / "security"
@@ -38,7 +39,6 @@ _CANNOT_START: Final = 2
 """Exit code of pytest where a module of tests cannot be imported: none of the others is run."""
 _WRONG_CALL: Final = 2
 _INTERRUPTED: Final = 130
-_END_SECONDS: Final = 60.0
 """How long an attack in work may take to end when the time is over."""
 
 
@@ -156,7 +156,7 @@ def _end(process: subprocess.Popen[bytes]) -> bool:
     """Ends pytest; returns whether it ended when it was asked to."""
     process.send_signal(signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_END_SECONDS)
+        process.wait(READY_SECONDS)
         return True
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -17,7 +17,9 @@ from scripts.layout import ROOT, relative
 from scripts.shell import Command, CommandFailed, tail
 
 READY_SECONDS = 300.0
-STOP_SECONDS = 10.0
+"""For whatever must come, on the slowest machine: only what hangs takes longer."""
+STOP_SECONDS = 60.0
+"""For a program to end by itself, before it is killed."""
 
 
 @contextlib.contextmanager

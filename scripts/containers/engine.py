@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from scripts.processes import READY_SECONDS, STOP_SECONDS
 from scripts.shell import CommandFailed, log_path, output, run, tail
 
 ENGINE_VARIABLE: Final = "BEAM_ENSEMBLES_ENGINE"
@@ -22,8 +23,6 @@ ENGINE_VARIABLE: Final = "BEAM_ENSEMBLES_ENGINE"
 PRIVATE: Final = "private"
 _PACKAGES: Final = {"dockerd": "docker.io", "mmdebstrap": "mmdebstrap", "docker-compose": "docker-compose"}
 """What a private engine needs of Debian, by a program of it."""
-_START_SECONDS: Final = 300.0
-_STOP_SECONDS: Final = 30.0
 
 
 class NoEngine(Exception):
@@ -137,7 +136,7 @@ def _started(folder: Path) -> Iterator[Engine]:
 
 
 def _wait(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + READY_SECONDS
     while private.ask("version") is None:
         if daemon.poll() is not None or time.monotonic() > deadline:
             said = tail(log_path("dockerd"), 1) or "it says nothing"
@@ -155,7 +154,7 @@ def _stop(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
         private.ask("rm", "--force", *containers)
     daemon.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        daemon.wait(_STOP_SECONDS)
+        daemon.wait(STOP_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(daemon.pid, signal.SIGKILL)
     daemon.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 from scripts.answers import Answer, differences
 from scripts.example import Example
 from scripts.pipelines import Servers, go_program, java_program, python_program
+from scripts.processes import READY_SECONDS
 from scripts.shell import Command, CommandFailed, log_path, run
 from scripts.steps import Step
 from scripts.terminal import say, styled
@@ -23,7 +24,6 @@ _PROGRAMS: dict[str, Callable[[Example, Servers], Command]] = {
     "Go": go_program,
     "Java": java_program,
 }
-_MOST = 180
 """Seconds that a stream may take beside those in which numbers arrive."""
 
 
@@ -83,15 +83,17 @@ class Stream:
     def _run(self, language: str, program: Command, env: Mapping[str, str]) -> str:
         ensemble = self._folder(language) / self.example.ensemble_file.name
         command = [*program, f"--ensemble={ensemble}", f"--seconds={self.seconds}"]
-        run(command, log=self._log(language), env=env, seconds=self.seconds + _MOST)
+        run(command, log=self._log(language), env=env, seconds=self.seconds + READY_SECONDS)
         return ""
 
     def _refresh(self) -> str:
-        end = time.monotonic() + self.seconds + _MOST
+        end = time.monotonic() + self.seconds + READY_SECONDS
         waiting = set(_PROGRAMS)
         while waiting:
             if time.monotonic() > end:
-                raise CommandFailed(f"{', '.join(sorted(waiting))}: not a line in {self.seconds + _MOST} s")
+                raise CommandFailed(
+                    f"{', '.join(sorted(waiting))}: not a line in {self.seconds + READY_SECONDS:.0f} s"
+                )
             for language in [name for name in waiting if self._lines(name)]:
                 self._publish(self.newer, language)
                 waiting.remove(language)

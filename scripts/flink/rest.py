@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-_SECONDS = 10.0
+from scripts.processes import READY_SECONDS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Rest:
 
     def _ask(self, request: urllib.request.Request) -> Any:
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - our own server
+            with urllib.request.urlopen(request, timeout=READY_SECONDS) as answer:  # noqa: S310 - our own server
                 return json.load(answer)
         except (urllib.error.URLError, ConnectionError, TimeoutError):
             return None
