@@ -29,8 +29,9 @@ from apache_beam.portability.api import (
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from tests.support.patience import SECONDS
+
 NOBODY: Final = 65_534
-_SECONDS: Final = 30.0
 
 
 def call_as(users: Sequence[int], *addresses: str) -> list[dict[str, str]]:
@@ -44,7 +45,7 @@ def call_as(users: Sequence[int], *addresses: str) -> list[dict[str, str]]:
         For each user and each address: of each kind, ``OK``, or the name of gRPC's code and the text.
     """
     command = [sys.executable, "-m", "tests.support.callers", ",".join(map(str, users)), *addresses]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -80,7 +81,7 @@ def _no_artifact() -> Any:
 
 def _outcome(call: Callable[..., Any], request: Any, metadata: tuple[tuple[str, str], ...]) -> str:
     try:
-        call(request, metadata=metadata, timeout=_SECONDS)
+        call(request, metadata=metadata, timeout=SECONDS)
     except grpc.RpcError as error:
         return f"{error.code().name}: {error.details()}"
     return "OK"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from beam_ensembles_service.listeners import is_listening
 from scripts.containers.engine import Engine
 from scripts.containers.tests import IMAGES_VARIABLE
 from scripts.shell import log_path, run
+from tests.support.patience import wait_until
 from tests.support.ports import free_ports
 
-_READY_SECONDS = 300.0
 HOST_NETWORK = ("--network=host",)
 """Runners on this machine, such as Prism, name their own addresses as ``localhost``."""
 
@@ -58,20 +57,18 @@ class Container:
 
     def wait_until(self, *check: str) -> None:
         """Waits until a program in it ends with 0."""
-        deadline = time.monotonic() + _READY_SECONDS
-        while self.run(*check) is None:
+
+        def is_ready() -> bool:
             running = self.engine.ask("inspect", "--format", "{{.State.Running}}", self.id)
             assert running == "true", f"the container has ended:\n{self.log}"
-            assert time.monotonic() < deadline, f"the container is not ready:\n{self.log}"
-            time.sleep(0.2)
+            return self.run(*check) is not None
+
+        wait_until(is_ready, lambda: f"the container is ready:\n{self.log}")
 
 
 def wait_for_address(address: str) -> None:
     """Waits until somebody takes connections at ``host:port``."""
-    deadline = time.monotonic() + _READY_SECONDS
-    while not is_listening(address):
-        assert time.monotonic() < deadline, f"nobody listens at {address}"
-        time.sleep(0.2)
+    wait_until(lambda: is_listening(address), f"somebody listens at {address}")
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ import threadpoolctl
 
 from beam_ensembles.handlers import child
 from beam_ensembles.runtime.at_once import CORES
+from tests.support.patience import SECONDS
 
 
 def main() -> int:
@@ -52,7 +53,7 @@ def _what_another_says(cores: int) -> tuple[dict[str, Any], int | None]:
     pipe.send(("itself",))
     found = pipe.recv()
     pipe.close()
-    return found, process.wait(60)
+    return found, process.wait(SECONDS)
 
 
 def _finds(module: str) -> bool:

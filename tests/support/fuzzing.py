@@ -22,10 +22,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.patience import SECONDS
+
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "300"))
 """How many attacks each test makes."""
 
-_START_SECONDS: Final = 120.0
 _MODULE: Final = "tests.support.fuzz_target"
 
 
@@ -137,7 +138,7 @@ class Target:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
             )
-            self._read(1, time.monotonic() + _START_SECONDS - self._seconds)
+            self._read(1, time.monotonic() + SECONDS - self._seconds)
         return self._process
 
     def _read(self, size: int, began: float) -> bytes:

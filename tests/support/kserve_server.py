@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +13,8 @@ from beam_ensembles.handlers.open_inference.metadata import ask
 from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
+from tests.support.patience import wait_until
 from tests.support.ports import free_ports
-
-_READY_SECONDS = 300.0
 
 
 @contextlib.contextmanager
@@ -41,11 +39,8 @@ def running_kserve(program: Path, folder: Path, model: str) -> Iterator[str]:
         )
     address = f"grpc://localhost:{grpc_port}/"
     try:
-        deadline = time.monotonic() + _READY_SECONDS
-        while not _is_ready(address + model):
-            assert process.poll() is None, tail(log)
-            assert time.monotonic() < deadline, tail(log)
-            time.sleep(0.1)
+        wait_until(lambda: _is_ready(address + model) or process.poll() is not None, lambda: tail(log))
+        assert process.poll() is None, tail(log)
         yield address
     finally:
         stop(process)

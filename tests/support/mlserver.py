@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,9 +19,8 @@ from beam_ensembles.handlers.open_inference.metadata import ask
 from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
+from tests.support.patience import SECONDS, wait_until
 from tests.support.ports import free_ports
-
-_READY_SECONDS = 300.0
 
 
 def write_model(folder: Path, name: str, model: Any, **settings: Any) -> None:
@@ -69,18 +67,15 @@ class MLServer:
         (self._folder / "settings.json").write_text(json.dumps(settings | ports), encoding="utf-8")
         log = log_path("mlserver")
         with log.open("ab") as out:
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 [self._program, "start", self._folder],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + _READY_SECONDS
-        while not self._is_ready():
-            assert self._process.poll() is None, tail(log)
-            assert time.monotonic() < deadline, tail(log)
-            time.sleep(0.1)
+        wait_until(lambda: self._is_ready() or process.poll() is not None, lambda: tail(log))
+        assert process.poll() is None, tail(log)
 
     def _is_ready(self) -> bool:
         models = [path.parent.name for path in self._folder.glob("*/model-settings.json")]
@@ -104,7 +99,7 @@ class MLServer:
 
     def answered(self, model: str) -> int:
         """Gives how many calls of a model it has answered well since it was started."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=5) as page:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=SECONDS) as page:
             text = page.read().decode()
         name = rf'^model_infer_request_success_total{{model="{model}",version=""}} (\S+)$'
         found = re.search(name, text, re.MULTILINE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Any
@@ -88,7 +87,7 @@ class FakeServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
         calls: Every ModelInfer, those that were refused too.
         refusals: Statuses with which the next calls are refused, one each.
         asked: How often metadata were asked for.
-        delay: Seconds that each call takes.
+        answers: Calls are answered while it is set.
         port: Where it listens.
     """
 
@@ -96,7 +95,7 @@ class FakeServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
     calls: list[Call] = dataclasses.field(default_factory=list)
     refusals: list[grpc.StatusCode] = dataclasses.field(default_factory=list)
     asked: int = 0
-    delay: float = 0.0
+    answers: threading.Event = dataclasses.field(default_factory=threading.Event)
     port: int = 0
     lock: Any = dataclasses.field(default_factory=threading.Lock)
 
@@ -119,7 +118,7 @@ class FakeServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
         with self.lock:
             self.calls.append(call)
             refusal = self.refusals.pop(0) if self.refusals else None
-        time.sleep(self.delay)
+        self.answers.wait()
         if refusal is not None:
             context.abort(refusal, "told to")
         try:
@@ -197,8 +196,10 @@ def served(
         server.add_insecure_port(place) if credentials is None else server.add_secure_port(place, credentials)
     )
     fake.port = bound
+    fake.answers.set()
     server.start()
     try:
         yield fake
     finally:
+        fake.answers.set()
         server.stop(0).wait()

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
+from tests.support.patience import SECONDS
 from tests.support.ports import free_ports
 
 PASSWORD = "pass/w@rd"  # what a URL must quote
@@ -76,7 +77,7 @@ class Postgres:
                 stderr=said,
                 user=self._user,
                 check=False,
-                timeout=60,
+                timeout=SECONDS,
                 env={**os.environ, "LC_ALL": "C"},
                 cwd="/",
             )

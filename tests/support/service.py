@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from tests.support.patience import SECONDS
+
 _READY = re.compile(r"beam-ensembles \S+ listening on (\S+:\d+)\n")
 _ANY_USER = () if sys.platform == "linux" else ("--insecure",)
 """Elsewhere the service cannot tell which user of the machine connects."""
-_READY_SECONDS = 300.0
-_END_SECONDS = 20.0
 
 
 @dataclasses.dataclass
@@ -42,7 +42,7 @@ class RunningService:
     def end(self, with_signal: int = signal.SIGTERM) -> int:
         """Ends it by a signal and gives its exit code."""
         self.process.send_signal(with_signal)
-        return self.process.wait(_END_SECONDS)
+        return self.process.wait(SECONDS)
 
 
 def command(*flags: str) -> list[str]:
@@ -70,7 +70,7 @@ def running_service(*flags: str) -> Iterator[RunningService]:
     log: list[str] = []
     reader = threading.Thread(target=_read, args=(process, log))
     reader.start()
-    alarm = threading.Timer(_READY_SECONDS, process.kill)
+    alarm = threading.Timer(SECONDS, process.kill)
     alarm.start()
     try:
         first_line = process.stdout.readline()

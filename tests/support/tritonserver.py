@@ -21,9 +21,9 @@ from beam_ensembles.handlers.open_inference.metadata import ask
 from scripts.environments import locked_environment
 from scripts.processes import stop
 from scripts.shell import log_path, tail
+from tests.support.patience import SECONDS
 from tests.support.ports import free_ports
 
-_READY_SECONDS = 300.0
 _MODEL = """\
 import numpy as np
 import triton_python_backend_utils as triton
@@ -142,7 +142,7 @@ def _installed(backends: Path) -> tuple[Path, dict[str, str]]:
 
 
 def _wait(process: subprocess.Popen[bytes], server: Triton, models: Sequence[str], log: Path) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
+    deadline = time.monotonic() + SECONDS
     waiting = list(models)
     while waiting:
         assert process.poll() is None, tail(log)

@@ -17,6 +17,7 @@ from scripts.servers import prism as running_prism
 from scripts.toolchains import maven
 from tests.support.containers import engine_of_tests
 from tests.support.digits import answers
+from tests.support.patience import SECONDS
 
 Score = Callable[..., subprocess.CompletedProcess[str]]
 Answers = dict[int, tuple[str, object]]
@@ -98,4 +99,4 @@ def _files(output: Path, ensemble: Path) -> list[str]:
 
 def _run(command: list[str | Path]) -> subprocess.CompletedProcess[str]:
     env = toolchains.environment()
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=240, check=False)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=SECONDS, check=False)

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import json
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,10 +22,10 @@ from scripts.members import DIGITS
 from scripts.shell import log_path
 from tests.support.containers import wait_for_address
 from tests.support.digits import answers
+from tests.support.patience import wait_until
 from tests.support.ports import free_ports
 
 FILE = ROOT / "compose.yaml"
-SECONDS = 180
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -71,14 +70,14 @@ class Running:
 
     def wait_until_flink_has(self, task_managers: int) -> None:
         """Waits until so many task managers have registered."""
-        deadline = time.monotonic() + SECONDS
         url = f"http://{self.address('FLINK_PORT')}/taskmanagers"
-        while True:
+
+        def has_them() -> bool:
             with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
-                if len(json.load(answer)["taskmanagers"]) == task_managers:
-                    return
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+                return len(json.load(answer)["taskmanagers"]) == task_managers
+            return False
+
+        wait_until(has_them, f"Flink has {task_managers} task managers")
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +132,6 @@ def test_go_on_all_of_the_file(whole: Running, go: Any, expected: Any, tmp_path:
 def test_a_task_manager_that_hangs_is_started_again(whole: Running) -> None:
     """The pool's part, which says so by this file, is tested on a cluster without containers."""
     whole.inside("workers", "touch", f"/workers/{RUNNER_HANGS}")
-    deadline = time.monotonic() + SECONDS
-    while not whole.restarts("taskmanager"):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    wait_until(lambda: whole.restarts("taskmanager"))
     whole.inside("workers", "rm", f"/workers/{RUNNER_HANGS}")
     whole.wait_until_flink_has(1)

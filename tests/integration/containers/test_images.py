@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from beam_ensembles.runtime import guard
 from scripts.containers.engine import Engine
 from scripts.containers.images import TARGETS, image
 from tests.support.containers import service
+from tests.support.patience import wait_until
 
 _VERSIONS = "import json; from beam_ensembles.runtime import guard; print(json.dumps(guard.versions()))"
 
@@ -81,10 +81,7 @@ def test_the_worker_has_the_locale_of_onnx_text_models(engine: Engine, worker_im
 def test_the_health_check_is_the_services_own(engine: Engine, service_image: str) -> None:
     with service(engine, service_image, ()) as (container, address):
         assert container.run("beam-ensembles", "health") == f"{address} SERVING" or not engine.network
-        deadline = time.monotonic() + 90
-        while container.health == "starting":
-            assert time.monotonic() < deadline
-            time.sleep(1)
+        wait_until(lambda: container.health != "starting")
         assert container.health == "healthy"
 
 

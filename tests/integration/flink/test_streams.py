@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +17,9 @@ from scripts.pipelines import Servers, portable
 from scripts.processes import running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
+from tests.support.patience import SECONDS, wait_until
 from tests.support.streams import save_line, times
 
-SECONDS = 200
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 PIPELINE = Path(__file__).with_name("stream.py")
 LOG = log_path("flink-stream")
@@ -54,10 +53,7 @@ class Stream:
 
     def wait_for(self, *slopes: int) -> None:
         """Waits until rows have been scored by models with these slopes."""
-        deadline = time.monotonic() + SECONDS
-        while slopes not in (row[1:] for row in self.scored()):
-            assert time.monotonic() < deadline, tail(LOG)
-            time.sleep(0.2)
+        wait_until(lambda: slopes in (row[1:] for row in self.scored()), lambda: tail(LOG))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.support.counted import COUNTS, FILE, ROWS, counts
 from tests.support.ports import free_ports
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
-pytestmark = [pytest.mark.timeout(240), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
+pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 
 class Done(NamedTuple):

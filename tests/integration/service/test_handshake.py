@@ -20,10 +20,10 @@ from scripts.layout import ROOT, UV
 from scripts.processes import running, serving
 from scripts.shell import log_path, run
 from tests.support.expansion_requests import MEAN_OF_TWO
+from tests.support.patience import SECONDS
 from tests.support.ports import free_ports
 from tests.support.service import running_service
 
-pytestmark = pytest.mark.timeout(300)
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 OTHER_BEAM = "2.76.0"
 
@@ -66,7 +66,7 @@ def wait_for(address: str) -> None:
     import grpc
 
     with grpc.insecure_channel(address) as channel:
-        grpc.channel_ready_future(channel).result(timeout=60)
+        grpc.channel_ready_future(channel).result(timeout=SECONDS)
 
 
 def failure(workers: str, job_service: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +11,12 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.external_transform_provider import ExternalTransformProvider
 
+from tests.support.patience import wait_until
 from tests.support.prism import running_prism
 from tests.support.service import RunningService, running_service
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
-pytestmark = [pytest.mark.timeout(300), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
+pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 MARKER = "Zyxwvut98765"
@@ -60,10 +60,7 @@ def options() -> Iterator[PipelineOptions]:
 
 def lines(service: RunningService, until: str) -> list[dict[str, Any]]:
     """Gives what is in the log once it holds a text; whatever is no JSON object fails."""
-    end = time.monotonic() + 30
-    while until not in service.log:
-        assert time.monotonic() < end, f"{until!r} is not in {service.log}"
-        time.sleep(0.05)
+    wait_until(lambda: until in service.log, lambda: f"{until!r} is in {service.log}")
     return [json.loads(line) for line in service.log.rpartition("\n")[0].splitlines()]
 
 

@@ -28,7 +28,7 @@ OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
 
 # Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
-pytestmark = [pytest.mark.timeout(240), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
+pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 
 @pytest.fixture(scope="module")

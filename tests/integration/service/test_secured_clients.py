@@ -21,7 +21,7 @@ from tests.support.secured import Secured, running
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
 # Beam 2.77's Python client occasionally hangs on a job that Prism has ended.
-pytestmark = [pytest.mark.timeout(240), pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])]
+pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 
 @pytest.fixture(scope="module")

@@ -13,18 +13,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from tests.support.patience import SECONDS, wait_until
 from tests.support.prism import running_prism
 from tests.support.service import RunningService, running_service
 
 ROWS = 6_000
-SECONDS = 120
 SCRIPT = Path(__file__).with_name("paced_rows.py")
 ENSEMBLE = """\
 ensemble: e
@@ -35,7 +35,7 @@ batch: {max: 20}}
 """
 # Beam 2.77's Python client occasionally hangs on a job that Prism has ended.
 pytestmark = [
-    pytest.mark.timeout(2 * SECONDS),
+    pytest.mark.timeout(3 * SECONDS),
     pytest.mark.flaky(reruns=1, only_rerun=["TimeoutExpired"]),
 ]
 
@@ -63,18 +63,11 @@ def job(folder: Path, flags: list[str]) -> Iterator[tuple[subprocess.Popen[str],
     command = [sys.executable, SCRIPT, folder, str(ROWS), *flags]
     with subprocess.Popen(command, env=env, **pipes) as client:
         try:
-            until(lambda: bool(list(folder.glob("seen-*"))))
+            wait_until(lambda: bool(list(folder.glob("seen-*"))))
             (seen,) = folder.glob("seen-*")
             yield client, psutil.Process(int(seen.name.partition("-")[2]))
         finally:
             client.kill()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def rows_out(folder: Path) -> collections.Counter[float]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
 
@@ -20,10 +19,9 @@ from apache_beam.portability.api import (
 )
 
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.patience import SECONDS, wait_until
 from tests.support.processes import children
 from tests.support.service import RunningService, running_service
-
-_WAIT_SECONDS = 30.0
 
 
 class Runner(beam_fn_api_pb2_grpc.BeamFnControlServicer, beam_fn_api_pb2_grpc.BeamFnLoggingServicer):
@@ -64,7 +62,7 @@ class Runner(beam_fn_api_pb2_grpc.BeamFnControlServicer, beam_fn_api_pb2_grpc.Be
     def ask(self, request: beam_fn_api_pb2.InstructionRequest) -> beam_fn_api_pb2.InstructionResponse:
         """Has the worker that listens carry out an instruction."""
         self._ask.put(request)
-        return self.answers.get(timeout=_WAIT_SECONDS)
+        return self.answers.get(timeout=SECONDS)
 
     def hang_up(self) -> None:
         """Ends the stream of the worker that listens, as a runner does after a job."""
@@ -102,7 +100,7 @@ def _start(service: RunningService, runner: Runner, worker_id: str) -> None:
     with grpc.insecure_channel(service.address) as channel:
         answer = _pool(channel).StartWorker(request)
     assert not answer.error
-    assert runner.arrived.get(timeout=_WAIT_SECONDS) == worker_id
+    assert runner.arrived.get(timeout=SECONDS) == worker_id
 
 
 def _stop(service: RunningService, worker_id: str) -> None:
@@ -116,13 +114,6 @@ def _workers(service: RunningService) -> list[int]:
     return children(fork_server)
 
 
-def _until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def _is_gone(pid: int) -> bool:
     return not os.path.exists(f"/proc/{pid}")
 
@@ -133,14 +124,14 @@ def test_a_worker_is_a_process_of_its_own_until_it_is_stopped(
     _start(service, runner, "one")
     (worker,) = _workers(service)
     _stop(service, "one")
-    assert runner.gone.get(timeout=_WAIT_SECONDS) == "one"
+    assert runner.gone.get(timeout=SECONDS) == "one"
     assert _is_gone(worker)
 
 
 def test_a_worker_ends_when_its_runner_hangs_up(service: RunningService, runner: Runner) -> None:
     _start(service, runner, "two")
     runner.hang_up()
-    _until(lambda: not _workers(service))
+    wait_until(lambda: not _workers(service))
 
 
 def test_two_runners_may_use_one_id(service: RunningService, runner: Runner) -> None:
@@ -150,7 +141,7 @@ def test_two_runners_may_use_one_id(service: RunningService, runner: Runner) -> 
     _stop(service, "same")
     assert len(_workers(service)) == 2
     other.stop()
-    _until(lambda: len(_workers(service)) == 1)
+    wait_until(lambda: len(_workers(service)) == 1)
     _stop(service, "same")
     assert not _workers(service)
 
@@ -161,8 +152,8 @@ def test_a_worker_that_is_killed_leaves_the_service_as_it_was(
     _start(service, runner, "killed")
     (worker,) = _workers(service)
     os.kill(worker, signal.SIGKILL)
-    assert runner.gone.get(timeout=_WAIT_SECONDS) == "killed"
-    _until(lambda: "worker 'killed'" in service.log and "exit code -9" in service.log)
+    assert runner.gone.get(timeout=SECONDS) == "killed"
+    wait_until(lambda: "worker 'killed'" in service.log and "exit code -9" in service.log)
     with grpc.insecure_channel(service.address) as channel:
         request = like_go({"spec": MEAN_OF_TWO}, schema("rows", a="double", b="double"))
         assert not beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel).Expand(request).error
@@ -190,7 +181,7 @@ def test_no_worker_outlives_the_service(runner: Runner, number: int, graceful: b
         workers = _workers(running)
         assert len(workers) == 2
         assert (running.end(number) == 0) == graceful
-        _until(lambda: all(_is_gone(worker) for worker in workers))
+        wait_until(lambda: all(_is_gone(worker) for worker in workers))
 
 
 def test_a_worker_is_quiet_and_its_errors_reach_the_runners_log(
@@ -203,6 +194,6 @@ def test_a_worker_is_quiet_and_its_errors_reach_the_runners_log(
     )
     answer = runner.ask(request)
     assert answer.error
-    assert "i1" in runner.logs.get(timeout=_WAIT_SECONDS)
+    assert "i1" in runner.logs.get(timeout=SECONDS)
     assert "INFO worker" not in service.log
     _stop(service, "logger")
