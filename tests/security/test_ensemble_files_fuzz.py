@@ -34,7 +34,7 @@ _ODD: Final[list[Any]] = [
 
 def checked(text: str) -> None:
     """Does with a text what the service and the verbs do."""
-    began = time.monotonic()
+    began = time.process_time()
     refused: InvalidEnsemble | None = None
     try:
         graph = check_text(text, KINDS, Files(), parameters={"p": "a" * 50, "version": "1"})
@@ -44,7 +44,7 @@ def checked(text: str) -> None:
             draw(picture(graph, stages))
     except InvalidEnsemble as error:
         refused = error
-    assert time.monotonic() - began < _SECONDS
+    assert time.process_time() - began < _SECONDS
     if refused is not None:
         assert refused.problems
         assert len(str(refused)) < limits.MOST_SHOWN * (limits.LONGEST_MESSAGE + limits.LONGEST_PLACE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -111,13 +112,22 @@ def _seconds(call: Callable[[], object]) -> float:
         gc.enable()
 
 
+def _least_seconds(call: Callable[[], object], most: float) -> float:
+    """Returns the time of the shortest of three calls, or of the first that takes less than ``most``."""
+    least = math.inf
+    for _ in range(3):
+        if (least := min(_seconds(call), least)) < most:
+            break
+    return least
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_checks_take_time_that_grows_with_the_file(name: str) -> None:
     small, large = FILES[name](_SMALL), FILES[name](10 * _SMALL)
     _checked(small)
     fast = min(_seconds(lambda: _checked(small)) for _ in range(3))
-    slow = min(_seconds(lambda: _checked(large)) for _ in range(2))
-    assert slow < _MOST * fast + _NOISE, f"{fast:.3f} s, then {slow:.3f} s"
+    slow = _least_seconds(lambda: _checked(large), most := _MOST * fast + _NOISE)
+    assert slow < most, f"{fast:.3f} s, then {slow:.3f} s"
 
 
 @pytest.mark.parametrize("name", ["nodes", "chain", "inputs of a node"])
@@ -130,7 +140,8 @@ def test_plans_and_pictures_take_time_that_grows_with_the_file(name: str) -> Non
 
     small, large = _checked(FILES[name](_SMALL)), _checked(FILES[name](10 * _SMALL))
     fast = min(_seconds(lambda: work(small)) for _ in range(3))
-    assert _seconds(lambda: work(large)) < _MOST * fast + _NOISE
+    slow = _least_seconds(lambda: work(large), most := _MOST * fast + _NOISE)
+    assert slow < most, f"{fast:.3f} s, then {slow:.3f} s"
 
 
 def test_a_chain_of_five_thousand_nodes_is_no_recursion() -> None:

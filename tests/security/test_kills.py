@@ -34,6 +34,7 @@ from beam_ensembles.runtime.metrics import Update
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.runtime.stage_processes import StageProcesses
 from tests.support.fuzzing import EXAMPLES
+from tests.support.patience import SECONDS
 
 NAME: Final = 15
 KILLS: Final = max(2, EXAMPLES // 100)
@@ -42,8 +43,6 @@ ROWS: Final = 100
 DIED: Final = re.compile(r"a process of ensemble 'e' died of signal 9 .* before|died twice on the same rows")
 """Why a bundle may fail: a process is killed, and so is the one in its place before it has answered."""
 Load: TypeAlias = Callable[..., tuple[Any, Callable[[], list[psutil.Process]]]]
-
-pytestmark = pytest.mark.timeout(120)
 
 
 class Slow:
@@ -59,7 +58,7 @@ class Forks:
 
     def predict(self, batch: np.ndarray) -> np.ndarray:
         if os.fork() == 0:
-            time.sleep(60)
+            time.sleep(600)
             os._exit(0)
         return batch.sum(axis=1)
 
@@ -209,7 +208,7 @@ stage.run(batch)
 
 def test_an_interruption_waits_for_no_model_that_hangs(folder: Path) -> None:
     done = run_script(INTERRUPTED, folder)
-    _, said = done.communicate(timeout=60)
+    _, said = done.communicate(timeout=SECONDS)
     assert done.returncode == -signal.SIGINT
     assert said.endswith("KeyboardInterrupt\n")
 
@@ -243,5 +242,5 @@ def test_processes_whose_models_hang_end_with_their_worker(folder: Path) -> None
         processes = psutil.Process(worker.pid).children(recursive=True)
         assert len(processes) == 2
         worker.kill()
-    _, left = psutil.wait_procs(processes, timeout=30)
+    _, left = psutil.wait_procs(processes, timeout=SECONDS)
     assert not left

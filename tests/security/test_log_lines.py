@@ -22,6 +22,7 @@ from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.printable import printable, shortened
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.patience import SECONDS
 from tests.support.service import running_service
 
 CODES = [chr(code) for code in (*range(32), *range(127, 160), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029)]
@@ -119,12 +120,12 @@ def test_the_service_and_its_pool_write_a_line_a_request(log_format: str) -> Non
         pool: Any = beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel)
         request = like_go({"spec": MEAN_OF_TWO}, schema("rows", a="double", b="double"))
         request.transform.unique_name = FORGED
-        assert not expansion.Expand(request, timeout=30).error
+        assert not expansion.Expand(request, timeout=SECONDS).error
         start = beam_fn_api_pb2.StartWorkerRequest(worker_id=FORGED)
         start.control_endpoint.url = "127.0.0.1:9"
         for worker_id in (FORGED, "x" * 100_000, "a\0b"):
             start.worker_id = worker_id
-            assert "a worker's id" in pool.StartWorker(start, timeout=30).error
+            assert "a worker's id" in pool.StartWorker(start, timeout=SECONDS).error
         assert service.end() == 0
     lines = service.log.splitlines()
     assert sum("was not started" in line for line in lines) == 3

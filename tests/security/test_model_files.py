@@ -24,6 +24,7 @@ from beam_ensembles.runtime.kinds import KINDS
 from tests.support.expansion_requests import like_go, schema
 from tests.support.fuzzing import target
 from tests.support.nodes import check_node
+from tests.support.patience import SECONDS
 from tests.support.service import running_service
 from tests.support.web_server import content, web_server
 
@@ -213,7 +214,7 @@ def expand(files: Path) -> Iterator[Callable[[Node, Path], str]]:
 
         def expanded(node: Node, folder: Path) -> str:
             config = {"spec": ensemble(node), "base_uri": str(folder)}
-            return str(stub.Expand(like_go(config, ROWS), timeout=60).error)
+            return str(stub.Expand(like_go(config, ROWS), timeout=SECONDS).error)
 
         yield expanded
 

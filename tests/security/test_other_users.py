@@ -16,6 +16,7 @@ import pytest
 from beam_ensembles.tables.whole_file import whole_file
 from beam_ensembles_service.pool_state import WORKERS, PoolState
 from tests.support.callers import NOBODY
+from tests.support.patience import SECONDS
 
 CLI = (sys.executable, "-P", "-m", "beam_ensembles.cli.main")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
@@ -56,7 +57,7 @@ def test_processes_import_nothing_from_the_current_folder(tmp_path: Path) -> Non
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS,
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(out.read_text()) == {"x": 1.5, "y": 1.5}
@@ -89,7 +90,7 @@ def workers(state: Path) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
 

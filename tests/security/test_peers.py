@@ -19,6 +19,7 @@ from beam_ensembles_service.access import Access
 from beam_ensembles_service.callers import Callers
 from beam_ensembles_service.tcp_sockets import client_sockets, endpoint_of
 from tests.support.callers import NOBODY, call_as
+from tests.support.patience import SECONDS
 from tests.support.service import running_service
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="needs Linux's /proc")
@@ -162,7 +163,7 @@ def test_a_service_for_the_network_still_starts_workers_for_no_other_user() -> N
 @pytest.mark.parametrize("verb", ["serve", "workers"])
 def test_neither_listens_to_the_network_without_a_word(verb: str) -> None:
     command = [sys.executable, "-m", "beam_ensembles.cli.main", verb, "--host=0.0.0.0", "--port=0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 2
     assert done.stderr == (
         f"beam-ensembles {verb}: --host 0.0.0.0 is open to the network: add TLS (--tls-cert, --tls-key), "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from beam_ensembles_service.artifacts import OfferedArtifacts
 from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.settings import Limits
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.patience import SECONDS, wait_until
 from tests.support.service import running_service
 
 EXPAND = "/org.apache.beam.model.expansion.v1.ExpansionService/Expand"
@@ -37,9 +39,10 @@ ROWS = schema("rows", a="double", b="double")
 
 
 class Slow(beam_expansion_api_pb2_grpc.ExpansionServiceServicer):  # type: ignore[misc]
-    """Answers when it is told to, or never; says how many it works on."""
+    """Answers when it is told to, or never; says how many it works on, and how many wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission) -> None:
+        self.admission = admission
         self.go_on = threading.Event()
         self.begun: list[str] = []
         self.interrupted: list[str] = []
@@ -53,6 +56,14 @@ class Slow(beam_expansion_api_pb2_grpc.ExpansionServiceServicer):  # type: ignor
             self.interrupted.append(request.namespace)
             raise
         return Response(error=request.namespace)
+
+    def waiting(self) -> int:
+        """How many requests wait for their turn."""
+        return len(self.admission._slots._waiting)
+
+    def open_calls(self, method: str) -> int:
+        """How many calls are open of the service that a method is one of."""
+        return self.admission._calls.get(method.split("/")[1], 0)
 
 
 class Healthy(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
@@ -69,8 +80,8 @@ def serve() -> Iterator[Callable[[Limits], Served]]:
     ended = []
 
     def start(limits: Limits) -> Served:
-        server = grpc.server(concurrent.futures.ThreadPoolExecutor(64), interceptors=[Admission(limits)])
-        slow = Slow()
+        slow = Slow(Admission(limits))
+        server = grpc.server(concurrent.futures.ThreadPoolExecutor(64), interceptors=[slow.admission])
         beam_expansion_api_pb2_grpc.add_ExpansionServiceServicer_to_server(slow, server)
         beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(OfferedArtifacts(), server)
         health_pb2_grpc.add_HealthServicer_to_server(Healthy(), server)
@@ -90,13 +101,6 @@ def _expand(channel: grpc.Channel, name: str) -> Any:
     return stub.Expand.future(Request(namespace=name))
 
 
-def _until(is_so: Callable[[], bool]) -> None:
-    ends = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
-
-
 def test_requests_over_the_limit_wait_in_order_and_health_answers_meanwhile(
     serve: Callable[[Limits], Served],
 ) -> None:
@@ -104,24 +108,25 @@ def test_requests_over_the_limit_wait_in_order_and_health_answers_meanwhile(
     calls = []
     for index in range(10):
         calls.append(_expand(channel, str(index)))
-        time.sleep(0.02)
-    _until(lambda: len(slow.begun) == 2)
-    time.sleep(0.1)
+        wait_until(lambda: len(slow.begun) + slow.waiting() == len(calls))
     assert slow.begun == ["0", "1"]
-    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+    assert (
+        health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=SECONDS).status
+        == 1
+    )
     slow.go_on.set()
-    assert [call.result(10).error for call in calls] == [str(index) for index in range(10)]
+    assert [call.result(SECONDS).error for call in calls] == [str(index) for index in range(10)]
     assert len(slow.begun) == 10
 
 
 def test_a_request_that_waits_for_too_long_is_refused(serve: Callable[[Limits], Served]) -> None:
     slow, channel = serve(Limits(max_requests=1, request_seconds=0.3))
     first = _expand(channel, "first")
-    _until(lambda: slow.begun == ["first"])
+    wait_until(lambda: slow.begun == ["first"])
     second = _expand(channel, "second")
     assert first.code() == Code.DEADLINE_EXCEEDED
     assert first.details() == "the request took longer than 0.3 s, so it was ended (serve --request-seconds)"
-    _until(lambda: slow.interrupted == ["first"])
+    wait_until(lambda: slow.interrupted == ["first"])
     assert second.code() in (Code.RESOURCE_EXHAUSTED, Code.DEADLINE_EXCEEDED)
 
 
@@ -131,14 +136,14 @@ def test_a_queue_that_is_full_refuses_at_once(
     monkeypatch.setattr(slots, "MOST_WAITING", 3)
     slow, channel = serve(Limits(max_requests=1))
     first = _expand(channel, "first")
-    _until(lambda: slow.begun == ["first"])
+    wait_until(lambda: slow.begun == ["first"])
     waiting = [_expand(channel, "waiting") for _ in range(3)]
-    time.sleep(0.2)
+    wait_until(lambda: slow.waiting() == 3)
     refused = _expand(channel, "refused")
     assert refused.code() == Code.RESOURCE_EXHAUSTED
     assert "--max-requests" in refused.details()
     slow.go_on.set()
-    assert [call.result(10).error for call in (first, *waiting)] == ["first", *["waiting"] * 3]
+    assert [call.result(SECONDS).error for call in (first, *waiting)] == ["first", *["waiting"] * 3]
 
 
 def test_waiting_requests_hold_so_many_bytes_and_no_more(
@@ -147,10 +152,10 @@ def test_waiting_requests_hold_so_many_bytes_and_no_more(
     monkeypatch.setattr(slots, "MOST_WAITING_BYTES", 1_000)
     slow, channel = serve(Limits(max_requests=1))
     first = _expand(channel, "first")
-    _until(lambda: slow.begun == ["first"])
+    wait_until(lambda: slow.begun == ["first"])
     assert _expand(channel, "x" * 2_000).code() == Code.RESOURCE_EXHAUSTED
     slow.go_on.set()
-    assert first.result(10).error == "first"
+    assert first.result(SECONDS).error == "first"
 
 
 def test_a_caller_that_goes_frees_its_place_whether_it_waits_or_not(
@@ -158,37 +163,43 @@ def test_a_caller_that_goes_frees_its_place_whether_it_waits_or_not(
 ) -> None:
     slow, channel = serve(Limits(max_requests=1))
     first, second, third = (_expand(channel, name) for name in ("first", "second", "third"))
-    _until(lambda: len(slow.begun) == 1)
+    wait_until(lambda: len(slow.begun) == 1 and slow.waiting() == 2)
     running = slow.begun[0]
     calls = {"first": first, "second": second, "third": third}
     others = [name for name in calls if name != running]
     calls[others[0]].cancel()
-    time.sleep(0.2)
+    wait_until(lambda: slow.waiting() == 1)
     calls[running].cancel()
-    _until(lambda: slow.begun == [running, others[1]])
+    wait_until(lambda: slow.begun == [running, others[1]])
     assert slow.interrupted == [running]
     slow.go_on.set()
-    assert calls[others[1]].result(10).error == others[1]
+    assert calls[others[1]].result(SECONDS).error == others[1]
 
 
 def test_calls_that_send_no_message_are_counted_and_left(
     serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "MOST_CALLS", 3)
-    monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
-    _, channel = serve(Limits())
+    later = 0.0
+    clock = types.SimpleNamespace(monotonic=lambda: time.monotonic() + later, sleep=time.sleep)
+    monkeypatch.setattr(reading, "time", clock)
+    slow, channel = serve(Limits())
     held = threading.Event()
 
     def nothing() -> Iterator[bytes]:
-        held.wait(10)
+        held.wait(SECONDS)
         yield from ()
 
     calls = [channel.stream_unary(RESOLVE).future(nothing()) for _ in range(3)]
     silent = [channel.stream_unary(HEALTH).future(nothing()) for _ in range(10)]
-    time.sleep(0.3)
+    wait_until(lambda: slow.open_calls(RESOLVE) == 3)
     refused = channel.unary_unary(RESOLVE).future(b"")
     assert refused.code() == Code.RESOURCE_EXHAUSTED
-    assert health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=5).status == 1
+    assert (
+        health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=SECONDS).status
+        == 1
+    )
+    later = reading.READ_SECONDS
     assert [call.code() for call in calls] == [Code.CANCELLED] * 3
     held.set()
     for call in silent:
@@ -253,6 +264,16 @@ def test_work_goes_on_while_it_is_wanted() -> None:
     checkpoint()
 
 
+def _is_expanded(stub: Any) -> bool:
+    """Whether a short request succeeds; the first may take too long, and the one before it may still go on."""
+    try:
+        return not stub.Expand(like_go({"spec": MEAN_OF_TWO}, ROWS), timeout=SECONDS).error
+    except grpc.RpcError as error:
+        if error.code() not in (Code.DEADLINE_EXCEEDED, Code.RESOURCE_EXHAUSTED):
+            raise
+        return False
+
+
 def test_the_service_ends_a_long_request_and_refuses_a_large_one(tmp_path: Path) -> None:
     with (tmp_path / "m.joblib").open("wb") as file:
         file.truncate(40 << 30)  # sparse: hashing it takes half a minute
@@ -268,14 +289,14 @@ nodes:
         grpc.insecure_channel(service.address) as channel,
     ):
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
-        assert not stub.Expand(like_go({"spec": MEAN_OF_TWO}, ROWS), timeout=30).error
+        wait_until(lambda: _is_expanded(stub))
         with pytest.raises(grpc.RpcError) as error:
-            stub.Expand(like_go({"spec": spec}, ROWS), timeout=30)
+            stub.Expand(like_go({"spec": spec}, ROWS), timeout=SECONDS)
         assert error.value.code() == Code.DEADLINE_EXCEEDED, error.value.details()
         assert "--request-seconds" in error.value.details()
-        assert not stub.Expand(like_go({"spec": MEAN_OF_TWO}, ROWS), timeout=30).error
+        wait_until(lambda: _is_expanded(stub))
         with pytest.raises(grpc.RpcError) as error:
-            stub.Expand(Request(namespace="x" * 100_001), timeout=30)
+            stub.Expand(Request(namespace="x" * 100_001), timeout=SECONDS)
         assert error.value.code() == Code.RESOURCE_EXHAUSTED
         assert "dropped 'External'" in service.log
         assert "Traceback" not in service.log

@@ -234,11 +234,11 @@ def test_a_large_configuration_costs_no_more_than_its_bytes(
     payload.configuration_row = b"\x01\x00" + (4_000_000).to_bytes(4, "big") + bytes(8_000_000)
     request = _request()
     request.transform.spec.payload = payload.SerializeToString()
-    began = time.monotonic()
+    began = time.process_time()
     tracemalloc.reset_peak()
     answer = servicer.Expand(request)
     assert "[wrong_type] parameters" in answer.error
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
     assert tracemalloc.get_traced_memory()[1] < 40 << 20
 
 
@@ -256,7 +256,8 @@ def test_rows_of_many_fields_take_time_in_proportion(
         return time.process_time() - began
 
     seconds(10)
-    assert seconds(9_000) < 15 * min(seconds(900) for _ in range(3)) + 0.5
+    most = 15 * min(seconds(900) for _ in range(3)) + 0.5
+    assert any(seconds(9_000) < most for _ in range(3))
 
 
 def test_a_configuration_over_its_limit_is_refused(servicer: EnsembleExpansionServicer) -> None:

@@ -8,14 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from beam_ensembles_service.listeners import Runner, identity, process_on, runner_of, signal_process
 from tests.support.callers import NOBODY
+from tests.support.patience import SECONDS, wait_until
 from tests.support.processes import children
 from tests.support.runners import MODULE, ask
 
@@ -28,7 +28,6 @@ threading.Event().wait()
 """
 SERVE = ["-m", "beam_ensembles.cli.main", "workers", "--port=0", "--stop-with-stdin"]
 FLAGS = ["--when-a-worker-dies=stop-runner", "--notice-seconds=0.5"]
-_WAIT_SECONDS = 60.0
 
 
 @contextlib.contextmanager
@@ -47,16 +46,9 @@ def process(*words: str, log: Path | None = None) -> Iterator[tuple[subprocess.P
 
 def kill_its_worker(workers: subprocess.Popen[str]) -> None:
     (fork_server,) = children(workers.pid)
-    until(lambda: bool(children(fork_server)))
+    wait_until(lambda: bool(children(fork_server)))
     for worker in children(fork_server):
         os.kill(worker, signal.SIGKILL)
-
-
-def until(ask: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while not ask():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_only_the_process_that_asked_for_the_worker_and_waits_for_it_is_ended(tmp_path: Path) -> None:
@@ -65,10 +57,10 @@ def test_only_the_process_that_asked_for_the_worker_and_waits_for_it_is_ended(tm
         assert not ask(pool, f"localhost:{port}")
         kill_its_worker(workers)
         said = f"whoever asked for worker 'w' does not listen at localhost:{port} itself"
-        until(lambda: said in log.read_text())
+        wait_until(lambda: said in log.read_text())
         with process("-m", MODULE, pool) as (runner, _):
             kill_its_worker(workers)
-            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
+            assert runner.wait(SECONDS) == -signal.SIGTERM
         assert victim.poll() is None
 
 
@@ -111,4 +103,4 @@ def test_a_process_that_has_the_number_of_one_that_ended_gets_no_signal() -> Non
             signal_process(f"{victim.pid} of 1{rest}", signal.SIGKILL)
         assert victim.poll() is None
         signal_process(f"{victim.pid} of {rest}", signal.SIGKILL)
-        assert victim.wait(_WAIT_SECONDS) == -signal.SIGKILL
+        assert victim.wait(SECONDS) == -signal.SIGKILL

@@ -6,8 +6,6 @@ import argparse
 import os
 import shutil
 import socket
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +28,11 @@ from beam_ensembles_service.usage import UsageError
 from tests.support.callers import assert_nobody_called, calls
 from tests.support.certificates import make_certificate
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
+from tests.support.patience import wait_until
 from tests.support.service import RunningService, running_service
 
 TOKEN, NEXT = "a-token-of-this-test-1", "a-token-of-this-test-2"
 PROTECTED = ("expand", "discover", "resolve", "get", "reflect")
-_SECONDS = 30.0
 
 
 def tls(service: RunningService, root: Path, *own: Path) -> grpc.Channel:
@@ -51,13 +49,6 @@ def bearer(token: str) -> tuple[tuple[str, str], ...]:
 def codes(channel: grpc.Channel, *metadata: tuple[str, str]) -> dict[str, str]:
     with channel:
         return {kind: said.partition(":")[0] for kind, said in calls(channel, metadata).items()}
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_a_service_with_certificate_and_token(tmp_path: Path) -> None:
@@ -116,7 +107,7 @@ def assert_files_are_read_again(
     token.write_text(NEXT)
     shutil.copy(other[1], own[1])  # its key is still that of the former
     assert codes(tls(service, root), *bearer(NEXT))["discover"] == "OK"
-    until(lambda: "the certificate that was read before stays in use" in service.log)
+    wait_until(lambda: "the certificate that was read before stays in use" in service.log)
     shutil.copy(other[0], own[0])
     assert codes(tls(service, other[1]), *bearer(NEXT))["discover"] == "OK"
     assert codes(tls(service, root), *bearer(NEXT))["discover"] == "UNAVAILABLE"

@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from apache_beam.portability.api import beam_fn_api_pb2
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.worker_environment import worker_environment
 from beam_ensembles_service.worker_pool import WorkerPool
+from tests.support.patience import wait_until
 from tests.support.processes import children
 from tests.support.runners import MODULE
 
@@ -92,10 +92,7 @@ def test_boot_gets_no_more_than_workers(monkeypatch: pytest.MonkeyPatch, tmp_pat
     request.control_endpoint.url = "localhost:1"
     call: Any = types.SimpleNamespace(peer=lambda: "ipv4:127.0.0.1:5")
     assert not pool.StartWorker(request, call).error
-    deadline = time.monotonic() + 30
-    while not noted.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(noted.exists)
     names = {line.partition("=")[0] for line in noted.read_text().splitlines()}
     assert names - {"PWD", "_", "SHLVL", "OLDPWD"} == {"PATH", "MY_KEY", "WORKER_ID"}
     pool.stop()

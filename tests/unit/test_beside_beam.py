@@ -7,6 +7,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from tests.support.patience import SECONDS
+
 ENSEMBLE = """\
 ensemble: doubled
 inputs: {x: double}
@@ -59,7 +61,7 @@ def run(code: str, folder: Path) -> str:
     (folder / "rows.csv").write_text("x\n1.5\n2.0\n")
     code = textwrap.dedent(code)
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -142,6 +142,6 @@ def test_what_a_member_raises_is_cut_and_its_stack_kept() -> None:
     "part", ["/", "/a.cc:1 a::", "[[{{node ", "Exception encountered: ", "(most recent call last):\n", " \n"]
 )
 def test_no_text_takes_long(part: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     text_of(ValueError(part * (100_000 // len(part))))
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 3  # it takes 0.05 s; a quadratic expression takes minutes

@@ -35,9 +35,13 @@ _SILENT = "time.sleep(60)"
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(programs, "SECONDS", 3.0)
     monkeypatch.setattr(programs, "_END_SECONDS", 0.2)
     monkeypatch.setattr(programs, "log_path", lambda name: tmp_path / f"{name}.log")
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "SECONDS", 3.0)
 
 
 @pytest.fixture
@@ -77,6 +81,7 @@ def test_lines_that_come_together_are_each_an_answer(command: Command) -> None:
         assert run(8) == Run(8, 1.0, 5)
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_program_that_is_silent_is_started_anew_for_that_run(
     command: Command, processes: Processes
 ) -> None:
@@ -88,6 +93,7 @@ def test_a_program_that_is_silent_is_started_anew_for_that_run(
     assert not _runs(second)
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_program_that_is_silent_twice_is_ended(command: Command, processes: Processes) -> None:
     with started("fake", command(_SILENT)) as (run, _):
         with pytest.raises(CommandFailed, match="fake said nothing for"):
@@ -105,6 +111,7 @@ def test_a_program_that_ends_is_not_started_anew(command: Command, processes: Pr
         assert len(processes()) == 1
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_program_that_does_not_get_ready(command: Command, processes: Processes) -> None:
     with (
         pytest.raises(CommandFailed, match="fake ended:\nno model"),

@@ -23,6 +23,7 @@ import pytest
 from beam_ensembles.cli.main import main
 from beam_ensembles.tables.json_lines import JsonWriter
 from tests.support.iris import expected, flowers, make_ensemble
+from tests.support.patience import SECONDS
 
 VOTE = """
 ensemble: votes
@@ -344,7 +345,7 @@ def started(stderr: int) -> subprocess.Popen[str]:
 
 def test_nothing_but_the_summary_is_printed_where_there_is_no_terminal(vote: Path) -> None:
     write("rows.jsonl", GOOD)
-    stdout, stderr = started(subprocess.PIPE).communicate(timeout=60)
+    stdout, stderr = started(subprocess.PIPE).communicate(timeout=SECONDS)
     assert stderr == ""
     assert json.loads(stdout)["scored"] == 1
 
@@ -359,7 +360,7 @@ def shown_on_a_terminal() -> bytes:
         with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
             while read := os.read(master, 65_536):
                 shown += read
-        stdout, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=SECONDS)
     os.close(master)
     assert json.loads(stdout)["scored"] == 5_000
     return shown

@@ -25,8 +25,10 @@ from beam_ensembles.connections.server import Server
 from tests.support.authority import Authority, Pair
 from tests.support.callers import assert_nobody_called
 from tests.support.guarded_server import REACHED, guarded_server
+from tests.support.patience import SECONDS
 
 Read = pytest.CaptureFixture[str]
+HEALTH = ("health", "--timeout", str(SECONDS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,9 +74,9 @@ def token(tmp_path: Path) -> Path:
 def _says(words: list[str], *flags: str, capsys: Read) -> None:
     """Assert that the verb fails soon, with one sentence that has these words."""
     start = time.monotonic()
-    assert main(["health", *flags]) == 1
+    assert main([*HEALTH, *flags]) == 1
     said = capsys.readouterr().err
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < SECONDS / 2
     assert said.startswith("beam-ensembles health: ")
     assert said.count("\n") == 1
     for word in words:
@@ -122,9 +124,9 @@ def _paths(flags: list[str], known: Certificates) -> Iterator[str]:
 def test_tls_and_mutual_tls(known: Certificates, capsys: Read) -> None:
     ca, cert, key = (str(path) for path in (known.ours.file, *known.client))
     with guarded_server(known.good) as address:
-        assert main(["health", address, "--tls-ca", ca]) == 0
+        assert main([*HEALTH, address, "--tls-ca", ca]) == 0
     with guarded_server(known.good, known.ours.file) as address:
-        assert main(["health", address, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key]) == 0
+        assert main([*HEALTH, address, "--tls-ca", ca, "--tls-cert", cert, "--tls-key", key]) == 0
     assert capsys.readouterr().out.endswith(f"{address} SERVING\n")
 
 
@@ -134,7 +136,7 @@ def test_a_certificate_that_signed_itself_is_its_own_ca(tmp_path: Path) -> None:
     key, cert = make_certificate(tmp_path, "localhost")
     with guarded_server(Pair(cert, key)) as address:
         port = address.rpartition(":")[2]
-        assert main(["health", f"localhost:{port}", "--tls-ca", str(cert)]) == 0
+        assert main([*HEALTH, f"localhost:{port}", "--tls-ca", str(cert)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -264,7 +266,7 @@ def test_the_environment_says_what_nobody_else_does(
     for name, path in files.items():
         monkeypatch.setenv(VARIABLES[name], str(path))
     with guarded_server(known.good, known.ours.file, token="s3cret.t0ken==") as address:
-        assert main(["health", address]) == 0
+        assert main([*HEALTH, address]) == 0
         assert main(["metrics", "--job-endpoint", address]) == 0
         assert capsys.readouterr().out == f"{address} SERVING\nno jobs\n"
         _says(["requires a client certificate"], address, "--tls-cert", "", "--tls-key", "", capsys=capsys)
@@ -272,7 +274,7 @@ def test_the_environment_says_what_nobody_else_does(
         _says(["is not signed", "of BEAM_ENSEMBLES_TLS_CA"], address, capsys=capsys)
     with guarded_server(token="s3cret.t0ken==") as address:
         off = [word for flag in ("--tls-ca", "--tls-cert", "--tls-key") for word in (flag, "")]
-        assert main(["health", address, *off]) == 0
+        assert main([*HEALTH, address, *off]) == 0
 
 
 def test_metrics_of_a_job_server(known: Certificates, token: Path, capsys: Read) -> None:
@@ -363,7 +365,7 @@ def test_a_token_is_not_sent_through_a_proxy(token: Path, monkeypatch: pytest.Mo
             security = Security.of({"token_file": str(token)}, ARGUMENTS)
             with Server(address, security).open() as channel:
                 jobs = beam_job_api_pb2_grpc.JobServiceStub(channel)
-                jobs.GetJobs(beam_job_api_pb2.GetJobsRequest(), timeout=5)
+                jobs.GetJobs(beam_job_api_pb2.GetJobsRequest(), timeout=SECONDS)
         assert_nobody_called(proxy)
 
 
@@ -372,9 +374,7 @@ def test_it_waits_for_a_service_that_is_not_there_yet(known: Certificates) -> No
     with guarded_server(known.good) as address:
         pass
     codes: list[int] = []
-    asking = threading.Thread(
-        target=lambda: codes.append(main(["health", address, "--tls-ca", ca, "--timeout", "20"]))
-    )
+    asking = threading.Thread(target=lambda: codes.append(main([*HEALTH, address, "--tls-ca", ca])))
     asking.start()
     time.sleep(0.5)
     credentials = grpc.ssl_server_credentials([(known.good.key.read_bytes(), known.good.cert.read_bytes())])

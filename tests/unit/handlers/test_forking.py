@@ -17,9 +17,9 @@ import pytest
 from beam_ensembles.handlers.column_pipe import ColumnPipe
 from beam_ensembles.handlers.forking import CAN_FORK, HERE, ForkedProcess, OwnForkServer, own_environment
 from tests.support import forked
+from tests.support.patience import SECONDS
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="processes are forked on Linux only")
-_SECONDS = 60.0
 _FILES = 24
 
 
@@ -88,9 +88,9 @@ def test_each_draws_numbers_of_its_own(server: OwnForkServer) -> None:
 def test_its_end_is_told(server: OwnForkServer) -> None:
     (gone, closed), (failed, asked) = _start(server), _start(server)
     closed.close()
-    assert gone.wait(_SECONDS) == 0
+    assert gone.wait(SECONDS) == 0
     asked.send(("end", 3))
-    assert failed.wait(_SECONDS) == failed.poll() == 3
+    assert failed.wait(SECONDS) == failed.poll() == 3
 
 
 def test_it_goes_on_until_it_is_ended(server: OwnForkServer) -> None:
@@ -102,9 +102,9 @@ def test_it_goes_on_until_it_is_ended(server: OwnForkServer) -> None:
                 process.wait(0.01)
             assert process.poll() is None
         asked.terminate()
-        assert asked.wait(_SECONDS) == -signal.SIGTERM
+        assert asked.wait(SECONDS) == -signal.SIGTERM
         killed.kill()
-        assert killed.wait(_SECONDS) == -signal.SIGKILL
+        assert killed.wait(SECONDS) == -signal.SIGKILL
         killed.kill()  # its number is nobody's any more
 
 
@@ -147,7 +147,7 @@ def test_a_fork_server_without_files_left_goes_on(server_with_few_files: OwnFork
         assert started
         assert [process.poll() for process in started] == [None] * len(started)
         started[0].kill()
-        started[0].wait(_SECONDS)
+        started[0].wait(SECONDS)
     assert _ask_one(server)["leads"]
 
 
@@ -157,7 +157,7 @@ def test_all_end_with_what_they_are_forked_from(caplog: pytest.LogCaptureFixture
     assert not server.is_gone
     with pipe:
         os.kill(_ask(pipe, "itself")["parent"], signal.SIGKILL)
-    assert process.wait(_SECONDS) == -signal.SIGKILL
+    assert process.wait(SECONDS) == -signal.SIGKILL
     assert server.start(forked.__name__, [], own_environment()) is None
     process.kill()
     assert server.is_gone

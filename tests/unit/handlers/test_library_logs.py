@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from tests.support.patience import SECONDS
+
 CODE = """\
 import os, sys
 from beam_ensembles.handlers import beam_compat
+from tests.support.patience import SECONDS
 if {notebook}:
     sys.modules["ipykernel"] = sys
 try:
@@ -35,7 +38,7 @@ def standard_error(*, notebook: bool = False, fails: bool = False, **environment
     kept["PYTHONPATH"] = os.pathsep.join(sys.path)
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(notebook=notebook, fails=fails)],
-        env=kept | environment, capture_output=True, text=True, timeout=60, check=True,
+        env=kept | environment, capture_output=True, text=True, timeout=SECONDS, check=True,
     )  # fmt: skip
     return done.stderr.splitlines()
 

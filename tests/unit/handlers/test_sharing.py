@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.sharing import load_member
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.nodes import check_node
+from tests.support.patience import wait_until
 
 PAIR = {"x": "array<float>[2]"}
 DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y": None}}
@@ -65,13 +65,6 @@ def _code_of(member: Member, columns: Columns) -> str:
     except NodeError as error:
         return error.code
     return ""
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_copies_run_in_processes_of_their_own(onnx_models: Path, sockets: Callable[[], list[Path]]) -> None:

@@ -23,6 +23,7 @@ from beam_ensembles.metrics.local import counting
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.kinds import KINDS
 from tests.support.nodes import check_node
+from tests.support.patience import SECONDS, wait_until
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ def test_one_call_after_another_from_any_thread_is_run_by_one_thread() -> None:
 
 
 def test_calls_at_one_time_run_at_one_time() -> None:
-    threads, both_are_here = LastUsed(), threading.Barrier(2, timeout=30)
+    threads, both_are_here = LastUsed(), threading.Barrier(2, timeout=SECONDS)
 
     def task() -> int:
         both_are_here.wait()
@@ -67,7 +68,7 @@ def test_a_call_from_a_thread_of_others_does_not_stay_in_it() -> None:
 
 
 def test_a_thread_that_nothing_needs_any_more_ends() -> None:
-    threads, both_are_here = LastUsed(idle_seconds=0), threading.Barrier(2, timeout=30)
+    threads, both_are_here = LastUsed(idle_seconds=0), threading.Barrier(2, timeout=SECONDS)
 
     def task() -> threading.Thread:
         both_are_here.wait()
@@ -77,12 +78,8 @@ def test_a_thread_that_nothing_needs_any_more_ends() -> None:
         first, second = (pool.submit(threads.run, task) for _ in range(2))
         both = (first.result(), second.result())
     threads.run(int)
-    assert sum(map(_ends, both)) == 1
-
-
-def _ends(thread: threading.Thread) -> bool:
-    thread.join(timeout=2)
-    return not thread.is_alive()
+    wait_until(lambda: not all(thread.is_alive() for thread in both))
+    assert any(thread.is_alive() for thread in both)
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3)])

@@ -23,10 +23,10 @@ from beam_ensembles.metrics.values import EnsembleMetrics
 from beam_ensembles.runtime import at_once, scoring, steps
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.loading import graph_of_file
+from tests.support.patience import SECONDS
 
 FLOWERS = load_iris()
 MODEL = LinearRegression().fit(FLOWERS.data, FLOWERS.target)
-SECONDS = 30
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.at_once import Cores
 from beam_ensembles.runtime.batch_groups import Group, GroupBatches, GroupScoring
 from beam_ensembles.runtime.loading import graph_of_file
-
-SECONDS = 30
+from tests.support.patience import SECONDS
 
 
 @pytest.fixture

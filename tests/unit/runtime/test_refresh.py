@@ -24,6 +24,7 @@ from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.refresh import RefreshedStage
 from beam_ensembles.runtime.stage_handler import StageModelHandler
 from beam_ensembles.transforms import RunEnsemble
+from tests.support.patience import SECONDS, wait_until
 
 TEXT = """
 ensemble: times
@@ -162,10 +163,7 @@ def test_files_that_changed_before_the_worker_started(file: Path) -> None:
 def test_it_looks_by_itself(file: Path) -> None:
     handler, model = loaded(file, interval=0.05)
     save(file.parent / "first.joblib", 3.0)
-    end = time.monotonic() + 30
-    while score(handler, model).one != 6.0:
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_until(lambda: score(handler, model).one == 6.0)
 
 
 def test_nobody_looks_for_a_stage_that_is_gone(file: Path) -> None:
@@ -174,7 +172,7 @@ def test_nobody_looks_for_a_stage_that_is_gone(file: Path) -> None:
     del model
     gc.collect()
     for thread in lookers:
-        thread.join(10)
+        thread.join(SECONDS)
         assert not thread.is_alive()
 
 

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,6 +36,7 @@ from beam_ensembles.runtime.process_count import MOST_PROCESSES, PROCESSES_VARIA
 from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.runtime.stage_processes import StageProcesses, load_stage
 from tests.support.hazards import ByProcess, Hazard
+from tests.support.patience import wait_until
 from tests.support.processes import children_that_run
 
 ROWS = 100
@@ -206,8 +206,7 @@ def test_a_process_that_is_killed_is_started_again(
     processes = StageProcesses(stage_code(tmp_path, Hazard()), 2 if is_forked else 1)
     for child in set(children()) - others:
         child.kill()
-        while not has_ended(child):
-            time.sleep(0.01)
+        wait_until(lambda child=child: has_ended(child))
     found, expected = batch(), batch()
     processes.run(found)
     here.run(expected)
@@ -255,10 +254,7 @@ def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> Non
         processes.run(batch(**asked))
     assert len(set(children()) - others) >= 1
     del processes
-    end = time.monotonic() + 20
-    while not set(children()) <= others and time.monotonic() < end:
-        time.sleep(0.1)
-    assert set(children()) <= others
+    wait_until(lambda: set(children()) <= others)
 
 
 def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from scripts.processes import serving
 from scripts.shell import CommandFailed, run
+from tests.support.patience import wait_until
 
 READY = re.compile(r"serving on (\S+)")
 WITH_CHILD = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+from tests.support.patience import wait_until
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 print("child", child.pid, flush=True)
 print("serving on here:1", flush=True)
-time.sleep(60)
+time.sleep(3600)
 """
 
 
@@ -37,10 +38,7 @@ def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
         assert address == "here:1"
         child = int(re.findall(r"child (\d+)", log.read_text(encoding="utf-8"))[0])
         assert _alive(child)
-    deadline = time.monotonic() + 5
-    while _alive(child) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(child)
+    wait_until(lambda: not _alive(child))
 
 
 def test_a_server_that_ends_at_once_is_told_with_what_it_said(tmp_path: Path) -> None:

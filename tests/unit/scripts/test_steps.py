@@ -8,6 +8,7 @@ import pytest
 
 from scripts.shell import CommandFailed
 from scripts.steps import Missing, Outcome, Step, run_steps, show_failures
+from tests.support.patience import SECONDS
 
 
 def _raising(error: Exception) -> Step:
@@ -33,7 +34,7 @@ def test_a_step_runs_after_those_that_it_needs() -> None:
 
 def test_steps_that_do_not_need_one_another_run_side_by_side() -> None:
     meeting = threading.Barrier(2)
-    steps = [Step(name, "", lambda: str(meeting.wait(10))) for name in ("one", "other")]
+    steps = [Step(name, "", lambda: str(meeting.wait(SECONDS))) for name in ("one", "other")]
     assert all(outcome.well for outcome in run_steps(steps).values())
 
 

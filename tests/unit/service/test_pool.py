@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +22,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from beam_ensembles import logs
 from beam_ensembles_service import pool
 from tests.support import runners
+from tests.support.patience import SECONDS, wait_until
 from tests.support.processes import children
-
-_WAIT_SECONDS = 60.0
 
 
 def run(*flags: str) -> int:
@@ -112,19 +110,16 @@ def test_a_runner_that_does_not_notice_its_workers_death_is_ended() -> None:
             (fork_server,) = children(workers.pid)
             (worker,) = children(fork_server)
             os.kill(worker, signal.SIGKILL)
-            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
+            assert runner.wait(SECONDS) == -signal.SIGTERM
             health = health_pb2_grpc.HealthStub(channel)
             asked, serving = (
                 health_pb2.HealthCheckRequest(service="runner"),
                 health_pb2.HealthCheckResponse.SERVING,
             )
-            deadline = time.monotonic() + _WAIT_SECONDS
-            while health.Check(asked).status != serving:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            wait_until(lambda: health.Check(asked).status == serving)
         assert workers.stdin is not None
         workers.stdin.close()
-        assert workers.wait(_WAIT_SECONDS) == 0
+        assert workers.wait(SECONDS) == 0
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
@@ -134,15 +129,12 @@ def test_a_pool_looks_after_the_workers_of_the_one_that_died_before_it(tmp_path:
     with contextlib.ExitStack() as opened:
         with process(*serve, *flags) as (workers, line):
             runner, _ = opened.enter_context(process("-m", runners.MODULE, line.split()[-1]))
-            deadline = time.monotonic() + _WAIT_SECONDS
-            while '"w"' not in (tmp_path / "workers.json").read_text():
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            wait_until(lambda: '"w"' in (tmp_path / "workers.json").read_text())
             workers.kill()
             workers.wait()
         assert runner.poll() is None
         with process(*serve, *flags):
-            assert runner.wait(_WAIT_SECONDS) == -signal.SIGTERM
+            assert runner.wait(SECONDS) == -signal.SIGTERM
 
 
 def test_its_log_is_json_lines_on_request() -> None:
@@ -151,7 +143,7 @@ def test_its_log_is_json_lines_on_request() -> None:
         with grpc.insecure_channel(line.split()[-1]) as channel:
             request = beam_fn_api_pb2.StartWorkerRequest(worker_id="w")
             assert beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolStub(channel).StartWorker(request).error
-        _, said = workers.communicate(timeout=_WAIT_SECONDS)
+        _, said = workers.communicate(timeout=SECONDS)
     (record,) = map(json.loads, said.splitlines())
     assert record["level"] == "WARNING"
     assert record["message"] == "worker 'w' was not started: the request names no control endpoint"

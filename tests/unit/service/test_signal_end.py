@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import SECONDS
+
 SIGNALLED = """
 import argparse
 import sys
 
 from beam_ensembles_service import launch, pool, settings
+from tests.support.patience import SECONDS
 
 def signalled(host, port):
     try:
@@ -41,7 +44,7 @@ def test_a_signal_ends_it_with_code_0(module: str, flags: str, number: int, tmp_
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (0, "")

@@ -15,6 +15,7 @@ from beam_ensembles_service import boot
 from beam_ensembles_service.listeners import Runner, identity, is_listening, process_on
 from beam_ensembles_service.supervisor import Supervisor
 from beam_ensembles_service.worker_pool import LostWorker
+from tests.support.patience import SECONDS
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/net"), reason="needs Linux's /proc")
 
@@ -29,9 +30,11 @@ threading.Event().wait()
 """Listens until its standard input ends, and lives on."""
 BOOT = """
 import subprocess, sys, time
-subprocess.run([sys.executable, "-c", "import time; time.sleep(1.2)", "apache_beam.runners.worker.sdk_worker_main"])
+python = "import sys; sys.stdin.read()"
+subprocess.run([sys.executable, "-c", python, "apache_beam.runners.worker.sdk_worker_main"])
 time.sleep(float(sys.argv[1]))
 """
+"""Starts a Python that lives until standard input ends."""
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def test_a_runner_that_hangs_is_ended(
 ) -> None:
     control, hanging = control_of(runner), list[bool]()
     Supervisor(0.1, hanging.append).lost(LostWorker("w", control, runner_with(runner), "exit code -9"))
-    assert runner.wait(10) != 0
+    assert runner.wait(SECONDS) != 0
     assert hanging == [True, False]
     assert (
         f"waits for worker 'w', which is gone (exit code -9): ending its process {runner.pid}" in caplog.text
@@ -80,7 +83,7 @@ def test_a_runner_that_notices_is_left_alone(runner: subprocess.Popen[str]) -> N
     control, hanging = control_of(runner), list[bool]()
     assert runner.stdin is not None
     threading.Timer(0.5, runner.stdin.close).start()
-    Supervisor(30, hanging.append).lost(LostWorker("w", control, runner_with(runner), "exit code -9"))
+    Supervisor(SECONDS, hanging.append).lost(LostWorker("w", control, runner_with(runner), "exit code -9"))
     assert runner.poll() is None
     assert not hanging
 
@@ -116,15 +119,26 @@ def test_a_runner_that_cannot_be_ended_is_told_by_the_health(caplog: pytest.LogC
         worker = LostWorker("w", f"localhost:{listening.getsockname()[1]}", Runner(None), "exit code -9")
         supervising = threading.Thread(target=Supervisor(0.1, say).lost, args=(worker,))
         supervising.start()
-        assert hangs.wait(10)
+        assert hangs.wait(SECONDS)
         assert hanging == [True]
-    supervising.join(10)
+    supervising.join(SECONDS)
     assert hanging == [True, False]
     assert "its process cannot be seen from here" in caplog.text
 
 
-@pytest.mark.parametrize(("goes_on", "lost"), [("30", True), ("0", False)])
-def test_a_python_is_lost_when_boot_goes_on_without_it(goes_on: str, lost: bool) -> None:
-    with subprocess.Popen([sys.executable, "-c", BOOT, goes_on]) as process:
+@pytest.mark.parametrize(("goes_on", "lost"), [("3600", True), ("0", False)])
+def test_a_python_is_lost_when_boot_goes_on_without_it(
+    goes_on: str, lost: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", BOOT, goes_on], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        end_python, look = process.stdin.close, boot._pythons
+
+        def end_once_seen(parent: int) -> set[int]:
+            if found := look(parent):
+                end_python()
+            return found
+
+        monkeypatch.setattr(boot, "_pythons", end_once_seen)
         assert boot.lost_python(process) == lost
         process.kill()

@@ -19,6 +19,7 @@ from apache_beam.portability.api import (
 from beam_ensembles.handlers.forking import OwnForkServer
 from beam_ensembles_service import worker_pool
 from beam_ensembles_service.worker_pool import LostWorker, WorkerPool
+from tests.support.patience import SECONDS
 
 
 class Call:
@@ -166,9 +167,9 @@ def test_a_worker_that_was_killed_is_told_of_though_its_runner_stops_it(
         pool, call = WorkerPool(on_lost=lost.put), Call("unix:/s")
         assert not _start(pool, "unix:/s")
         worker.kill()
-        worker.wait(30)
+        worker.wait(SECONDS)
         pool.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="w"), cast(Any, call))
-        assert lost.get(timeout=30).how == "exit code -9"
+        assert lost.get(timeout=SECONDS).how == "exit code -9"
     assert f"worker 'w' (process {worker.pid}) ended with exit code -9" in caplog.text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from beam_ensembles.handlers import retrying
 from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import load_node
 from tests.support.open_inference import FakeServer, Model, Refusal, Tensors, served
+from tests.support.patience import wait_until
 from tests.unit.handlers.open_inference.conftest import MODELS, picky
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
@@ -88,10 +88,9 @@ def test_other_failures_are_not_tried_again(server: FakeServer, status: grpc.Sta
 
 
 def test_a_call_takes_no_longer_than_it_may(server: FakeServer) -> None:
-    server.delay = 1.0
-    start = time.monotonic()
+    server.answers.clear()
     _, faults = run_split(loaded(server, timeout=0.2, retries=1), numbers(100), 100)
-    assert time.monotonic() - start < 0.9
+    assert len(server.calls) <= 2
     assert {error.code for error in faults.values()} == {"server_unreachable"}
     assert "DEADLINE_EXCEEDED" in faults[0].message
 
@@ -155,9 +154,4 @@ def test_a_server_that_dies_in_the_middle_of_a_search_ends_it() -> None:
 
 def _wait_until_used(member: Member) -> None:
     """The channel looks for its server once a second at least."""
-    for _ in range(50):
-        outputs, _ = run_split(member, numbers(1), 1)
-        if outputs:
-            return
-        time.sleep(0.1)
-    raise AssertionError("the server was never called again")
+    wait_until(lambda: run_split(member, numbers(1), 1)[0], "the server is called again")
