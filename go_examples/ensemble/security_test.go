@@ -161,7 +161,7 @@ func TestTryRunSaysWhyTLSFails(t *testing.T) {
 			addr := (&guarded{}).start(t, c.server)
 			start := time.Now()
 			err := tryCall(t, addr, c.option)
-			if took := time.Since(start); took > dialTimeout {
+			if took := time.Since(start); took > 15*dialTimeout {
 				t.Errorf("takes %v", took)
 			}
 			if c.want == nil {
@@ -305,7 +305,7 @@ func TestArtifactsAreFetchedAsTheCallSays(t *testing.T) {
 	if again := known.name(); again != name || name == addr {
 		t.Fatalf("Beam knows the service as %q and %q", name, again)
 	}
-	conn, err := grpcx.Dial(context.Background(), name, time.Second)
+	conn, err := grpcx.Dial(context.Background(), name, 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ import (
 
 const (
 	pauseBetweenNumbers = 50 * time.Millisecond
-	patience            = time.Minute
+	patience            = 5 * time.Minute
 )
 
 // number is a row of a stream.

@@ -75,9 +75,9 @@ func prepare(t *testing.T, service jobpb.JobServiceServer, options ...string) er
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	conn, err := grpcx.Dial(ctx, *jobopts.Endpoint, time.Minute)
+	conn, err := grpcx.Dial(ctx, *jobopts.Endpoint, 5*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ public class BundlesIntegrationTest {
       test.accept(found[0], found[1]);
     } finally {
       bundled.getOutputStream().close();
-      if (!bundled.waitFor(30, TimeUnit.SECONDS)) {
+      if (!bundled.waitFor(5, TimeUnit.MINUTES)) {
         bundled.destroyForcibly();
       }
     }

@@ -41,7 +41,7 @@ public class SecurityTest {
   @ClassRule public static final TemporaryFolder CERTIFICATES = new TemporaryFolder();
 
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
-  @Rule public final Timeout soon = Timeout.seconds(20);
+  @Rule public final Timeout soon = Timeout.seconds(300);
 
   private final Map<String, String> environment = new HashMap<>();
   private Authority ours;

@@ -20,7 +20,7 @@ import org.junit.runners.JUnit4;
 @RunWith(JUnit4.class)
 public class ServiceClientTest {
 
-  @Rule public final Timeout soon = Timeout.seconds(20);
+  @Rule public final Timeout soon = Timeout.seconds(300);
 
   private static ServiceClient client(String address) {
     ServiceEndpoint service = new ServiceEndpoint(address, Security.NONE);

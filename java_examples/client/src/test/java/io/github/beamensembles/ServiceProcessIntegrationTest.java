@@ -17,7 +17,7 @@ import org.junit.runners.JUnit4;
 @RunWith(JUnit4.class)
 public class ServiceProcessIntegrationTest {
 
-  @Rule public final Timeout patience = Timeout.seconds(120);
+  @Rule public final Timeout patience = Timeout.seconds(600);
 
   @Rule public final TemporaryFolder folder = new TemporaryFolder();
 
@@ -26,7 +26,7 @@ public class ServiceProcessIntegrationTest {
     RealRunner.assumed(ServiceCommand.PYTHON_VARIABLE);
     List<String> command = ServiceCommand.find(System.getenv(), folder.getRoot().toString());
 
-    ServiceProcess process = ServiceProcess.start(command, Duration.ofSeconds(60));
+    ServiceProcess process = ServiceProcess.start(command, Duration.ofMinutes(5));
     ServiceEndpoint service = new ServiceEndpoint(process.address(), Security.NONE);
     ServiceClient client = new ServiceClient(service, response -> {}, new SecuredArtifacts());
 

@@ -59,7 +59,7 @@ public class StreamsIntegrationTest implements Serializable {
 
   private static final String FOLDER_VARIABLE = "BEAM_ENSEMBLES_FRAMEWORKS";
   private static final long PAUSE_MILLIS = 50;
-  private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(1);
+  private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(5);
   private static final Schema NUMBER = Schema.builder().addDoubleField("x").build();
 
   /** What has come out, by the name of its step: the worker is in this process. */
