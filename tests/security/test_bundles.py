@@ -74,7 +74,7 @@ def unpack(data: bytes) -> list[str]:
 
 @pytest.fixture(scope="module")
 def victim() -> Iterator[Any]:
-    with target(f"{__name__}:unpack", seconds=10.0, most_bytes=1 << 30) as found:
+    with target(f"{__name__}:unpack", most_bytes=1 << 30) as found:
         yield found
 
 

@@ -119,6 +119,7 @@ def test_a_service_refuses_at_once_what_it_would_read_with_its_own_credentials()
     ):
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
         rows = schema("rows", x="double")
+        stub.Expand(like_go({"spec": "ensemble: e"}, rows), timeout=SECONDS)  # the first call takes longest
         for place in (
             "hdfs://10.0.0.1:8020/e.yaml",
             "gs://bucket/e.yaml",

@@ -160,7 +160,7 @@ def _target() -> Any:
 
 @pytest.fixture(scope="module", autouse=True)
 def _process() -> Any:
-    with target(f"{__name__}:attack", seconds=30.0) as found:
+    with target(f"{__name__}:attack") as found:
         _started.append(found)
         yield
         _started.clear()

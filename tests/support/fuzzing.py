@@ -99,7 +99,7 @@ class Target:
         most_bytes: How much memory its calls may need.
     """
 
-    def __init__(self, function: str, *, seconds: float = 20.0, most_bytes: int = 2 << 30) -> None:
+    def __init__(self, function: str, *, seconds: float = 100.0, most_bytes: int = 2 << 30) -> None:
         self._function = function
         self._seconds = seconds
         self._most_bytes = most_bytes
@@ -157,7 +157,7 @@ class Target:
 
 
 @contextlib.contextmanager
-def target(function: str, *, seconds: float = 20.0, most_bytes: int = 2 << 30) -> Iterator[Target]:
+def target(function: str, *, seconds: float = 100.0, most_bytes: int = 2 << 30) -> Iterator[Target]:
     """A target that ends with the block; see ``Target``."""
     found = Target(function, seconds=seconds, most_bytes=most_bytes)
     try:

@@ -16,7 +16,7 @@ from scripts.pipelines import PROGRAMS, Servers
 from scripts.shell import log_path, run
 from tests.support.flink import Flink
 
-SECONDS = 400
+SECONDS = 900
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 (GO,) = (language for language in PROGRAMS if language.name == "Go")
 

@@ -17,7 +17,7 @@ from scripts.pipelines import PROGRAMS, Language, Servers
 from scripts.shell import log_path, run
 from tests.support.flink import Flink
 
-SECONDS = 400
+SECONDS = 900
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 (PYTHON,) = (language for language in PROGRAMS if language.name == "Python")
 OTHERS = [language for language in PROGRAMS if language is not PYTHON]
