@@ -17,9 +17,9 @@ from scripts.layout import ROOT, relative
 from scripts.shell import Command, CommandFailed, tail
 
 READY_SECONDS = 300.0
-"""For whatever must come, on the slowest machine: only what hangs takes longer."""
+"""How long an event that must happen may take: only a hang takes longer, even on the slowest machine."""
 STOP_SECONDS = 60.0
-"""For a program to end by itself, before it is killed."""
+"""How long a program may take to end before it is killed."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""How long tests wait for what must come: long enough for the slowest machine, so that only a hang is found."""
+"""How long tests wait for events that must happen: only a hang takes longer, even on the slowest machine."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Final
 
 SECONDS: Final = 300.0
-"""For whatever must come: a process ends, a server is ready, an answer arrives. Below pytest's limit for a test."""
+"""For any event that must happen: a process ends, a server is ready, an answer arrives. Below pytest's own limit."""
 _PAUSE: Final = 0.02
 
 
-def wait_until(is_so: Callable[[], object], what: str | Callable[[], str] = "what a test waits for") -> None:
-    """Waits until a condition holds.
+def wait_until(is_so: Callable[[], object], what: str | Callable[[], str] = "the condition") -> None:
+    """Wait until a condition holds.
 
     Args:
-        is_so: Returns something true once the condition holds.
-        what: What is waited for, or what returns it, for the message.
+        is_so: Returns a true value once the condition holds.
+        what: The condition in words, or a function that returns it, for the message.
 
     Raises:
-        AssertionError: it does not hold after ``SECONDS``.
+        AssertionError: The condition does not hold after ``SECONDS``.
     """
     ends = time.monotonic() + SECONDS
     while not is_so():
         if time.monotonic() > ends:
-            said = what if isinstance(what, str) else what()
-            raise AssertionError(f"still not so after {SECONDS:.0f} s: {said}")
+            text = what if isinstance(what, str) else what()
+            raise AssertionError(f"not so after {SECONDS:.0f} s: {text}")
         time.sleep(_PAUSE)

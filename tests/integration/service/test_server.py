@@ -212,16 +212,16 @@ def _text(numbers: int) -> str:
 
 @contextlib.contextmanager
 def _slow_requests(count: int) -> Iterator[tuple[RunningService, list[grpc.Future]]]:
-    """Has a service at work on requests that take it about a second each, on any machine."""
+    """Has a service at work on requests that take it about two seconds each, on any machine."""
     with running_service() as running, grpc.insecure_channel(running.address) as channel:
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
         assert stub.Expand(like_go({"spec": _text(1)}, ROWS), timeout=SECONDS).error
         start = time.monotonic()
         assert stub.Expand(like_go({"spec": _text(30_000)}, ROWS), timeout=SECONDS).error
-        spec = _text(int(30_000 / (time.monotonic() - start)))
+        spec = _text(int(60_000 / (time.monotonic() - start)))
         idle = _cpu_seconds(running.process)
         answers = [stub.Expand.future(like_go({"spec": spec}, ROWS)) for _ in range(count)]
-        wait_until(lambda: _cpu_seconds(running.process) > idle + 0.1)
+        wait_until(lambda: _cpu_seconds(running.process) > idle + 0.05)
         yield running, answers
 
 
