@@ -18,7 +18,7 @@ from tests.support.patience import wait_until
 mine, other = map(pathlib.Path, sys.argv[1:])
 mine.touch()
 wait_until(other.exists)
-print("met")
+print("they", "met")
 """
 
 
@@ -35,7 +35,7 @@ def test_lanes_run_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[st
     one, other = tmp_path / "one", tmp_path / "other"
     both = [[task("one", MEET, one, other)], [task("other", MEET, other, one)]]
     assert run_lanes(both, os.environ) == []
-    assert capsys.readouterr().out.count("met") == 2
+    assert capsys.readouterr().out.count("they met") == 2
 
 
 def test_a_lane_goes_on_after_a_failure_in_its_order(capsys: pytest.CaptureFixture[str]) -> None:
