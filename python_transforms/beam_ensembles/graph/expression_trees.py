@@ -29,10 +29,6 @@ MOST_PADDED: Final = 65_535
 NULL: Final[Tree] = {"Literal": {"Scalar": {"Null": "Null"}}}
 """The constant null."""
 
-_ZERO: Final[Tree] = {"Literal": {"Dyn": {"Float": 0.0}}}
-_HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "expr", "evaluation"))
-"""The keys below which one tree stands."""
-
 
 def kind_of(tree: Tree) -> tuple[str, Any]:
     """Gives the kind of a tree's node and what it holds."""
@@ -107,56 +103,6 @@ def parts(tree: Tree) -> Iterator[Tree]:
         yield held[0]
     elif kind == "Eval":
         yield held["expr"]
-
-
-def mended(tree: Tree, is_float: Callable[[Tree], bool]) -> Tree:
-    """Mends what polars gives otherwise than SQL or without a limit.
-
-    Sums of fractions that are zero become 0.0: that of no fraction is -0.0 for polars. The lengths of ``LPAD`` and
-    ``RPAD`` are made whole numbers of 16 bits, so that a row that asks for more fails before it takes the memory.
-
-    Args:
-        tree: The tree.
-        is_float: Says whether a tree gives fractions.
-
-    Returns:
-        The tree itself where nothing was to be done.
-
-    Raises:
-        ExpressionError: ``bad_expression``: a text would be filled up to more than ``MOST_PADDED`` characters.
-    """
-    kind, held = kind_of(tree)
-    if kind == "Literal" or not isinstance(held, dict):
-        return tree
-    new = dict(held)
-    for key in _HOLDING.intersection(held):  # chains of operators are deep: one frame for each is enough
-        new[key] = mended(held[key], is_float)
-    for at, part in enumerate(held.get("input", ())):
-        changed = mended(part, is_float)
-        if changed is not part:
-            new["input"] = [*new["input"][:at], changed, *new["input"][at + 1 :]]
-    found = tree if all(new[key] is held[key] for key in held) else {kind: new}
-    name = function_name(held["function"]) if kind == "Function" else ""
-    if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
-        text, length = new["input"]
-        limited = _limited(length)
-        return found if limited is length else {kind: {**new, "input": [text, limited]}}
-    if name != "ListExpr.Sum" or not is_float(found):
-        return found
-    is_zero = {"BinaryExpr": {"left": found, "op": "Eq", "right": _ZERO}}
-    # polars leaves out what only adds 0
-    return {"Ternary": {"predicate": is_zero, "truthy": _ZERO, "falsy": found}}
-
-
-def _limited(length: Tree) -> Tree:
-    kind, held = kind_of(length)
-    constant = held.get("Dyn", {}).get("Int") if kind == "Literal" else None
-    if constant is None:
-        return {"Cast": {"expr": length, "dtype": {"Literal": "UInt16"}, "options": "Strict"}}
-    if constant > MOST_PADDED:
-        message = f"LPAD and RPAD fill a text up to {MOST_PADDED} characters at most, not to {constant}"
-        raise ExpressionError("bad_expression", message)
-    return length
 
 
 def nan_as_null(tree: Tree, is_float: Callable[[Tree], bool]) -> Tree:

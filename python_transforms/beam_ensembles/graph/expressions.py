@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.expression_errors import reason
 from beam_ensembles.graph.expression_growth import check_growth
+from beam_ensembles.graph.expression_mends import mended
 from beam_ensembles.graph.expression_nulls import items_may_be_null, may_be_null
 from beam_ensembles.graph.expression_operands import TOO_DEEP, Operands, empty_frame, expression_of
 from beam_ensembles.graph.expression_patterns import check_patterns
-from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, mended, nan_as_null
+from beam_ensembles.graph.expression_trees import Tree, check_rowwise, kind_of, nan_as_null
 from beam_ensembles.graph.expression_types import has_map, polars_type, type_of
 from beam_ensembles.interruption import checkpoint
 from beam_ensembles.spec.expressions import CANNOT_BE_READ, parse
@@ -129,7 +130,7 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
         check_patterns(tree)
         operands = Operands(read)
         operands.check(tree)
-        changed = nan_as_null(mended(tree, operands.is_float), operands.is_float)
+        changed = nan_as_null(mended(tree, read), operands.is_float)
         expression = parsed if changed is tree else expression_of(changed)
         type_ = read[columns[0]].required() if _is_column(tree) else _type(expression, read)
         is_nullable, has_nulls = may_be_null(changed, read), items_may_be_null(changed, read)

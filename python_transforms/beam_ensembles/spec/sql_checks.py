@@ -40,6 +40,7 @@ def check_words(tokens: list[Token]) -> None:
         message = f"the expression has more than {MOST_OPERATORS} operators; make it several columns"
         raise ExpressionError("bad_expression", message)
     solid = [token for token in tokens if token.kind != "space"]
+    _check_any(solid)
     before = Token("sign", "", 0)
     for token, after in itertools.pairwise([*solid, Token("sign", "", 0)]):
         is_type = before.word == "as" or before.text == ":"
@@ -48,6 +49,21 @@ def check_words(tokens: list[Token]) -> None:
             raise ExpressionError("expression_not_rowwise", _not_rowwise(token))
         if token.word and after.text == "(" and token.word not in _BEFORE_PARENTHESES and not is_type:
             _check_function(token)
+
+
+def _check_any(solid: list[Token]) -> None:
+    """Refuses ``x <> ANY(list)``, of which polars makes ``NOT x = ANY(list)``; SQL means another thing."""
+    for at, (token, after) in enumerate(itertools.pairwise(solid)):
+        if token.word != "any" or after.text != "(":
+            continue
+        signs = itertools.takewhile(lambda one: one.text in ("<", ">", "=", "!"), reversed(solid[:at]))
+        operator = "".join(sign.text for sign in signs)[::-1]
+        if operator != "=":
+            message = (
+                f"only '=' can stand before ANY (character {token.at + 1}), not '{operator}'; "
+                "what is in no item of a list is NOT x = ANY(list)"
+            )
+            raise ExpressionError("bad_expression", message)
 
 
 def check_casts(tokens: list[Token]) -> None:

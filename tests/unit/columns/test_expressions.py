@@ -156,6 +156,57 @@ def test_truth_has_three_values() -> None:
     assert present.tolist() == [True, True, True, True, True, False, True, False, False]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f = {}", "f IN ({})", "f IN ({}, 7)", "NOT f NOT IN ({}, 7)", "f = ANY([{}])", "{} = ANY(l)",
+        "ARRAY_CONTAINS(l, {})", "f BETWEEN {} AND {}", "CASE f WHEN {} THEN TRUE ELSE FALSE END",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("constant", "wanted"), [("0.1", [True, False]), ("16777217", [False, True])])
+def test_a_float_is_compared_with_constants_as_a_float(text: str, constant: str, wanted: list[bool]) -> None:
+    f = np.array([0.1, 16_777_216], dtype=np.float32)
+    columns = {"f": f, "l": f.reshape(2, 1)}
+    assert (
+        Condition(
+            text.replace("{}", constant), {"f": parse_type("float"), "l": parse_type("array<float>[1]")}
+        )(columns).tolist()
+        == wanted
+    )
+
+
+def test_what_is_not_in_a_list_with_a_null_is_unknown() -> None:
+    types = {"k": "int64?", "l": "array<int64?>?"}
+    columns = {
+        "k": np.array([5, 5, 5, 5, 0, 5]),
+        "k?": np.array([True, True, True, True, False, True]),
+        "l": column([[5, None], [4, None], [4], [], [4], []], parse_type("array<int64?>?")),
+        "l?": np.array([True, True, True, True, True, False]),
+    }
+    found, present = evaluated("k = ANY(l)", types, **columns)
+    assert present.tolist() == [True, False, True, True, False, False]
+    assert found[present].tolist() == [True, False, False]
+    present = evaluated("NOT k = ANY([4, NULL])", types, **columns)[1]
+    assert not present.any()
+    typed = {name: parse_type(text) for name, text in types.items()}
+    assert Condition("NOT k = ANY(l)", typed)(columns).tolist() == [False, False, True, True, False, False]
+
+
+def test_a_sum_of_whole_numbers_has_64_bits() -> None:
+    lists = column([[2_147_483_647, 1], [-(2**31), -1]], parse_type("array<int32>"))
+    found, _ = evaluated("ARRAY_SUM(l)", {"l": "array<int32>"}, l=lists)
+    assert (found.tolist(), found.dtype) == ([2**31, -(2**31) - 1], np.int64)
+
+
+@pytest.mark.parametrize("text", ["EXTRACT(EPOCH FROM s)", "DATE_PART('epoch', s)"])
+def test_every_timestamp_has_its_second(text: str) -> None:
+    micros = [-62_135_596_800_000_000, -500_000, -1, 0, 1_600_000_000_123_456, 253_402_214_400_000_000]
+    s = column([Timestamp(micros=one) for one in micros], parse_type("timestamp"))
+    found, present = evaluated(text, {"s": "timestamp"}, s=s)
+    assert present is None
+    np.testing.assert_allclose(found, [one / 1e6 for one in micros], rtol=1e-15, atol=1e-15)
+
+
 def test_lists_and_tensors_are_counted_from_one() -> None:
     p = np.arange(6.0).reshape(3, 2)
     p.flags.writeable = False
