@@ -47,7 +47,7 @@ def find_table(node: CheckedNode, engine: sa.Engine) -> Table:
     # Labels, so that a key that is looked up too stands there twice.
     labelled = [column.label(f"c{at}") for at, column in enumerate(columns)]
     query = sa.select(*labelled).select_from(source).where(place)
-    parts = [_key_part(types[port]) for port in ports]
+    parts = [_key_part(types[port], engine) for port in ports]
     return Table(engine, query, values, str(node.spec.options["table"]), parts)
 
 
@@ -102,10 +102,11 @@ def _can_compare(given: Type, column: Any) -> bool:
     return held is not str and held is not bytes and held is not uuid.UUID
 
 
-def _key_part(column: Any) -> KeyPart:
+def _key_part(column: Any, engine: sa.Engine) -> KeyPart:
     if _python_type(column) is uuid.UUID:
         return KeyPart(uuid.UUID, _same)
-    return KeyPart(_trimmed, _trimmed) if isinstance(column, sa.CHAR) else KeyPart(_same, _same)
+    is_filled_up = isinstance(column, sa.CHAR) and engine.dialect.name != "sqlite"  # whose CHAR(n) is TEXT
+    return KeyPart(_trimmed, _trimmed) if is_filled_up else KeyPart(_same, _same)
 
 
 def _same(value: Any) -> Any:

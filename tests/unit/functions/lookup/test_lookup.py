@@ -62,6 +62,15 @@ def test_a_column_by_key(accounts: Path) -> None:
     assert member({"card": objects("a")})["age_days"].dtype == np.float64
 
 
+def test_spaces_at_the_end_of_a_key_count_where_the_database_keeps_them(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "accounts.db")) as database:
+        database.executescript("CREATE TABLE accounts (card CHAR(4), age_days REAL)")
+        database.executemany("INSERT INTO accounts VALUES (?, ?)", [("a", 1.0), ("a ", 2.0), ("b  ", 3.0)])
+        database.commit()
+    member = load_node(tmp_path, CARD, node(missing="nullify", outputs={"age_days": "double?"}))
+    assert look(member, card=objects("a", "a ", "b  ", "b", "a  ")) == [1.0, 2.0, 3.0, None, None]
+
+
 def test_a_key_of_several_columns_that_the_table_calls_otherwise(accounts: Path) -> None:
     described = node(
         key={"k": "card", "land": "country"},
