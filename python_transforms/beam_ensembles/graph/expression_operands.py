@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from beam_ensembles.graph.expression_errors import type_names
 from beam_ensembles.graph.expression_functions import function_name
@@ -80,7 +80,7 @@ class Operands:
 
         Raises:
             ExpressionError: ``expression_type``: a root of a text, ``AND`` of a number and a text, a text or a number,
-                a timestamp beside a number.
+                a timestamp beside a number. ``bad_expression``: a text becomes a timestamp without a format.
         """
         for part in parts(tree):
             self.check(part)
@@ -89,6 +89,8 @@ class Operands:
             self._check_same("COALESCE gives one of", held["input"])
         if kind == "Function" and function_name(held["function"]) in ("MaxHorizontal", "MinHorizontal"):
             self._check_same("GREATEST and LEAST give one of", held["input"])
+        if kind == "Function" and function_name(held["function"]) == "StringExpr.Strptime":
+            _check_format(held["function"]["StringExpr"]["Strptime"])
         if kind == "Cast" and kind_of(held["expr"])[0] != "Literal":
             self._check_cast(tree, held["expr"])
         if kind == "Ternary":
@@ -132,6 +134,14 @@ class Operands:
             raise ExpressionError(
                 "expression_type", f"{what} {found}, which do not go together; cast one of them"
             )
+
+
+def _check_format(options: Sequence[Any]) -> None:
+    """Refuses to guess whether the day or the month stands first."""
+    if options[1]["format"] is None:
+        raise ExpressionError(
+            "bad_expression", "a text becomes a timestamp by a format only: write STRPTIME(text, '%Y-%m-%d')"
+        )
 
 
 def _family(dtype: pl.DataType) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
@@ -24,6 +25,9 @@ CAST_TYPES: Final = (
 )  # fmt: skip
 """The types of ``CAST``."""
 
+_TIMES: Final = frozenset(("date", "datetime", "timestamp"))
+_TIME: Final = re.compile(r"'\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]00(:?00)?)?)?'", re.ASCII)
+
 _CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
 _BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
 
@@ -41,6 +45,7 @@ def check_words(tokens: list[Token]) -> None:
         raise ExpressionError("bad_expression", message)
     solid = [token for token in tokens if token.kind != "space"]
     _check_any(solid)
+    _check_times(solid)
     before = Token("sign", "", 0)
     for token, after in itertools.pairwise([*solid, Token("sign", "", 0)]):
         is_type = before.word == "as" or before.text == ":"
@@ -62,6 +67,23 @@ def _check_any(solid: list[Token]) -> None:
             message = (
                 f"only '=' can stand before ANY (character {token.at + 1}), not '{operator}'; "
                 "what is in no item of a list is NOT x = ANY(list)"
+            )
+            raise ExpressionError("bad_expression", message)
+
+
+def _check_times(solid: list[Token]) -> None:
+    """Refuses constants of time of which polars would leave out the offset, or guess the day and the month."""
+    end = Token("sign", "", 0)
+    padded = [end, *solid, end, end, end]
+    for before, token, *after in zip(*(padded[at:] for at in range(5)), strict=False):
+        if token.kind != "text" or _TIME.fullmatch(token.text):
+            continue
+        is_cast = after[0].word == "as" or after[0].text == after[1].text == ":"
+        kinds = (before.word, after[1 if after[0].word else 2].word if is_cast else "")
+        if _TIMES.intersection(kinds):
+            message = (
+                f"{token.text} at character {token.at + 1} is no time in UTC, which is written like "
+                "TIMESTAMP '2026-01-31 13:45:00' or DATE '2026-01-31', without an offset"
             )
             raise ExpressionError("bad_expression", message)
 

@@ -92,7 +92,7 @@ FUNCTIONS: Final[dict[str, str]] = {
     "second": "the second",
     "strftime": "`STRFTIME(t, '%Y-%m-%d')`: as text",
     "strptime": "`STRPTIME(text, '%Y-%m-%d')`: a timestamp of a text; a row whose text is none fails",
-    "timestamp": "the same as `STRPTIME`",
+    "timestamp": "`TIMESTAMP(text, '%Y-%m-%d')`: the same as `STRPTIME`",
     # lists and tensors
     "array_get": "`ARRAY_GET(list, n)`: the n-th item, counted from 1, as `list[n]`; null where there is none",
     "array_length": "how many items",

@@ -207,6 +207,20 @@ def test_every_timestamp_has_its_second(text: str) -> None:
     np.testing.assert_allclose(found, [one / 1e6 for one in micros], rtol=1e-15, atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TIMESTAMP '2020-09-13 12:26:40'", "TIMESTAMP '2020-09-13T12:26:40.000000Z'",
+        "TIMESTAMP '2020-09-13 12:26:40+00:00'",
+        "CAST('2020-09-13 12:26:40' AS TIMESTAMP)", "'2020-09-13T12:26:40'::TIMESTAMP",
+    ],
+)  # fmt: skip
+def test_points_in_time_are_written_in_utc(text: str) -> None:
+    s = column([Timestamp(1_600_000_000), Timestamp(1_600_000_001)], parse_type("timestamp"))
+    found, _ = evaluated(f"COALESCE({text}, s)", {"s": "timestamp"}, s=s)
+    assert found.tolist() == [Timestamp(1_600_000_000)] * 2
+
+
 def test_lists_and_tensors_are_counted_from_one() -> None:
     p = np.arange(6.0).reshape(3, 2)
     p.flags.writeable = False

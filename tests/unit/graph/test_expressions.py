@@ -96,6 +96,8 @@ def test_what_it_gives(text: str, type_: str) -> None:
         ("i <> ANY([1, 2])", "bad_expression"),
         ("i != ANY(q)", "bad_expression"),
         ("x < ANY(q)", "bad_expression"),
+        ("TIMESTAMP(d)", "bad_expression"),
+        ("s > CAST(UPPER('2026-01-31') AS TIMESTAMP)", "bad_expression"),
         ("x >= ANY(q)", "bad_expression"),
         ("+".join(["x"] * 100) + " > 1", "bad_expression"),
         ("COUNT(x)", "expression_not_rowwise"),
