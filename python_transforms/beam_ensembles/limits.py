@@ -76,6 +76,10 @@ MOST_ARRAY_VALUES: Final = 1_000_000
 LARGEST_ANSWER: Final = 256 << 20
 """Bytes of a server's answer, unpacked; where it has more, fewer rows are sent at a time (``model_error``)."""
 
+# Files of rows
+MOST_ROW_FIELDS: Final = 10_000
+"""Fields that all rows of a file of JSON lines have together, where it is written as another format (``bad_file``)."""
+
 # Sounds of rows
 MOST_SAMPLES: Final = 1 << 28
 """Samples of one decoded sound, and of the sounds of a batch whose rows keep them (``wrong_value``): 1 GiB."""

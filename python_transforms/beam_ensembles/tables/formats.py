@@ -57,7 +57,10 @@ def open_reader(path: str, columns: Columns, output: str) -> Reader:
     if suffix == CSV:
         return CsvReader(path, columns.inputs)
     if suffix == JSON_LINES:
-        return JsonReader(path, columns.inputs, columns.added_names, whole=suffix_of(output) != JSON_LINES)
+        target = suffix_of(output)
+        return JsonReader(
+            path, columns.inputs, columns.added_names, whole=target != JSON_LINES, typed=target == PARQUET
+        )
     return ParquetReader(path)
 
 

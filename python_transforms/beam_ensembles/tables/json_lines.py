@@ -7,7 +7,7 @@ import collections
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
 import pyarrow as pa
@@ -80,28 +80,40 @@ class JsonReader:
         path: The file.
         inputs: Type of each field that the ensemble reads.
         added: Names of the added columns; a row that has one of them already is a fault.
-        whole: Whether the output is another format: the fields and their types are found in all rows, and numbers are
-            read with all of their digits.
+        whole: Whether the output is another format: the fields are found in all rows, and numbers are read with all
+            of their digits.
+        typed: Whether the output has types: then they are found in all rows, too.
 
     Raises:
-        InvalidEnsemble: The file is UTF-16.
+        InvalidEnsemble: The file is UTF-16, or its rows have too many fields for the output.
         OSError: The file cannot be read.
     """
 
-    def __init__(self, path: str, inputs: Mapping[str, Type], added: Sequence[str], whole: bool) -> None:
+    def __init__(
+        self,
+        path: str,
+        inputs: Mapping[str, Type],
+        added: Sequence[str],
+        *,
+        whole: bool,
+        typed: bool = False,
+    ) -> None:
         self._path, self._inputs, self._added = path, inputs, frozenset(added)
         self._parsed = _exactly if whole else _nearly
         self.total, self.done = os.path.getsize(path), 0
         with open(path, "rb") as file:
             refuse_utf16(file.read(2))
-        self._survey = Survey(inputs)
+        self._survey = Survey(inputs, typed=typed)
+        names: Iterable[str] = ()
         for chunk in self._read(_ROWS_AT_ONCE, frozenset()):
-            self._survey.add(chunk.objects)
             if not whole:
+                names = (name for row in chunk.objects for name in row)
                 break
-        if not self._survey.fields:  # no row at all
+            self._survey.add(chunk.objects)
+        if whole and not self._survey.fields:  # no row at all
             self._survey.add([dict.fromkeys(inputs)])
-        self.fields: Mapping[str, Type | None] = dict.fromkeys(self._survey.fields)
+        fields = dict.fromkeys(self._survey.fields if whole else names) or dict.fromkeys(inputs)
+        self.fields: Mapping[str, Type | None] = fields
 
     @property
     def schema(self) -> pa.Schema:

@@ -8,18 +8,24 @@ without any value is text. A field whose values have no type in common is text t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
+from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.limits import MOST_ROW_FIELDS
 from beam_ensembles.tables.arrow import arrow_type, json_text_field
+from beam_ensembles.tables.refusals import FILE
 from beam_ensembles.types import Type
 
 _EXACT_IN_DOUBLE: Final = 2**53
 _WIDE: Final = pa.decimal128(19)
 """Stands for whole numbers that do not all fit into a double, until all chunks have been seen."""
+_NESTED: Final = (dict, list)
+_Fields: TypeAlias = dict[str, "_Fields"]
+"""The fields of rows, and within each the fields of the rows that are its values."""
 
 
 class Survey:
@@ -27,11 +33,14 @@ class Survey:
 
     Args:
         inputs: Type of each field that the ensemble reads: those are written as they are declared.
+        typed: Whether types are looked for, and fields within fields are counted; else there are names alone.
     """
 
-    def __init__(self, inputs: Mapping[str, Type]) -> None:
-        self._inputs = inputs
+    def __init__(self, inputs: Mapping[str, Type], *, typed: bool = True) -> None:
+        self._inputs, self._typed = inputs, typed
         self._types: dict[str, pa.DataType | None] = {}
+        self._known: _Fields = {}
+        self._count = 0
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -39,14 +48,35 @@ class Survey:
         return tuple(self._types)
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Takes the fields of some rows in."""
+        """Takes the fields of some rows in.
+
+        Raises:
+            InvalidEnsemble: ``bad_file``: they are too many. A row of few bytes would have a value of each.
+        """
+        self._count_fields(rows)
         for name in dict.fromkeys(name for row in rows for name in row):
-            if name in self._inputs:
+            if name in self._inputs or not self._typed:
                 self._types[name] = None
                 continue
             known = self._types.setdefault(name, pa.null())
             if known is not None:
                 self._types[name] = _common(known, _inferred([row.get(name) for row in rows]))
+
+    def _count_fields(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        waiting: list[tuple[Any, _Fields]] = [(row, self._known) for row in rows]
+        while waiting:
+            value, known = waiting.pop()
+            if isinstance(value, list):
+                waiting.extend((item, known) for item in value if item and item.__class__ in _NESTED)
+                continue
+            for name, inner in value.items():
+                if name not in known:
+                    known[name] = {}
+                    self._count += 1
+                if self._typed and inner and inner.__class__ in _NESTED:
+                    waiting.append((inner, known[name]))
+            if self._count > MOST_ROW_FIELDS:
+                raise _too_many()
 
     def schema(self) -> pa.Schema:
         """Gives the fields with their types."""
@@ -57,6 +87,14 @@ class Survey:
             return pa.field(name, arrow_type(self._inputs[name]))
         settled = None if found is None else _settled(found)
         return json_text_field(name) if settled is None else pa.field(name, settled)
+
+
+def _too_many() -> InvalidEnsemble:
+    text = (
+        f"the file's rows have more than {MOST_ROW_FIELDS:,} different fields together, and each row would get a value "
+        "of each; write .jsonl, where a row keeps its own"
+    )
+    return InvalidEnsemble([Problem(FILE, "bad_file", text)])
 
 
 def _inferred(values: Sequence[Any]) -> pa.DataType | None:

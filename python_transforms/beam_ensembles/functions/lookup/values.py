@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
+from beam_ensembles.columns.exact_numbers import whole_number
 from beam_ensembles.columns.instants import instant_of
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError
@@ -97,8 +99,9 @@ def _truth(value: Any) -> bool:
 
 
 def _whole(value: Any, limits: np.iinfo[Any]) -> int:
-    if isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value():
-        value = int(value)
+    if isinstance(value, Decimal):
+        with contextlib.suppress(ValueError):  # one that is not whole stays a decimal, and is refused below
+            value = whole_number(value)
     if not isinstance(value, int) or isinstance(value, bool) or not limits.min <= value <= limits.max:
         raise ValueError
     return value
@@ -126,8 +129,9 @@ def _nested(value: Any, type_: Type) -> Any:
 def _plain(value: Any) -> Any:
     """Makes of decimals, which numpy has no word for, what JSON has."""
     if isinstance(value, Decimal):
-        is_whole = value.is_finite() and value == value.to_integral_value()
-        return int(value) if is_whole else float(value)
+        with contextlib.suppress(ValueError):
+            return whole_number(value)
+        return float(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
