@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -39,6 +39,10 @@ NUMPY_DTYPES: Final[dict[str, np.dtype]] = {
 """numpy's dtype of each scalar that has one; ``string``, ``bytes`` and ``timestamp`` are columns of objects."""
 
 SCALARS: Final = tuple(dict.fromkeys((*PORTABLE_SCALARS, *NUMPY_DTYPES)))
+
+
+MOST_OF_A_TENSOR: Final = f"a tensor has at most {LARGEST_TENSOR:,} numbers in {MOST_DIMENSIONS} dimensions"
+"""What of a type that is too large."""
 
 
 class TypeSyntaxError(ValueError):
@@ -236,9 +240,8 @@ class _Parser:
         self._take("]")
         if element.nullable or not isinstance(element, Scalar) or element.name not in NUMPY_DTYPES:
             raise TypeSyntaxError(f"{_shown(self._text)}: {_SHAPE_NEEDS_NUMBERS}")
-        if len(shape) > MOST_DIMENSIONS or math.prod(shape) > LARGEST_TENSOR:
-            text = f"a tensor has at most {LARGEST_TENSOR:,} numbers in {MOST_DIMENSIONS} dimensions"
-            raise TypeSyntaxError(f"{_shown(self._text)} is too large: {text}")
+        if _is_too_large(shape):
+            raise TypeSyntaxError(f"{_shown(self._text)} is too large: {MOST_OF_A_TENSOR}")
         return Array(element, tuple(shape))
 
     def _dimension(self) -> int:
@@ -294,6 +297,19 @@ def dtype_of(type_: Type) -> np.dtype | None:
 def row_shape(type_: Type) -> tuple[int, ...]:
     """Gives the shape of one row's value: ``()`` for a scalar, the dimensions for a tensor."""
     return type_.shape if isinstance(type_, Array) and type_.shape is not None else ()
+
+
+def holds_too_large(type_: Type) -> bool:
+    """Says whether a type is or holds a tensor that no file may declare; what a model says of itself may be one."""
+    if isinstance(type_, Array):
+        return _is_too_large(type_.shape or ()) or holds_too_large(type_.element)
+    if isinstance(type_, Map):
+        return holds_too_large(type_.value)
+    return isinstance(type_, Row) and any(holds_too_large(field) for _, field in type_.fields)
+
+
+def _is_too_large(shape: Sequence[int]) -> bool:
+    return len(shape) > MOST_DIMENSIONS or math.prod(shape) > LARGEST_TENSOR
 
 
 def width_of(type_: Type) -> int | None:

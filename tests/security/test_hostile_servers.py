@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent import futures
+from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
+import onnx
 import pytest
 from tritonclient.grpc import service_pb2
 
 from beam_ensembles.handlers.open_inference import address
+from beam_ensembles.handlers.open_inference.failures import CallError
+from beam_ensembles.handlers.open_inference.metadata import read_metadata
 from beam_ensembles.limits import LARGEST_ANSWER
 from beam_ensembles.runtime.executor import run_split
-from tests.support.nodes import load_node
+from tests.support.nodes import load_node, problems_of, types_of
 
 _TENSOR = service_pb2.ModelMetadataResponse.TensorMetadata
 _ANSWERED = service_pb2.ModelInferResponse.InferOutputTensor
@@ -75,3 +80,37 @@ def test_an_answer_that_unpacks_to_too_much_is_asked_for_in_parts(
     found, faults = run_split(member, {"x": np.zeros((4, 2), np.float32)}, 4)
     assert (asked, faults) == ([4, 2, 2], {})
     assert list(map(len, found["y"])) == [2 << 20] * 4
+
+
+def _described(outputs: int, shape: list[int], name: str = "y") -> bytes:
+    tensors = [_TENSOR(name=name, datatype="FP32", shape=shape)] * outputs
+    return bytes(service_pb2.ModelMetadataResponse(name="m", outputs=tensors).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [_described(1_000_000, [], name=""), _described(1, [1] * 3_000_000), _described(1, [-1] * 65)],
+    ids=["tensors", "dimensions", "few dimensions"],
+)
+def test_a_description_without_end_is_none(answer: bytes) -> None:
+    """Two million outputs took the service minutes to compare with a node's."""
+    start = time.process_time()
+    with pytest.raises(CallError, match=r"DATA_LOSS: .* more than"):
+        read_metadata(answer)
+    assert time.process_time() - start < 5
+
+
+def test_a_tensor_that_a_model_gives_is_no_larger_than_one_that_a_file_declares(tmp_path: Path) -> None:
+    assert read_metadata(_described(1, [-1, 1 << 60])).outputs[0].dims == (None, 1 << 60)
+    for width, wanted in ((1 << 27, None), (1 << 40, [("signature_mismatch", "outputs.y")])):
+        x, y = (
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", size])
+            for name, size in (("x", 1), ("y", width))
+        )
+        graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["y"])], "g", [x], [y])
+        onnx.save(onnx.helper.make_model(graph), tmp_path / "m.onnx")
+        node = {"model": "onnx", "uri": "m.onnx", "inputs": ["a"], "outputs": {"y": {}}}
+        if wanted is None:
+            assert types_of(tmp_path, {"a": "float"}, node) == {"y": f"array<float>[{width}]"}
+        else:
+            assert problems_of(tmp_path, {"a": "float"}, node) == wanted

@@ -15,16 +15,16 @@ from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.tables.formats import Columns, open_reader
 from beam_ensembles.types import parse_type
 
-_SECONDS: Final = 5.0
+_SECONDS: Final = 10.0
 
 
 @pytest.mark.parametrize("type_", ["int64", "array<int64>", "map<string,int64>"])
 def test_a_decimal_of_a_database_is_not_written_out(type_: str) -> None:
     number = Decimal("1e300000")  # as digits this takes five seconds, ten times the exponent ten minutes
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ValueError):  # noqa: PT011 - it says nothing
         converter(parse_type(type_))({"int64": number, "array<int64>": [number]}.get(type_, {"a": number}))
-    assert time.monotonic() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 def test_decimals_of_a_database_within_the_range_keep_all_digits() -> None:
@@ -33,8 +33,8 @@ def test_decimals_of_a_database_within_the_range_keep_all_digits() -> None:
     assert converter(parse_type("array<double>"))([Decimal("1e300")]) == [1e300]
 
 
-_FLAT: Final = [{f"k{at}": 1, f"l{at}": 1} for at in range(6_000)]
-_NESTED: Final = [{"x": [{f"k{at}": {f"l{at}": 1}}]} for at in range(6_000)]
+_FLAT: Final = [{f"k{at}.{count}": 1 for count in range(100)} for at in range(200)]
+_NESTED: Final = [{"x": [{f"k{at}": {f"l{at}.{count}": 1 for count in range(100)}}]} for at in range(200)]
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def test_rows_of_many_fields_are_refused_where_each_would_get_all(
 ) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    start = time.monotonic()
+    start = time.process_time()
     if is_refused:
         with pytest.raises(InvalidEnsemble, match=r"more than 10,000 different fields.*write \.jsonl"):
             open_reader(str(path), Columns({}, ()), output)
     else:
         assert sum(map(len, open_reader(str(path), Columns({}, ()), output).chunks(1_024))) == len(rows)
-    assert time.monotonic() - start < _SECONDS
+    assert time.process_time() - start < _SECONDS

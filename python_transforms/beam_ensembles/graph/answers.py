@@ -9,7 +9,16 @@ import numpy as np
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.spec.model import NodeSpec, OutputSpec
-from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
+from beam_ensembles.types import (
+    MOST_OF_A_TENSOR,
+    NUMPY_DTYPES,
+    Array,
+    Scalar,
+    Type,
+    dtype_of,
+    holds_too_large,
+    row_shape,
+)
 
 
 def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
@@ -56,6 +65,11 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
     for output in node.spec.outputs:
         given = _of_a_row(node, found.get(output.column), output.type)
         settled[output.column] = output.type or given
+        if given is not None and holds_too_large(given):
+            text = f"'{output.column}' is too large, as {node.spec.target} gives it: {MOST_OF_A_TENSOR}"
+            node.problem(code, f"outputs.{output.column}", text)
+            settled[output.column] = None
+            continue
         if output.type is not None and given is not None and not holds(output.type, given):
             node.problem(
                 code,

@@ -6,6 +6,7 @@ Method and field numbers are those of the protocol's ``grpc_service.proto`` (inf
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ _METHOD: Final = "/inference.GRPCInferenceService/ModelMetadata"
 _MOST_SECONDS: Final = 5.0
 _INPUTS: Final = 4
 _OUTPUTS: Final = 5
+_MOST_TENSORS: Final = 10_000
+"""Inputs and outputs that a model may have: four megabytes of an answer could name two million."""
+_MOST_DIMS: Final = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,8 +123,12 @@ def read_metadata(answer: bytes) -> Metadata:
 
 def _tensors(answer: bytes, wanted: int) -> Iterator[Tensor]:
     """Reads TensorMetadata: name 1, datatype 2, shape 3."""
+    count = 0
     for number, start, end in fields(answer, 0, len(answer)):
         if number == wanted and end >= 0:
+            count += 1
+            if count > _MOST_TENSORS:
+                raise WireError(f"more than {_MOST_TENSORS:,} tensors")
             found = list(fields(answer, start, end))
             name, datatype = (_text(answer, found, number) for number in (1, 2))
             yield Tensor(name, datatype, _dims(answer, found))
@@ -134,6 +142,8 @@ def _dims(answer: bytes, found: Sequence[tuple[int, int, int]]) -> tuple[int | N
     values: list[int] = []
     for number, at, end in found:
         if number == 3:
-            values.extend([at] if end < 0 else packed(answer, at, end))
+            values.extend([at] if end < 0 else itertools.islice(packed(answer, at, end), _MOST_DIMS + 1))
+        if len(values) > _MOST_DIMS:
+            raise WireError(f"a tensor of more than {_MOST_DIMS} dimensions")
     # -1, any length, is written as the largest 64-bit number.
     return tuple(value if 0 < value < 1 << 62 else None for value in values) or None
