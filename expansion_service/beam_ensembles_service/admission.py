@@ -122,7 +122,14 @@ class Admission(grpc.ServerInterceptor):
             finally:
                 self._slots.give_back()
 
-        threading.Thread(target=run, name="request", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="request", daemon=True).start()
+        except (
+            RuntimeError
+        ):  # the system has no further thread; a slot that nothing frees would be lost for good
+            self._slots.give_back()
+            _LOGGER.warning("refused a request of %s: no thread can be started", context.peer())
+            context.abort(_Code.RESOURCE_EXHAUSTED, "the service can start no thread; try again later")
         seconds = self._limits.request_seconds
         if concurrent.futures.wait([answer], seconds).not_done:
             text = f"the request took longer than {seconds:g} s, so it was ended (serve --request-seconds)"

@@ -130,6 +130,25 @@ def test_a_request_that_waits_for_too_long_is_refused(serve: Callable[[Limits], 
     assert second.code() in (Code.RESOURCE_EXHAUSTED, Code.DEADLINE_EXCEEDED)
 
 
+def test_a_request_without_a_thread_keeps_no_slot(
+    serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, channel = serve(Limits(max_requests=1))
+    slow.go_on.set()
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "request":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", refuse)
+        for _ in range(3):
+            assert _expand(channel, "none").code() == Code.RESOURCE_EXHAUSTED
+    assert _expand(channel, "first").result(10).error == "first"
+
+
 def test_a_queue_that_is_full_refuses_at_once(
     serve: Callable[[Limits], Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:

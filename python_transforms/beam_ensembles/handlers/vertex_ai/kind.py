@@ -29,6 +29,8 @@ _ENDPOINT: Final = re.compile(r"\d+|projects/[^/]+/locations/[^/]+/endpoints/\d+
 _PROJECT: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 _LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+\d+)?")
 _NETWORK: Final = re.compile(r"projects/[^/]+/global/networks/[^/]+")
+_ROUTE: Final = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~:@-]+)+/?")
+"""Without ``..``, which would lead to other endpoints of its host, with the worker's credentials."""
 
 OPTIONS: Final = (
     Option(
@@ -62,7 +64,8 @@ CONFIG_HONOURED: Final = {
         lambda value: isinstance(value, str) and _NETWORK.fullmatch(value) is not None,
     ),
     "invoke_route": Accepted(
-        "a path that starts with /", lambda value: isinstance(value, str) and value.startswith("/")
+        "a path such as /v1/sum, without '..' and '?'",
+        lambda value: isinstance(value, str) and _ROUTE.fullmatch(value) is not None,
     ),
 }
 CONFIG_REFUSED: Final = {
