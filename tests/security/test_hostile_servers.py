@@ -95,7 +95,7 @@ def _described(outputs: int, shape: list[int], name: str = "y") -> bytes:
 def test_a_description_without_end_is_none(answer: bytes) -> None:
     """Two million outputs took the service minutes to compare with a node's."""
     start = time.process_time()
-    with pytest.raises(CallError, match=r"DATA_LOSS: .* more than"):
+    with pytest.raises(CallError, match=r"DATA_LOSS: .*more than"):
         read_metadata(answer)
     assert time.process_time() - start < 5
 
