@@ -82,14 +82,14 @@ def test_an_answer_that_unpacks_to_too_much_is_asked_for_in_parts(
     assert list(map(len, found["y"])) == [2 << 20] * 4
 
 
-def _described(outputs: int, shape: list[int], name: str = "y") -> bytes:
-    tensors = [_TENSOR(name=name, datatype="FP32", shape=shape)] * outputs
-    return bytes(service_pb2.ModelMetadataResponse(name="m", outputs=tensors).SerializeToString())
+def _described(shape: list[int]) -> bytes:
+    output = _TENSOR(name="y", datatype="FP32", shape=shape)
+    return bytes(service_pb2.ModelMetadataResponse(name="m", outputs=[output]).SerializeToString())
 
 
 @pytest.mark.parametrize(
     "answer",
-    [_described(1_000_000, [], name=""), _described(1, [1] * 3_000_000), _described(1, [-1] * 65)],
+    [b"\x2a\x00" * 1_000_000, _described([1] * 3_000_000), _described([-1] * 65)],
     ids=["tensors", "dimensions", "few dimensions"],
 )
 def test_a_description_without_end_is_none(answer: bytes) -> None:
@@ -101,7 +101,7 @@ def test_a_description_without_end_is_none(answer: bytes) -> None:
 
 
 def test_a_tensor_that_a_model_gives_is_no_larger_than_one_that_a_file_declares(tmp_path: Path) -> None:
-    assert read_metadata(_described(1, [-1, 1 << 60])).outputs[0].dims == (None, 1 << 60)
+    assert read_metadata(_described([-1, 1 << 60])).outputs[0].dims == (None, 1 << 60)
     for width, wanted in ((1 << 27, None), (1 << 40, [("signature_mismatch", "outputs.y")])):
         x, y = (
             onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", size])
