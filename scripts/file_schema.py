@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from beam_ensembles.graph.json_schema import file_schema
+from beam_ensembles.graph.json_schema.document import file_schema
 from beam_ensembles.graph.kinds import Kinds
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from scripts.layout import ROOT, relative
 from scripts.terminal import say
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from beam_ensembles.graph.kinds import Kind, Option
 from beam_ensembles.handlers.huggingface.reference import rewritten
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from scripts.layout import ROOT, relative
 from scripts.terminal import say
 

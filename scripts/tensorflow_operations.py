@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.handlers.tensorflow import operations
 
 _NOT_COMPUTING: Final = re.compile(
@@ -54,7 +54,7 @@ _BESIDES: Final = frozenset(("IteratorGetNext", "ShardedFilename", "ShardedFiles
 
 def found() -> list[str]:
     """Returns the names of the operations, in order."""
-    tf = beam_compat.import_handlers("tensorflow_inference").tf
+    tf = inference_imports.import_handlers("tensorflow_inference").tf
     return sorted(name for name, definition in registry().items() if _computes(tf, name, definition))
 
 

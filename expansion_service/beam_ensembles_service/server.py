@@ -19,19 +19,19 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles import __version__
-from beam_ensembles.columns import row_coder
-from beam_ensembles_service.admission import Admission
-from beam_ensembles_service.artifacts import OfferedArtifacts
-from beam_ensembles_service.callers import Callers
-from beam_ensembles_service.connections import listen, options
-from beam_ensembles_service.environment import workers_of
+from beam_ensembles.beam_repairs import row_coder
+from beam_ensembles_service.callers.connections import listen, options
+from beam_ensembles_service.callers.users import Callers
 from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.listening import address
-from beam_ensembles_service.loopback_pool import WORKER_POOL, LoopbackPool
-from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles_service.requests.admission import Admission
+from beam_ensembles_service.requests.artifacts import OfferedArtifacts
+from beam_ensembles_service.requests.environment import workers_of
+from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
+from beam_ensembles_service.workers.loopback import WORKER_POOL, LoopbackPool
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0

@@ -20,13 +20,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from beam_ensembles import logs
-from beam_ensembles.foreign import described
 from beam_ensembles.limits import LONGEST_MESSAGE, LONGEST_PLACE, MOST_PROBLEMS, MOST_SHOWN
-from beam_ensembles.printable import printable, truncate
-from beam_ensembles.wording import few_suggestions as few_suggestions
-from beam_ensembles.wording import listed as listed
-from beam_ensembles.wording import nearest as nearest
-from beam_ensembles.wording import nearest_of as nearest_of
+from beam_ensembles.messages.foreign_errors import described
+from beam_ensembles.messages.printable import printable, truncate
+from beam_ensembles.messages.wording import few_suggestions as few_suggestions
+from beam_ensembles.messages.wording import listed as listed
+from beam_ensembles.messages.wording import nearest as nearest
+from beam_ensembles.messages.wording import nearest_of as nearest_of
 
 _SAYS_NO_VALUES = frozenset(
     (

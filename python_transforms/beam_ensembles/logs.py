@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.printable import printable
+from beam_ensembles.messages.printable import printable
 
 LOG_ROWS_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_ROWS"
 """Names the environment variable that lets messages with values of rows into logs, where it is ``1``."""

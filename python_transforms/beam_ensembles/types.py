@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from beam_ensembles.limits import DEEPEST_TYPE, LARGEST_TENSOR, LONGEST_TYPE, MOST_DIMENSIONS
-from beam_ensembles.wording import nearest
+from beam_ensembles.messages.wording import nearest
 
 PORTABLE_SCALARS: Final = ("string", "bytes", "boolean", "int32", "int64", "float", "double", "timestamp")
 """Scalars that every language can read and write, in the order in which messages list them."""

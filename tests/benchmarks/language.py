@@ -16,11 +16,11 @@ from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import ObjectRows
+from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.metrics.local import counting
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from tests.benchmarks import comparisons
 from tests.benchmarks.comparisons import Comparison
 from tests.benchmarks.workload import BATCH, BENCH

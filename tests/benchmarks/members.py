@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.handlers.beam_compat import import_base, import_handlers
+from beam_ensembles.beam_repairs.inference_imports import import_base, import_handlers
 from tests.benchmarks.bare import Array
 from tests.benchmarks.digits.bare import session_options
 from tests.benchmarks.workload import ARROW_BATCH, BATCH

@@ -21,7 +21,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from beam_ensembles_service.listeners import process_on
+from beam_ensembles_service.callers.listeners import process_on
 from scripts import servers
 from scripts.layout import PYTHON, ROOT
 from scripts.steps import Missing

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from beam_ensembles_service.listeners import process_on
+from beam_ensembles_service.callers.listeners import process_on
 from tests.benchmarks.service_times import of_twenty_nodes, serving_twenty_nodes, stub
 
 CALLS: Final = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
-from beam_ensembles.graph.drawing import mermaid, svg
+from beam_ensembles.drawing import mermaid, svg
 from tests.unit.graph.drawing.conftest import STAGES, TEXT, drawn
 
 FOLDER = pathlib.Path(__file__).parent / "pictures"

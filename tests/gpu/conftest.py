@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.handlers.tensorrt import libraries
 
 
@@ -47,7 +47,7 @@ def onnxruntime_on_gpu() -> Any:
 def tensorrt_on_gpu() -> Any:
     """TensorRT, on a machine with a GPU."""
     try:
-        trt = beam_compat.import_tensorrt()
+        trt = inference_imports.import_tensorrt()
         cuda = importlib.import_module("cuda.bindings.runtime")
     except ModuleNotFoundError as exc:
         pytest.skip(f"TensorRT is not installed ({exc}); pip install 'beam-ensembles[tensorrt]'")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.execution.bisecting import run_split
 from tests.support.models import iris
 from tests.support.nodes import load_node
 

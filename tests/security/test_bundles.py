@@ -21,8 +21,8 @@ from beam_ensembles.bundles.manifest import BadBundle, Manifest
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.store import VARIABLE, Store
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
-from beam_ensembles.graph.files import Files
-from beam_ensembles.graph.ownership import is_foreign
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.files.ownership import is_foreign
 from beam_ensembles.handlers.tensorflow import hub_cache
 from tests.support.fuzzing import fuzz, mutated, target
 

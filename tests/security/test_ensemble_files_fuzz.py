@@ -12,13 +12,13 @@ import yaml
 from hypothesis import strategies as st
 
 from beam_ensembles import limits
+from beam_ensembles.drawing import mermaid, picture, svg
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text, plan
-from beam_ensembles.graph.drawing import mermaid, picture, svg
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.planning import alive_between
-from beam_ensembles.printable import printable
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.messages.printable import printable
+from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, fuzz, mutated
 
 _SPECS: Final = sorted(Path("tests/golden/specs").glob("*.yaml"))

@@ -34,25 +34,25 @@ from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.pickled_names import names_in
 from beam_ensembles.errors import NodeError, SomeFailed, TooLargeTogether
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files import archives
+from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.functions import audio
 from beam_ensembles.graph.kinds import Columns
-from beam_ensembles.handlers import archives
-from beam_ensembles.handlers.bounded_json import load_json
 from beam_ensembles.handlers.huggingface import pipelines
 from beam_ensembles.handlers.huggingface.media import read_images
-from beam_ensembles.handlers.images import decode_image
-from beam_ensembles.handlers.model_formats import recognized
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import format_of
-from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn.skops_header import read_header
-from beam_ensembles.handlers.sounds import decode_sound
+from beam_ensembles.handlers.support.images import decode_image
+from beam_ensembles.handlers.support.model_formats import recognized
+from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.handlers.support.sounds import decode_sound
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.limits import LARGEST_JSON, MOST_ARRAY_VALUES, SAMPLES_AT_ONCE
-from beam_ensembles.runtime.executor import run_split
 from beam_ensembles.tables.parquet_files import ParquetReader
 from tests.support.patience import SECONDS
 

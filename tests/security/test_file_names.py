@@ -14,11 +14,11 @@ import pytest
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import FileProblem, Files
+from beam_ensembles.files.local import Budget, TooMuch, newest_match, open_regular, sha256_of
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import FileProblem, Files
-from beam_ensembles.graph.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
-from beam_ensembles.handlers.model_file import verified
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.model_file import verified
+from beam_ensembles.registry import KINDS
 from tests.support.expansion_requests import like_go, schema
 from tests.support.patience import SECONDS
 from tests.support.service import running_service
@@ -208,7 +208,7 @@ def test_a_pattern_has_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(TooMuch, match="seconds"):
         newest_match("/*/*/*/*/*/*/*/*", Budget(entries=1 << 40, seconds=0.3))
     assert newest_match(f"{tmp_path}/**/../../*") is None
-    monkeypatch.setattr("beam_ensembles.graph.files.Budget", lambda: Budget(seconds=0.5))
+    monkeypatch.setattr("beam_ensembles.files.ensemble_files.Budget", lambda: Budget(seconds=0.5))
     files = Files(trusted=("/",))
     with pytest.raises(FileProblem) as caught:
         files.check("/*/*/*/*/*/*/*/*")

@@ -11,12 +11,12 @@ from typing import Final
 
 import pytest
 
+from beam_ensembles.drawing import mermaid, picture
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
-from beam_ensembles.graph.drawing import mermaid, picture
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.planning import alive_between
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 _SMALL: Final = 100
 _MOST: Final = 15.0

@@ -26,11 +26,11 @@ from sklearn.svm import SVC
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.handlers.pytorch.files import format_of
-from beam_ensembles.handlers.signatures import ModelFormatError
 from beam_ensembles.handlers.sklearn import skops_header
 from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header as read_booster
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
 from tests.support.models import iris
 from tests.support.nodes import check_node, problems_of

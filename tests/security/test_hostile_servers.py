@@ -14,11 +14,11 @@ import onnx
 import pytest
 from tritonclient.grpc import service_pb2
 
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.handlers.open_inference import address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import read_metadata
 from beam_ensembles.limits import LARGEST_ANSWER
-from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import load_node, problems_of, types_of
 
 _TENSOR = service_pb2.ModelMetadataResponse.TensorMetadata

@@ -26,13 +26,13 @@ import pytest
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.execution import stage_processes
+from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
+from beam_ensembles.execution.node_metrics import Update
+from beam_ensembles.execution.stage_processes import StageProcesses
+from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import LIBRARY_CODE, Files
-from beam_ensembles.runtime import stage_processes
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.metrics import Update
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
-from beam_ensembles.runtime.stage_processes import StageProcesses
+from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES
 from tests.support.patience import SECONDS
 

@@ -20,7 +20,7 @@ from apache_beam.portability.api import (
 from beam_ensembles import logs
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.printable import printable, shortened
+from beam_ensembles.messages.printable import printable, shortened
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
 from tests.support.patience import SECONDS
 from tests.support.service import running_service

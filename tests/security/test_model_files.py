@@ -16,11 +16,11 @@ import pytest
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.expansion_requests import like_go, schema
 from tests.support.fuzzing import target
 from tests.support.nodes import check_node

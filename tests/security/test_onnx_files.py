@@ -21,8 +21,8 @@ from beam_ensembles.handlers.onnx.operators import foreign_operators
 from beam_ensembles.handlers.onnx.session import session_options
 from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.signatures import ModelFormatError
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
 from tests.support.models import iris, write_graph
 from tests.support.nodes import check_node, load_node, problems_of

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.tables.whole_file import whole_file
-from beam_ensembles_service.pool_state import WORKERS, PoolState
+from beam_ensembles_service.workers.state import WORKERS, PoolState
 from tests.support.callers import NOBODY
 from tests.support.patience import SECONDS
 

@@ -13,13 +13,13 @@ from typing import IO
 
 import pytest
 
-from beam_ensembles.leftovers import part_file, temporary_folder
+from beam_ensembles.files.temporary import part_file, temporary_folder
 from beam_ensembles.tables.whole_file import whole_file
-from beam_ensembles_service.pool_state import WORKERS, PoolState
+from beam_ensembles_service.workers.state import WORKERS, PoolState
 
 WRITER = """
 import sys
-from beam_ensembles.leftovers import temporary_folder
+from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.tables.whole_file import whole_file
 folder = sys.argv[1]
 with whole_file(folder + "/out.csv") as file, temporary_folder("copy-", folder) as copy:
@@ -60,7 +60,7 @@ def test_a_part_file_is_new_and_follows_no_link(tmp_path: Path, monkeypatch: pyt
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     guessed = iter(["aa", "bb"])
-    monkeypatch.setattr("beam_ensembles.leftovers.secrets.token_hex", lambda _: next(guessed))
+    monkeypatch.setattr("beam_ensembles.files.temporary.secrets.token_hex", lambda _: next(guessed))
     (tmp_path / ".out.csv.aa.part").symlink_to(victim)
     with pytest.raises(FileExistsError), whole_file(str(tmp_path / "out.csv")) as file:
         file.write(b"x")

@@ -14,10 +14,10 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from beam_ensembles_service import callers, tcp_sockets
-from beam_ensembles_service.access import Access
-from beam_ensembles_service.callers import Callers
-from beam_ensembles_service.tcp_sockets import client_sockets, endpoint_of
+from beam_ensembles_service.callers import tcp_sockets, users
+from beam_ensembles_service.callers.flags import Access
+from beam_ensembles_service.callers.tcp_sockets import client_sockets, endpoint_of
+from beam_ensembles_service.callers.users import Callers
 from tests.support.callers import NOBODY, call_as
 from tests.support.patience import SECONDS
 from tests.support.service import running_service
@@ -193,7 +193,7 @@ def check(peer: str, port: int, *, pool: bool = False) -> None:
     call: Any = Call(peer)
     try:
         (own._check_pool if pool else own._check)(call)
-    except callers._RefusedError as refused:
+    except users._RefusedError as refused:
         raise PermissionError(str(refused)) from refused
 
 
@@ -249,7 +249,7 @@ def test_each_socket_that_may_be_the_callers_must_be_an_allowed_users(
     other = tcp_sockets.Socket(caller, caller, NOBODY, 2)
     unknown = tcp_sockets.Socket(caller, caller, None, 3)
     for found, text in (([own, other], "may not call"), ([own, unknown], "is unknown")):
-        monkeypatch.setattr(callers, "client_sockets", lambda caller, port, found=found: found)
+        monkeypatch.setattr(users, "client_sockets", lambda caller, port, found=found: found)
         with pytest.raises(PermissionError, match=text):
             check("ipv4:127.0.0.1:5", 7)
     assert client_sockets(caller, 7) == []
@@ -259,12 +259,12 @@ def test_a_stranger_cannot_fill_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(callers.time, "monotonic", lambda: now[0])
-    refusals = callers._Refusals()
+    monkeypatch.setattr(users.time, "monotonic", lambda: now[0])
+    refusals = users._Refusals()
     for _ in range(1_000):
-        refusals.log("ipv4:127.0.0.1:5", callers._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
+        refusals.log("ipv4:127.0.0.1:5", users._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
     now[0] += 11
-    refusals.log("ipv4:127.0.0.1:6", callers._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
+    refusals.log("ipv4:127.0.0.1:6", users._RefusedError(grpc.StatusCode.PERMISSION_DENIED, "no"))
     first, second = (record.getMessage() for record in caplog.records)
     assert first == "refused a caller at ipv4:127.0.0.1:5: no"
     assert second == (

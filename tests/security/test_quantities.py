@@ -16,11 +16,11 @@ import pytest
 
 from beam_ensembles import limits
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.execution.process_count import count_of_processes
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text, checks, plan
-from beam_ensembles.graph.files import Files
-from beam_ensembles.handlers.child import own_cores
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.process_count import count_of_processes
+from beam_ensembles.processes.child_process import own_cores
+from beam_ensembles.registry import KINDS
 from tests.support.patience import SECONDS
 
 _MOST_BYTES = 4 << 30

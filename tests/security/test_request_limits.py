@@ -20,10 +20,11 @@ from apache_beam.portability.api import (
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from beam_ensembles.interruption import Interrupted, checkpoint, while_wanted
-from beam_ensembles_service import admission, health_service, reading, slots
-from beam_ensembles_service.admission import Admission
-from beam_ensembles_service.artifacts import OfferedArtifacts
+from beam_ensembles_service import health_service
 from beam_ensembles_service.health_service import Health
+from beam_ensembles_service.requests import admission, reading, slots
+from beam_ensembles_service.requests.admission import Admission
+from beam_ensembles_service.requests.artifacts import OfferedArtifacts
 from beam_ensembles_service.settings import Limits
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, schema
 from tests.support.patience import SECONDS, wait_until

@@ -14,9 +14,9 @@ from apache_beam.portability import python_urns
 from apache_beam.portability.api import beam_expansion_api_pb2, schema_pb2, standard_window_fns_pb2
 from apache_beam.typehints.schema_registry import SCHEMA_REGISTRY
 
-from beam_ensembles.columns import row_coder
-from beam_ensembles_service.environment import workers_of
-from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles.beam_repairs import row_coder
+from beam_ensembles_service.requests.environment import workers_of
+from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, payload_of, schema
 

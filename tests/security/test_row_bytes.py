@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 from hypothesis import strategies as st
 
-from beam_ensembles.columns.bounded_rows import check
-from beam_ensembles.columns.row_coder import PositionalRowCoder, row_class
+from beam_ensembles.beam_repairs.bounded_rows import check
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, row_class
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.types import parse_type

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from beam_ensembles_service import pool, settings
+from beam_ensembles_service import settings
+from beam_ensembles_service.workers import command
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/security.md").read_text(encoding="utf-8")
@@ -41,5 +42,5 @@ def test_the_tests_of_other_languages_that_are_named_are_there(name: str) -> Non
 def test_the_flags_that_are_named_are_there(flag: str) -> None:
     parser = argparse.ArgumentParser(conflict_handler="resolve")
     settings.add_arguments(parser)
-    pool.add_arguments(parser)
+    command.add_arguments(parser)
     assert flag in parser.format_help() or flag in OF_CLIENTS

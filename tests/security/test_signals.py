@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from beam_ensembles_service.listeners import Runner, identity, process_on, runner_of, signal_process
+from beam_ensembles_service.callers.listeners import (
+    Runner,
+    identity,
+    process_on,
+    runner_of,
+    signal_process,
+)
 from tests.support.callers import NOBODY
 from tests.support.patience import SECONDS, wait_until
 from tests.support.processes import children

@@ -15,15 +15,15 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.files import deadlines
+from beam_ensembles.files.deadlines import TookTooLong, call_within
+from beam_ensembles.files.ensemble_files import FileProblem, Files
+from beam_ensembles.files.remote import Patience, fetched
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import FileProblem, Files
-from beam_ensembles.handlers import deadlines
-from beam_ensembles.handlers.deadlines import TookTooLong, call_within
-from beam_ensembles.handlers.file_state import state_of
-from beam_ensembles.handlers.remote_files import Patience, fetched
-from beam_ensembles.runtime import sources
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.sources import read_uri
+from beam_ensembles.handlers.support.file_state import state_of
+from beam_ensembles.registry import KINDS
+from beam_ensembles.runtime import ensemble_text
+from beam_ensembles.runtime.ensemble_text import read_uri
 from tests.support.expansion_requests import like_go, schema
 from tests.support.patience import SECONDS, wait_until
 from tests.support.service import running_service
@@ -144,7 +144,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_no_read_of_storage_outlasts_its_deadline(blocked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_SECONDS", 0.3)
+    monkeypatch.setattr(ensemble_text, "_SECONDS", 0.3)
     with pytest.raises(InvalidEnsemble, match="takes longer than") as caught:
         read_uri("gs://bucket/e.yaml", Files(hosts=("gs://bucket",)))
     assert caught.value.problems[0].code == "unreadable_file"
@@ -159,7 +159,7 @@ def test_no_read_of_storage_outlasts_its_deadline(blocked: None, monkeypatch: py
         fetched("gs://bucket/m", folders=True, patience=Patience(silence=0.3)),
     ):
         pass
-    monkeypatch.setattr("beam_ensembles.handlers.file_state._ASK_SECONDS", 0.3)
+    monkeypatch.setattr("beam_ensembles.handlers.support.file_state._ASK_SECONDS", 0.3)
     assert state_of("gs://bucket/m.onnx") is None
 
 
@@ -194,7 +194,7 @@ def test_calls_that_hang_are_no_more_than_so_many(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_ensemble_file_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_MOST_BYTES", 100)
+    monkeypatch.setattr(ensemble_text, "_MOST_BYTES", 100)
     (tmp_path / "e.yaml").write_text("#" * 101)
     files = Files(trusted=(str(tmp_path), "shelf://bucket"))
     monkeypatch.setattr(FileSystems, "open", lambda *_, **__: (tmp_path / "e.yaml").open("rb"))

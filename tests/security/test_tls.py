@@ -22,8 +22,8 @@ from beam_ensembles.connections import FLAGS, CannotConnect, Security
 from beam_ensembles.connections.security import Setting
 from beam_ensembles.metrics.flink import FlinkCluster
 from beam_ensembles.metrics.job_server import NoMetrics
-from beam_ensembles_service.access import access_of, add_access_arguments, check_host
-from beam_ensembles_service.token_file import TokenFile
+from beam_ensembles_service.callers.flags import access_of, add_access_arguments, check_host
+from beam_ensembles_service.callers.token_file import TokenFile
 from beam_ensembles_service.usage import UsageError
 from tests.support.callers import assert_nobody_called, calls
 from tests.support.certificates import make_certificate

@@ -11,12 +11,12 @@ import requests
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.files.ensemble_files import FileProblem, Files
+from beam_ensembles.files.remote import fetched
+from beam_ensembles.files.uris import AmbiguousUri, canonical, is_below, join
+from beam_ensembles.files.web_files import OtherHost, open_web
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import FileProblem, Files
-from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below, join
-from beam_ensembles.handlers.remote_files import fetched
-from beam_ensembles.handlers.web import OtherHost, open_web
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles_service.settings import Settings, UsageError
 from tests.support.fuzzing import fuzz
 from tests.support.web_server import content, status, web_server
@@ -268,7 +268,7 @@ def test_a_name_that_leads_into_the_own_network_is_found_when_it_is_read(
 ) -> None:
     import socket
 
-    from beam_ensembles.handlers import own_network
+    from beam_ensembles.files import own_network
 
     monkeypatch.setattr(own_network.socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", ("10.0.0.1", 0))])
     assert socket is own_network.socket

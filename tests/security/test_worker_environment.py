@@ -14,8 +14,8 @@ import pytest
 from apache_beam.portability.api import beam_fn_api_pb2
 
 from beam_ensembles_service.settings import Settings
-from beam_ensembles_service.worker_environment import worker_environment
-from beam_ensembles_service.worker_pool import WorkerPool
+from beam_ensembles_service.workers.environment import worker_environment
+from beam_ensembles_service.workers.pool import WorkerPool
 from tests.support.patience import wait_until
 from tests.support.processes import children
 from tests.support.runners import MODULE

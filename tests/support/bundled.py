@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.bundles.packing import Packed, Packing, pack
 from beam_ensembles.bundles.store import VARIABLE
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import files_of
 from tests.support.service import RunningService, running_service
 

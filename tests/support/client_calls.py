@@ -22,12 +22,12 @@ from typing import Any, Final
 
 from apache_beam.portability.api import schema_pb2
 
-from beam_ensembles.columns import row_coder
+from beam_ensembles.beam_repairs import row_coder
 from beam_ensembles.columns.schemas import schema_of, type_of
-from beam_ensembles.graph.files import Files
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.types import Array, Map, Row, Type
-from beam_ensembles_service.environment import workers_of
-from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles_service.requests.environment import workers_of
+from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from scripts.layout import GO_MODULE
 from tests.support import conformance, streams

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_ensembles_service.listeners import is_listening
+from beam_ensembles_service.callers.listeners import is_listening
 from scripts.containers.engine import Engine
 from scripts.containers.tests import IMAGES_VARIABLE
 from scripts.shell import log_path, run

@@ -27,8 +27,8 @@ from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.handlers import beam_compat
 from tests.support import vertex_ai_server, whole_language
 from tests.support.largest_feature import FEATURES
 from tests.support.models import Array, iris, write_graph
@@ -105,7 +105,7 @@ def _pytorch(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
 
 
 def _tensorflow(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
-    beam_compat.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch: see there
+    inference_imports.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch: see there
     import keras
 
     keras.utils.set_random_seed(7)

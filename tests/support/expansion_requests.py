@@ -13,7 +13,7 @@ from apache_beam.portability.api import (
     schema_pb2,
 )
 
-from beam_ensembles.columns.row_coder import PositionalRowCoder, row_class
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, row_class
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.transforms import RUN_ENSEMBLE
 from beam_ensembles.transforms.config import field_types

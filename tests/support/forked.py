@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 import threadpoolctl
 
-from beam_ensembles.handlers import child
-from beam_ensembles.runtime.at_once import CORES
+from beam_ensembles.execution.cores import CORES
+from beam_ensembles.processes import child_process
 from tests.support.patience import SECONDS
 
 
 def main() -> int:
     """Answers one question after another; gives the exit code."""
-    with child.pipe_of(sys.argv[1]) as pipe, contextlib.suppress(EOFError):
+    with child_process.pipe_of(sys.argv[1]) as pipe, contextlib.suppress(EOFError):
         while True:
             asked, *arguments = pipe.recv()
             if asked == "end":
@@ -49,7 +49,7 @@ def _itself() -> dict[str, Any]:
 
 def _what_another_says(cores: int) -> tuple[dict[str, Any], int | None]:
     """Has another such process forked, with so many cores; gives what it is, and its exit code."""
-    process, pipe = child.start(__name__, cores=cores)
+    process, pipe = child_process.start(__name__, cores=cores)
     pipe.send(("itself",))
     found = pipe.recv()
     pipe.close()

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 
-beam_compat.import_handlers("sklearn_inference")  # all need it; a fork server has it for all of them
+inference_imports.import_handlers("sklearn_inference")  # all need it; a fork server has it for all of them
 
 
 class Hazard:

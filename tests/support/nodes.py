@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import LIBRARY_CODE, Files
 from beam_ensembles.graph.kinds import CheckedNode, Member
-from beam_ensembles.handlers.trial import try_out
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.trial_rows import try_out
+from beam_ensembles.registry import KINDS
 
 
 def check_node(

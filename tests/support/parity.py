@@ -12,7 +12,7 @@ import numpy as np
 from apache_beam.metrics.metric import MetricsFilter
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.transforms import RunEnsemble
 
 MEASURED: Final = (
@@ -71,7 +71,7 @@ def _ours(file: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str])
 def _beams(
     handler: Any, examples: Sequence[Any], values: Callable[[Any], Mapping[str, Any]]
 ) -> dict[int, Mapping[str, Any]]:
-    base = beam_compat.import_base()
+    base = inference_imports.import_base()
     found: dict[int, Mapping[str, Any]] = {}
     run = base.RunInference(base.KeyedModelHandler(handler), metrics_namespace="beam")
     take = lambda pair: (pair[0], values(pair[1].inference))  # noqa: E731

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 
-_BASE: Any = beam_compat.import_base()
+_BASE: Any = inference_imports.import_base()
 
 
 class PickledHandler(_BASE.ModelHandler):  # type: ignore[misc]

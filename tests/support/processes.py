@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 from unittest import mock
 
-from beam_ensembles.handlers.forking import HERE, ForkServer, OwnForkServer
+from beam_ensembles.processes.fork_client import HERE, ForkServer, OwnForkServer
 
 _PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
 _NAME: Final = 15

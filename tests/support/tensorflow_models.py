@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.models import diabetes, iris
 
-tf = beam_compat.import_handlers("tensorflow_inference").tf  # in the order that it needs
+tf = inference_imports.import_handlers("tensorflow_inference").tf  # in the order that it needs
 keras = tf.keras
 
 

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from beam_ensembles import limits, wording
+from beam_ensembles import limits
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, nearest_of
-from beam_ensembles.graph import check_text, expression_growth, plan
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.graph import check_text, plan
+from beam_ensembles.graph.expressions import growth
+from beam_ensembles.messages import wording
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import document
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.parameters import fill
@@ -163,7 +165,7 @@ def test_characters_of_places_are_counted(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_characters_that_an_expression_makes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expression_growth, "LONGEST_MADE", 100)
+    monkeypatch.setattr(growth, "LONGEST_MADE", 100)
     assert not of_file(sql(y="LPAD(t, 100, 'a')"))
     assert of_file(sql(y="LPAD(t, 101, 'a')")) == {("bad_expression", "nodes.n0.select.y")}
 

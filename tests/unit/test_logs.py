@@ -10,7 +10,7 @@ import pytest
 
 from beam_ensembles import logs
 from beam_ensembles.errors import NodeError, NodeFailed, RowFailed
-from beam_ensembles.handlers import retrying
+from beam_ensembles.handlers.support import retrying
 
 
 def record(text: str = "said %d", *args: object, **fields: object) -> logging.LogRecord:

@@ -13,7 +13,7 @@ import zipfile
 from typing import IO, Final
 
 from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest, digest_in
-from beam_ensembles.handlers.archives import archive_of
+from beam_ensembles.files.archives import archive_of
 from beam_ensembles.interruption import checkpoint
 
 _BLOCK: Final = 1 << 20

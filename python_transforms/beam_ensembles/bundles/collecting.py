@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.foreign import text_of
+from beam_ensembles.files.ensemble_files import Files, local_path
+from beam_ensembles.files.remote import Beside, fetched, nothing_beside
 from beam_ensembles.graph import EnsembleGraph
-from beam_ensembles.graph.files import Files, local_path
 from beam_ensembles.handlers.huggingface.hub_cache import cached_snapshot
 from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.remote_files import Beside, fetched, nothing_beside
 from beam_ensembles.handlers.tensorflow import hub_cache
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.model import NodeSpec
 
 _HUB: Final = "hf:"

@@ -15,12 +15,12 @@ from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
 from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
-from beam_ensembles.foreign import text_of
-from beam_ensembles.graph.files import Bundle, FileProblem, Files, local_path
-from beam_ensembles.graph.local_files import open_regular
-from beam_ensembles.graph.uris import is_web
-from beam_ensembles.handlers.own_network import refuse_own_network
-from beam_ensembles.handlers.remote_files import Patience, fetched
+from beam_ensembles.files.ensemble_files import Bundle, FileProblem, Files, local_path
+from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.own_network import refuse_own_network
+from beam_ensembles.files.remote import Patience, fetched
+from beam_ensembles.files.uris import is_web
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import not_known
 

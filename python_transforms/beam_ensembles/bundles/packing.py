@@ -20,10 +20,10 @@ from beam_ensembles.bundles.needed_code import lacking_code
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.files.ensemble_files import Bundle, Files
+from beam_ensembles.files.temporary import part_file
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Bundle, Files
 from beam_ensembles.graph.kinds import Kinds
-from beam_ensembles.leftovers import part_file
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.spec.parameters import names_in, not_known

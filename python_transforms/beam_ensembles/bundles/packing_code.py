@@ -17,7 +17,7 @@ from beam_ensembles.bundles.manifest import CODE, MOST_NEEDS, BadBundle, check_n
 from beam_ensembles.bundles.members import Members, files_below
 from beam_ensembles.bundles.needs import requirement_of
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.handlers.archives import open_archive
+from beam_ensembles.files.archives import open_archive
 
 _OURS: Final = ("apache_beam", "beam_ensembles", "beam_ensembles_service")
 _MOST_BYTES: Final = 8 << 30

@@ -16,8 +16,8 @@ from typing import IO, Any, ClassVar, Final
 
 import numpy as np
 
-from beam_ensembles.handlers.archives import DAMAGE, archive_of
-from beam_ensembles.handlers.packed_files import UNPACKING_ERRORS, unpacked
+from beam_ensembles.files.archives import DAMAGE, archive_of
+from beam_ensembles.files.joblib_files import UNPACKING_ERRORS, unpacked
 
 _UNPICKLER: Any = pickle._Unpickler  # that of C calls what it loads
 _ARRAY: Final = ("joblib.numpy_pickle", "NumpyArrayWrapper")

@@ -17,9 +17,9 @@ from typing import IO, Final
 from beam_ensembles.bundles.archive import Archive, is_whole, manifest_in, read_archive
 from beam_ensembles.bundles.manifest import Manifest
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.graph.files import UNPACKED
-from beam_ensembles.graph.ownership import foreign_above
-from beam_ensembles.leftovers import temporary_folder
+from beam_ensembles.files.ensemble_files import UNPACKED
+from beam_ensembles.files.ownership import foreign_above
+from beam_ensembles.files.temporary import temporary_folder
 
 VARIABLE: Final = "BEAM_ENSEMBLES_CACHE"
 _PRIVATE: Final = 0o700

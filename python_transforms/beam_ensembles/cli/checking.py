@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import ensemble_of_file
 
 

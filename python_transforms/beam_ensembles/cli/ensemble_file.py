@@ -11,7 +11,7 @@ from typing import IO, Final
 
 from beam_ensembles.cli.output import counted
 from beam_ensembles.errors import Problem
-from beam_ensembles.graph.files import local_path
+from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.limits import MOST_PROBLEMS
 
 RED: Final = "31"

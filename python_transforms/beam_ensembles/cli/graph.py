@@ -11,10 +11,10 @@ from typing import Final
 from beam_ensembles.cli.checking import checked
 from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, warn, wrong
 from beam_ensembles.cli.output import say
+from beam_ensembles.drawing import Picture, mermaid, picture, picture_of_names, svg
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import plan
-from beam_ensembles.graph.doubts import doubts
-from beam_ensembles.graph.drawing import Picture, mermaid, picture, picture_of_names, svg
+from beam_ensembles.graph.follow_up_problems import doubts
 from beam_ensembles.graph.names import check_names, names_of
 from beam_ensembles.graph.order import topological
 from beam_ensembles.limits import MOST_DRAWN

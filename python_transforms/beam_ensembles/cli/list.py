@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from beam_ensembles.cli.output import print_json
 from beam_ensembles.graph.kinds import Kind, NeedsLibraries, Option
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 DESCRIPTION: Final = """\
 Show what a node of an ensemble file can run, whether what it needs is installed here, and which keys it takes

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from beam_ensembles.cli import connecting
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.printable import printable
+from beam_ensembles.messages.printable import printable
 
 if TYPE_CHECKING:
     from beam_ensembles.metrics.flink import FlinkCluster

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from beam_ensembles.printable import printable
+from beam_ensembles.messages.printable import printable
 
 
 def print_json(data: Any) -> None:

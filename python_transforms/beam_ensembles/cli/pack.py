@@ -153,7 +153,7 @@ def _unwritable(output: str, *, is_name: bool) -> str | None:
 
 def _pack(args: argparse.Namespace) -> int:
     from beam_ensembles.bundles.packing import Packing, pack
-    from beam_ensembles.runtime.kinds import KINDS
+    from beam_ensembles.registry import KINDS
     from beam_ensembles.runtime.loading import files_of
 
     folder = os.path.dirname(os.path.abspath(args.file))

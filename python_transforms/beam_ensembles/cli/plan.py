@@ -15,7 +15,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
-from beam_ensembles.printable import printable
+from beam_ensembles.messages.printable import printable
 
 DESCRIPTION: Final = """\
 Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are put together to

@@ -14,19 +14,19 @@ import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.cli.run_progress import Show
 from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
-from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
-from beam_ensembles.foreign import text_of
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
-from beam_ensembles.runtime.scoring import StageCode
-from beam_ensembles.runtime.stage_processes import Stage, load_stage
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
 from beam_ensembles.tables.formats import Columns, open_reader, open_writer
 from beam_ensembles.tables.json_text import to_json

@@ -25,7 +25,7 @@ from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.printable import printable
+from beam_ensembles.messages.printable import printable
 
 if TYPE_CHECKING:
     from beam_ensembles.cli.validate_load import Report

@@ -17,18 +17,18 @@ from beam_ensembles.cli.output import counted
 from beam_ensembles.cli.run_scoring import Call, chunks_of, opened, stage_of
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.graph.class_meanings import meanings_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, validity
-from beam_ensembles.graph.meanings import meanings_of
-from beam_ensembles.handlers.load_failures import reason
-from beam_ensembles.handlers.sharing import load_untried
-from beam_ensembles.handlers.trial import Trial, try_out
-from beam_ensembles.handlers.versions import version_here
+from beam_ensembles.handlers.support.library_versions import version_here
+from beam_ensembles.handlers.support.load_failures import reason
+from beam_ensembles.handlers.support.shared_members import load_untried
+from beam_ensembles.handlers.support.trial_rows import Trial, try_out
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import NodeMetrics
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.row_source import score
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.tables.formats import Columns as TableColumns
 
 _PACKAGE: Final = "beam_ensembles"

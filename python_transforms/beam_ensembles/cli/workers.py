@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from beam_ensembles_service.pool import DESCRIPTION, add_arguments, run
+from beam_ensembles_service.workers.command import DESCRIPTION, add_arguments, run
 
 __all__ = ["DESCRIPTION", "add_arguments", "run"]

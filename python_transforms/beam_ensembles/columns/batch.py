@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.columns.packed_rows import Packed, pack, unpack
+from beam_ensembles.beam_repairs.pickled_rows import Packed, pack, unpack
 from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import Columns, valid_rows, validity
-from beam_ensembles.graph.meanings import Meaning
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

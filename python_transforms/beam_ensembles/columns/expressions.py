@@ -19,9 +19,9 @@ import numpy as np
 
 from beam_ensembles.columns.polars_series import from_series, to_series
 from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.expression_errors import reason
-from beam_ensembles.graph.expression_types import polars_type
-from beam_ensembles.graph.expressions import compile_expression
+from beam_ensembles.graph.expressions.checks import compile_expression
+from beam_ensembles.graph.expressions.errors import reason
+from beam_ensembles.graph.expressions.types import polars_type
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.types import Type
 

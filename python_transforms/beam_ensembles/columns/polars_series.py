@@ -10,7 +10,7 @@ import pyarrow as pa
 from beam_ensembles.columns.from_arrow import values_of
 from beam_ensembles.columns.to_arrow import array_of
 from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.expression_types import polars_type
+from beam_ensembles.graph.expressions.types import polars_type
 from beam_ensembles.types import Scalar, Type, dtype_of, row_shape
 
 if TYPE_CHECKING:

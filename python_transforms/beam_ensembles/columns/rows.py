@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import apache_beam as beam
 
+from beam_ensembles.beam_repairs.row_coder import getter, row_class
 from beam_ensembles.columns.convert import reader
-from beam_ensembles.columns.row_coder import getter, row_class
 
 ERROR_FIELDS = ("element", "ensemble", "node", "code", "msg", "stack")
 """Fields of a row on the error output, in order; ``element`` is the input row."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from apache_beam.portability.api import schema_pb2
 
-from beam_ensembles.printable import shortened
+from beam_ensembles.messages.printable import shortened
 
 MOST_FIELDS: Final = 10_000
 """How many fields a schema may have, those of the rows within it included."""

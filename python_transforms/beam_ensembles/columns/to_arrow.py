@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from beam_ensembles.columns.arrow_types import arrow_type
 from beam_ensembles.columns.convert import to_values
-from beam_ensembles.columns.instants import as_micros, has_instants
+from beam_ensembles.columns.timestamps import as_micros, has_instants
 from beam_ensembles.types import Array, Scalar, Type, dtype_of
 
 

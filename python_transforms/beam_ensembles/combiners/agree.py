@@ -10,9 +10,9 @@ from beam_ensembles.combiners.ballots import Ballot
 from beam_ensembles.combiners.members import has_quorum, presence
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.combiners.tally import Tally, common_label
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import Meaning, check_given_labels
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning, check_given_labels
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import BOOLEAN, DOUBLE, Type
 
 PORTS: Final = ("unanimous", "agreement", "label")

@@ -16,9 +16,9 @@ from beam_ensembles.combiners.options import (
     check_weights,
     weights_of,
 )
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning, check_positions, of_all_outputs
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 PORT = "mean"

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.combiners.members import Values
-from beam_ensembles.graph.answers import check_ports, ports_of, settle
+from beam_ensembles.graph.class_meanings import SCORES, Classes, Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
-from beam_ensembles.graph.meanings import SCORES, Classes, Meaning
+from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of
 
 PORTS: Final = ("label", "confidence", "probabilities")

@@ -9,9 +9,9 @@ import numpy as np
 
 from beam_ensembles.combiners.members import beside, wider
 from beam_ensembles.combiners.options import check_members
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows, validity
-from beam_ensembles.graph.meanings import Meaning, check_positions, of_all_outputs
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 PORT = "first"

@@ -17,9 +17,9 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.tally import Tally, common_label
+from beam_ensembles.graph.class_meanings import LABELS, Meaning, check_given_labels, labels_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.graph.meanings import LABELS, Meaning, check_given_labels, labels_of
 from beam_ensembles.types import Type
 
 

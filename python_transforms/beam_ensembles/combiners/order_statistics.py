@@ -9,9 +9,9 @@ import numpy as np
 
 from beam_ensembles.combiners.members import Values, beside, common_numbers, has_quorum, presence
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning, check_positions, of_all_outputs
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 Pick = Callable[[Values, Values], Values]

@@ -8,8 +8,8 @@ import numpy as np
 
 from beam_ensembles.combiners.ranking import Field, Ranking, item_of
 from beam_ensembles.errors import nearest
-from beam_ensembles.graph.answers import check_ports
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.output_ports import check_ports
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import OutputSpec
 from beam_ensembles.spec.places import below

@@ -18,9 +18,7 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.probabilities import check_refused, check_values
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
-from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.graph.meanings import (
+from beam_ensembles.graph.class_meanings import (
     LABELS,
     PLACES,
     UNKNOWN,
@@ -30,6 +28,8 @@ from beam_ensembles.graph.meanings import (
     check_vote,
     labels_of,
 )
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 _TODO = "apply 'softmax' before, or allow any values with 'check_probabilities: false' on the vote"

@@ -12,9 +12,9 @@ import numpy as np
 from beam_ensembles.combiners.members import numbers_of
 from beam_ensembles.combiners.options import check_members
 from beam_ensembles.combiners.probabilities import check_values
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import UNKNOWN, Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import UNKNOWN, Meaning
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type, dtype_of, row_shape
 

@@ -16,9 +16,9 @@ from beam_ensembles.functions.scores import (
     scores_of,
     split_tensor,
 )
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import Meaning, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import Meaning, of_all_outputs
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 PORT = "index"

@@ -10,9 +10,9 @@ import numpy as np
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
+from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.handlers.support.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
 from beam_ensembles.limits import MOST_SAMPLES
 from beam_ensembles.types import BYTES, FLOAT, Array, Type
 

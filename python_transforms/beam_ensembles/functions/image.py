@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
-from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
-from beam_ensembles.handlers.images import MOST_PIXELS
+from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.handlers.support.images import MOST_PIXELS
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Array, Scalar, Type
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from beam_ensembles.functions.rows import finished, of_each
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.images import MOST_PIXELS, decode_image
+from beam_ensembles.handlers.support.images import MOST_PIXELS, decode_image
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, Any]

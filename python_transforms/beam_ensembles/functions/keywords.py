@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects
-from beam_ensembles.graph.answers import check_ports, ports_of, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.types import DOUBLE, STRING, Array, Type
 
 KEYWORDS: Final = "keywords"

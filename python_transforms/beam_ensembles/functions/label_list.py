@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
-from beam_ensembles.handlers.bounded_json import JsonError, read_json
+from beam_ensembles.files.bounded_json import JsonError, read_json
 from beam_ensembles.types import INT64, STRING, Type
 
 _MOST_BYTES: Final = 16 << 20

@@ -10,14 +10,22 @@ import numpy as np
 
 from beam_ensembles.columns.nested_rows import plain
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
+from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.functions.label_list import LabelsError, read_labels, type_of_labels
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.answers import check_ports, settle
-from beam_ensembles.graph.files import local_path
+from beam_ensembles.graph.class_meanings import (
+    LABELS,
+    PLACES,
+    REORDERED,
+    Agreed,
+    Meaning,
+    are_labels,
+    shown,
+)
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import LABELS, PLACES, REORDERED, Agreed, Meaning, are_labels, shown
-from beam_ensembles.handlers.model_file import SHA256, check_file, verified
+from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.handlers.support.model_file import SHA256, check_file, verified
 from beam_ensembles.types import INT64, STRING, Array, Type, dtype_of
 
 PORT: Final = "labels"

@@ -12,13 +12,13 @@ from typing import Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.processor_calls import CALL, DECODE, IDS, TEXT_PORT, Decoder, Encoder
-from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER, check_parts
 from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS, Media
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer
-from beam_ensembles.handlers.model_file import SHA256
+from beam_ensembles.handlers.support.model_file import SHA256
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import INT64, STRING, Array, Type, row_shape

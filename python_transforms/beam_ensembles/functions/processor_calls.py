@@ -13,8 +13,8 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.huggingface.audio import check_sounds
 from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.sounds import check_together, decode_sound, sample_bytes
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.sounds import check_together, decode_sound, sample_bytes
 from beam_ensembles.types import Array, row_shape
 
 CALL: Final = "__call__"

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
-from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.config import BATCH, check_calls
-from beam_ensembles.handlers.importing import check_import, import_name
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.support.beam_config import BATCH, check_calls
+from beam_ensembles.handlers.support.importing import check_import, import_name
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.types import Type
 
 

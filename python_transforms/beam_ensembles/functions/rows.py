@@ -9,7 +9,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import Columns
-from beam_ensembles.handlers.results import to_column
+from beam_ensembles.handlers.support.results import to_column
 from beam_ensembles.types import Type
 
 

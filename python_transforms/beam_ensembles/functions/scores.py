@@ -9,8 +9,8 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
+from beam_ensembles.graph.class_meanings import PLACES, SCORES, Meaning
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.graph.meanings import PLACES, SCORES, Meaning
 from beam_ensembles.types import Array, Type, dtype_of
 
 Values = np.ndarray[Any, Any]

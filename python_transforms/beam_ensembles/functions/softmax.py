@@ -11,9 +11,9 @@ import numpy as np
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.functions.rows import objects, of_each
-from beam_ensembles.graph.answers import check_ports, settle
+from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.graph.meanings import SCORES, Meaning, of_all_outputs
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import Array, Type, dtype_of
 
 PORT = "probabilities"

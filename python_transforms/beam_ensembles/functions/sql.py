@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.answers import holds
-from beam_ensembles.graph.expression_types import has_null_items
-from beam_ensembles.graph.expressions import check_expression
+from beam_ensembles.graph.expressions.checks import check_expression
+from beam_ensembles.graph.expressions.types import has_null_items
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.output_ports import holds
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Type

@@ -13,8 +13,8 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects
 from beam_ensembles.functions.template import Template, TemplateError, parse_template
-from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, STRING, Array, Scalar, Type
 

@@ -10,8 +10,8 @@ from beam_ensembles.columns.nested_rows import plain
 from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.answers import check_ports, settle
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Array, Row, Type

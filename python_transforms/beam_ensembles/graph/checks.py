@@ -6,14 +6,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
-from beam_ensembles.graph.arms import unknown_arms
-from beam_ensembles.graph.doubts import Doubts, doubts
+from beam_ensembles.files.ensemble_files import FileProblem, Files
+from beam_ensembles.graph.class_meanings import Meaning, PassesMeanings, contradiction, declared
 from beam_ensembles.graph.environment import check_environment
-from beam_ensembles.graph.expression_patterns import few_patterns
-from beam_ensembles.graph.expressions import check_condition
-from beam_ensembles.graph.files import FileProblem, Files
+from beam_ensembles.graph.expressions.checks import check_condition
+from beam_ensembles.graph.expressions.patterns import few_patterns
+from beam_ensembles.graph.follow_up_problems import Doubts, doubts
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
-from beam_ensembles.graph.meanings import Meaning, PassesMeanings, contradiction, declared
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -25,6 +24,7 @@ from beam_ensembles.graph.policies import (
     gives_nulls,
     policies,
 )
+from beam_ensembles.graph.route_arms import unknown_arms
 from beam_ensembles.interruption import checkpoint
 from beam_ensembles.limits import MOST_FIELDS
 from beam_ensembles.spec.document import read_document

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import Problem
-from beam_ensembles.graph.files import Files
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.places import below
 

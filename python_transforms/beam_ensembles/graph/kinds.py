@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from beam_ensembles.errors import Problem
-from beam_ensembles.graph.files import Files
-from beam_ensembles.graph.meanings import Meaning
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.spec.model import NodeSpec, OnError
 from beam_ensembles.types import Type
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import collections
 
+from beam_ensembles.graph.class_meanings import are_labels
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.graph.meanings import are_labels
 from beam_ensembles.types import INT64, STRING, Type
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from beam_ensembles.errors import Problem, listed, nearest, nearest_of
-from beam_ensembles.graph.doubts import Doubts
+from beam_ensembles.graph.follow_up_problems import Doubts
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 
 _LONGEST_CYCLE: Final = 24

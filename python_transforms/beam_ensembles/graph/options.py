@@ -9,7 +9,7 @@ from typing import Any, Final
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.kinds import Kind, Option
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_RETRIES
-from beam_ensembles.printable import truncate
+from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.language import COMMON_KEYS
 from beam_ensembles.spec.mistakes import described
 from beam_ensembles.spec.model import NodeSpec

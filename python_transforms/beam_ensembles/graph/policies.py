@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_ensembles.errors import Problem, listed, nearest
-from beam_ensembles.graph.values import is_value_of
-from beam_ensembles.printable import truncate
+from beam_ensembles.graph.plain_values import is_value_of
+from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OnError
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type

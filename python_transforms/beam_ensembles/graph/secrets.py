@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.spec.secrets import SecretError, is_secret, read_secret
 

@@ -21,8 +21,8 @@ from beam_ensembles.connections import FLAGS, CannotConnect, Security
 from beam_ensembles.connections.security import SYSTEM_CA
 from beam_ensembles.connections.server import token_refused
 from beam_ensembles.connections.tls import try_tls
-from beam_ensembles.handlers.bounded_json import JsonError, read_json
-from beam_ensembles.handlers.deadlines import TookTooLong, call_within
+from beam_ensembles.files.bounded_json import JsonError, read_json
+from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.metrics.job_server import MOST_BYTES, Job, NoMetrics, no_job
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics

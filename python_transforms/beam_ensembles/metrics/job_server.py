@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from beam_ensembles.connections import FLAGS, Security
 from beam_ensembles.connections.server import Server, one_line
 from beam_ensembles.errors import EnsembleError, listed, nearest
-from beam_ensembles.handlers.wire import WireError, fields, spans
+from beam_ensembles.handlers.support.protobuf_wire import WireError, fields, spans
 from beam_ensembles.metrics.monitoring import of_response
 from beam_ensembles.metrics.values import EnsembleMetrics
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from beam_ensembles.messages.printable import printable
 from beam_ensembles.metrics.table import Cells, lines
-from beam_ensembles.printable import printable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, validity
-from beam_ensembles.routes.arms import GIVES, settle_arm
+from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.routes.sticky import Rendezvous, is_key, key_hashes
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type

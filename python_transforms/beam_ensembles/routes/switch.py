@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.expressions import check_condition
+from beam_ensembles.graph.expressions.checks import check_condition
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.routes.arms import GIVES, settle_arm
+from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.types import Type
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.from_arrow import column_of
 from beam_ensembles.columns.nulls import nullable_arrow_column
 from beam_ensembles.errors import NodeError
+from beam_ensembles.execution.loaded_stage import Read, StageCode, bundle_error, in_order, read_columns
 from beam_ensembles.graph.kinds import validity
-from beam_ensembles.runtime.scoring import Read, StageCode, bundle_error, in_order, read_columns
 from beam_ensembles.types import Scalar, Type
 
 

@@ -16,7 +16,7 @@ from apache_beam.coders.coders import Coder
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.batch_groups import Group
-from beam_ensembles.runtime.in_flight import InFlight
+from beam_ensembles.runtime.between_stages import InFlight
 from beam_ensembles.runtime.row_source import BatchResult
 
 _ROW_BYTES: Final = 64

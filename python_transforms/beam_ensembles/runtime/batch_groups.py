@@ -18,11 +18,11 @@ import apache_beam as beam
 from apache_beam.utils.windowed_value import WindowedValue, create
 
 from beam_ensembles.columns.arrow_batch import Element, size_of_element
+from beam_ensembles.execution.batch_parts import makes_large_columns
+from beam_ensembles.execution.cores import CORES, WORTH_NANOSECONDS, leave_cores
 from beam_ensembles.graph.planning import Stage
 from beam_ensembles.runtime.arrow_source import ArrowResult
-from beam_ensembles.runtime.at_once import CORES, WORTH_NANOSECONDS, leave_cores
-from beam_ensembles.runtime.parts import makes_large_columns
-from beam_ensembles.runtime.trials import Trials
+from beam_ensembles.runtime.faster_way import Trials
 
 BATCHES_A_CORE: Final = 2
 """More of them leave cores less time idle at the end of a group, and make rows wait longer for it."""

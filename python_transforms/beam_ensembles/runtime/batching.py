@@ -17,8 +17,8 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue, create
 
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.execution.loaded_stage import bundle_error
 from beam_ensembles.runtime.row_source import BatchResult
-from beam_ensembles.runtime.scoring import bundle_error
 
 DEFAULT_BATCH_SIZE = 1_024
 """Rows a batch, at most; the last batch of a bundle is smaller."""

@@ -8,17 +8,17 @@ from typing import Any
 
 import apache_beam as beam
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph.planning import needs_stages
-from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import ScoredColumns, score
-from beam_ensembles.runtime.scoring import StageCode
-from beam_ensembles.runtime.stage_processes import Stage, load_stage
 
-base = beam_compat.import_base()
+base = inference_imports.import_base()
 
 
 class InferenceError(NodeError):

@@ -10,9 +10,9 @@ from typing import Final
 from beam_ensembles.bundles.manifest import is_bundle
 from beam_ensembles.bundles.opening import OpenedBundle, open_bundle
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import ANYTHING, FileProblem, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import ANYTHING, FileProblem, Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.load import read_text
 
 _LOGGER: Final = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ HARNESS: Final = "apache_beam.runners.worker.sdk_worker"
 
 LINE: Final = (
     f"import sys; any('{HARNESS}' in word for word in sys.orig_argv)"
-    " and __import__('beam_ensembles.runtime.worker', fromlist=['prepare']).prepare()\n"
+    " and __import__('beam_ensembles.runtime.worker_setup', fromlist=['prepare']).prepare()\n"
 )
 
 

@@ -18,18 +18,18 @@ from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
-from beam_ensembles.foreign import described
+from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.stage_processes import Stage
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
-from beam_ensembles.handlers.file_state import state_of
+from beam_ensembles.handlers.support.file_state import state_of
+from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.metrics import names
-from beam_ensembles.runtime.digest import digest_of
-from beam_ensembles.runtime.kinds import KINDS
-from beam_ensembles.runtime.scoring import StageCode
-from beam_ensembles.runtime.sources import read_uri
-from beam_ensembles.runtime.stage_processes import Stage
+from beam_ensembles.registry import KINDS
+from beam_ensembles.runtime.ensemble_text import read_uri
 
 _LOGGER: Final = logging.getLogger(__name__)
 _KEPT: Final = 2

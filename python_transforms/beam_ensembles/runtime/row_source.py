@@ -11,9 +11,9 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
 from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
+from beam_ensembles.execution.loaded_stage import Read, StageCode, in_order, read_columns
+from beam_ensembles.execution.stage_processes import Stage
 from beam_ensembles.graph.kinds import validity
-from beam_ensembles.runtime.scoring import Read, StageCode, in_order, read_columns
-from beam_ensembles.runtime.stage_processes import Stage
 from beam_ensembles.types import Type
 
 

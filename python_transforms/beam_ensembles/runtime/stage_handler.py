@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.columns.arrow_batch import ArrowReader, Element
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.handlers import beam_compat
-from beam_ensembles.runtime import guard
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.stage_processes import Stage, load_stage
+from beam_ensembles.runtime import version_guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.batch_groups import Group, GroupScoring
-from beam_ensembles.runtime.in_flight import InFlight, Source
+from beam_ensembles.runtime.between_stages import InFlight, Source
 from beam_ensembles.runtime.refresh import RefreshedStage, Watch
 from beam_ensembles.runtime.row_source import RowSource
-from beam_ensembles.runtime.scoring import StageCode
-from beam_ensembles.runtime.stage_processes import Stage, load_stage
 
-base = beam_compat.import_base()
+base = inference_imports.import_base()
 
 
 class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
@@ -99,7 +99,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         return (self._code, self._watch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (guard.versions(), self._code.ensemble, type(self), self._args())
+        return _restore, (version_guard.versions(), self._code.ensemble, type(self), self._args())
 
 
 class StageModelHandler(_StageHandler):
@@ -154,5 +154,5 @@ def _restore(
     versions: Mapping[str, str], ensemble: str, handler: type[_StageHandler], args: tuple[Any, ...]
 ) -> _StageHandler:
     """Rebuilds the handler on a worker, and refuses where the worker's versions are not those of the sender."""
-    guard.check(versions, ensemble)
+    version_guard.check(versions, ensemble)
     return handler(*args)

@@ -18,7 +18,7 @@ import yaml
 from beam_ensembles.errors import WHOLE_FILE, Problem
 from beam_ensembles.limits import DEEPEST_FILE, LONGEST_FILE, LONGEST_KEY, MOST_IN_PLACES
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.scalars import plain_value, whole_number
+from beam_ensembles.spec.yaml_scalars import plain_value, whole_number
 
 _TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
 _OWN_TAGS: Final = (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")

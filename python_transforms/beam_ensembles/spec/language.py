@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from beam_ensembles.limits import LONGEST_NAME
-from beam_ensembles.printable import is_visible
+from beam_ensembles.messages.printable import is_visible
 
 TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
 """The keys of a file."""

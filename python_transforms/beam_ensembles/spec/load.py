@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_suggestions, listed
 from beam_ensembles.limits import LONGEST_FILE, MOST_NODES
-from beam_ensembles.printable import truncate
+from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes

@@ -7,7 +7,7 @@ from typing import Any
 
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.limits import MOST_IN_EXPRESSIONS
-from beam_ensembles.printable import truncate
+from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.places import below

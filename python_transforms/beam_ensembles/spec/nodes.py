@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from beam_ensembles.errors import nearest
 from beam_ensembles.limits import LONGEST_NAME
-from beam_ensembles.printable import is_visible, truncate
-from beam_ensembles.spec.keys import with_key
+from beam_ensembles.messages.printable import is_visible, truncate
 from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
+from beam_ensembles.spec.lookup_keys import with_key
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
+from beam_ensembles.spec.node_expressions import with_expressions
 from beam_ensembles.spec.placement import isolated, own_stage, resources
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
-from beam_ensembles.spec.reading import with_expressions
 
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
 _PORT: Final = re.compile(r"\S(?:.*\S)?")

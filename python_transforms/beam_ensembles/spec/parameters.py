@@ -12,11 +12,11 @@ from typing import Any
 
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
-from beam_ensembles.printable import truncate
+from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.language import EXPRESSION_KEYS
-from beam_ensembles.spec.literals import PARAMETER, LiteralError, bound
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.scalars import plain_value
+from beam_ensembles.spec.sql_literals import PARAMETER, LiteralError, bound
+from beam_ensembles.spec.yaml_scalars import plain_value
 
 
 def fill(data: Any, parameters: Mapping[str, str]) -> tuple[Any, list[Problem]]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
-from beam_ensembles.columns.instants import as_micros, has_instants, with_instants
+from beam_ensembles.columns.timestamps import as_micros, has_instants, with_instants
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.types import BYTES, NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type

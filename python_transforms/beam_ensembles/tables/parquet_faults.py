@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.foreign import text_of
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.chunk import Fault
 

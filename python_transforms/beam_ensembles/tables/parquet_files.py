@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from beam_ensembles.columns.arrow_types import taken
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.foreign import text_of
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arrow, values_of
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values

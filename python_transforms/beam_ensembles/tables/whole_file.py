@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import IO, Self
 
-from beam_ensembles.leftovers import part_file
+from beam_ensembles.files.temporary import part_file
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.arrow_rows import ArrowRows
-from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph

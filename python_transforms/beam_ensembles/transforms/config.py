@@ -12,7 +12,7 @@ from apache_beam.portability.api import schema_pb2
 from beam_ensembles import __version__
 from beam_ensembles.columns.schemas import describe
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
-from beam_ensembles.printable import shortened
+from beam_ensembles.messages.printable import shortened
 from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, parse_type
 
 RUN_ENSEMBLE: Final = "beam:schematransform:io.github.beamensembles:run_ensemble:v1"

@@ -14,7 +14,7 @@ from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints import row_type, schemas, typehints
 from apache_beam.utils.timestamp import Timestamp
 
-from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem

@@ -11,16 +11,16 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.bundles.manifest import is_bundle
 from beam_ensembles.bundles.opening import open_bundle
-from beam_ensembles.columns.row_coder import RowType
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.files import Bundle, Files
+from beam_ensembles.execution.provenance import with_provenance
+from beam_ensembles.files.ensemble_files import Bundle, Files
 from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.runtime.ensemble_text import check_bundle_readable, read_uri
 from beam_ensembles.runtime.loading import checked, files_of, graph_of_file
-from beam_ensembles.runtime.provenance import with_provenance
 from beam_ensembles.runtime.refresh import Watch
-from beam_ensembles.runtime.sources import check_bundle_readable, read_uri
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema

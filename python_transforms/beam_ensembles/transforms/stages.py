@@ -9,28 +9,28 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindows
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.provenance import Provenance
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage, alive_between, plan
-from beam_ensembles.handlers import beam_compat
 from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
 from beam_ensembles.runtime.batch_groups import Group, GroupBatches, items_of
 from beam_ensembles.runtime.batching import BatchGlobally, BatchPerWindow, Unbatch
-from beam_ensembles.runtime.in_flight import InFlight
-from beam_ensembles.runtime.provenance import Provenance
+from beam_ensembles.runtime.between_stages import InFlight
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.runtime.row_source import BatchResult
-from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_handler import ArrowStageHandler, StageModelHandler
 from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, bind
 from beam_ensembles.transforms.config import OUTPUT
-from beam_ensembles.transforms.gathered import gathered
+from beam_ensembles.transforms.fuller_batches import gathered
 from beam_ensembles.transforms.row_forms import InputRows, input_rows
 
-base = beam_compat.import_base()
+base = inference_imports.import_base()
 
 
 def run_plan(

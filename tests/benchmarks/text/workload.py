@@ -9,7 +9,7 @@ from typing import Any, Final
 import apache_beam as beam
 import numpy as np
 
-from beam_ensembles.handlers.beam_compat import import_handlers
+from beam_ensembles.beam_repairs.inference_imports import import_handlers
 from scripts.made import Made
 from tests.benchmarks.bare import Array
 from tests.benchmarks.text import bare, train

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from beam_ensembles_service.pool_state import RUNNER_HANGS
+from beam_ensembles_service.workers.state import RUNNER_HANGS
 from scripts.containers.engine import Engine
 from scripts.containers.flink_stand_ins import IMAGES
 from scripts.layout import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from beam_ensembles.runtime import guard
+from beam_ensembles.runtime import version_guard
 from scripts.containers.engine import Engine
 from scripts.containers.images import TARGETS, image
 from tests.support.containers import service
@@ -30,7 +30,7 @@ def test_all_have_one_python_and_the_versions_of_this_checkout(engine: Engine) -
         json.loads(inside(engine, image(target), "python", "-c", _VERSIONS)) for target in TARGETS[:2]
     )
     assert service == worker
-    assert {**service, "Python": ""} == {**guard.versions(), "Python": ""}
+    assert {**service, "Python": ""} == {**version_guard.versions(), "Python": ""}
 
 
 @pytest.mark.parametrize("target", TARGETS)

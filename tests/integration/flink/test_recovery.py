@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.metrics.job_server import JobServer
-from beam_ensembles_service.listeners import process_on
+from beam_ensembles_service.callers.listeners import process_on
 from scripts.flink.workers import pool_command, pool_environment
 from scripts.layout import PYTHON
 from scripts.members import DIGITS, HELDOUT

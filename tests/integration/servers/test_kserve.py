@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.execution.bisecting import run_split
 from tests.support.kserve_server import running_kserve
 from tests.support.nodes import load_node, problems_of, types_of
 

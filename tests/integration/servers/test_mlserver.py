@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.execution.bisecting import run_split
 from tests.integration.servers.conftest import TEXTS
 from tests.support.mlserver import MLServer
 from tests.support.models import cancer, diabetes, iris

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import Inputs, NodeSpec, OutputSpec
 from beam_ensembles.types import NUMPY_DTYPES, parse_type
 from tests.support.nodes import load_node, problems_of, types_of

@@ -17,7 +17,7 @@ import pytest
 
 from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
-from beam_ensembles.handlers import archives
+from beam_ensembles.files import archives
 
 MANIFEST: dict[str, Any] = {
     "format": 1,

@@ -20,12 +20,12 @@ from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed
 from beam_ensembles.bundles.store import VARIABLE
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.digest import digest_of
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
+from beam_ensembles.runtime.ensemble_text import read_uri
 from beam_ensembles.runtime.loading import graph_of_file
-from beam_ensembles.runtime.sources import read_uri
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.web_server import content, web_server
 from tests.unit.bundles.conftest import Pack

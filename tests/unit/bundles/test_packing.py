@@ -17,8 +17,8 @@ from onnx import numpy_helper
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed, Packing, pack
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import checked, graph_of_file
 from tests.support.models import write_graph
 from tests.support.web_server import content, web_server

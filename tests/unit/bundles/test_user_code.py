@@ -16,9 +16,9 @@ from beam_ensembles.bundles import user_code
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.bundled import ALLOWED, write_ensemble
 from tests.unit.bundles.conftest import Pack
 

@@ -9,7 +9,7 @@ import pytest
 from beam_ensembles.cli import list as list_verb
 from beam_ensembles.cli.main import main
 from beam_ensembles.handlers.tensorrt.model import TensorRTKind
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.interpreter import run_python
 
 

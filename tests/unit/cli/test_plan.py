@@ -9,10 +9,10 @@ import pytest
 
 from beam_ensembles.cli.main import main
 from beam_ensembles.cli.plan import described
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import Plan, Stage, check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.planning import Gathering
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "golden"
 VOTES = str(GOLDEN / "specs" / "votes.yaml")

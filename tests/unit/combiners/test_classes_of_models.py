@@ -26,14 +26,14 @@ from beam_ensembles import RunEnsemble
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.execution.loaded_stage import StageCode
+from beam_ensembles.execution.stage_processes import StageProcesses
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
-from beam_ensembles.runtime.scoring import StageCode
-from beam_ensembles.runtime.stage_processes import StageProcesses
 from tests.support.turned import TURNED, Turned
 
 X, Y = load_iris().data, load_iris().target

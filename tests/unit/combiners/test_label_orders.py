@@ -15,10 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 NAMES = ["setosa", "versicolor", "virginica"]
 TURNED = ["virginica", "setosa", "versicolor"]

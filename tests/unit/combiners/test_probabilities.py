@@ -12,10 +12,10 @@ import xgboost
 from sklearn.datasets import load_iris
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.nodes import load_node
 
 HERE = Path(__file__).parent

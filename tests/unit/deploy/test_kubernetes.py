@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from beam_ensembles_service import access, pool, settings
+from beam_ensembles_service import settings
+from beam_ensembles_service.callers import flags as access
+from beam_ensembles_service.workers import command
 from scripts.layout import ROOT
 from scripts.release.coordinates import IMAGES, image_name
 
@@ -131,7 +133,7 @@ def test_the_service_names_the_sidecar_as_workers() -> None:
     assert (flags.environment_type, flags.environment_config) == ("EXTERNAL", "localhost:50000")
     assert flags.port == one["ports"][0]["containerPort"] == one["readinessProbe"]["grpc"]["port"]
     assert flags.port == named("Service", "expansion-service")["spec"]["ports"][0]["port"]
-    pool_flags = parsed(pool.add_arguments, workers["args"])
+    pool_flags = parsed(command.add_arguments, workers["args"])
     assert workers["command"] == ["beam-ensembles", "workers"]
     assert pool_flags.port == workers["ports"][0]["containerPort"] == workers["livenessProbe"]["grpc"]["port"]
     assert flags.environment_config == f"localhost:{pool_flags.port}"
@@ -139,7 +141,7 @@ def test_the_service_names_the_sidecar_as_workers() -> None:
 
 def test_the_workers_serve_the_user_of_the_task_manager() -> None:
     workers, manager = (container("flink-taskmanager", name) for name in ("python-workers", "taskmanager"))
-    users = access.access_of(parsed(pool.add_arguments, workers["args"])).users
+    users = access.access_of(parsed(command.add_arguments, workers["args"])).users
     assert users == (manager["securityContext"]["runAsUser"],)
 
 
@@ -153,8 +155,8 @@ def test_a_local_path_of_the_service_is_one_of_the_workers() -> None:
 
 def test_a_task_manager_that_hangs_on_a_lost_worker_is_started_again() -> None:
     workers, manager = (container("flink-taskmanager", name) for name in ("python-workers", "taskmanager"))
-    flags = parsed(pool.add_arguments, workers["args"])
-    assert flags.when_a_worker_dies == pool.STOP_RUNNER
+    flags = parsed(command.add_arguments, workers["args"])
+    assert flags.when_a_worker_dies == command.STOP_RUNNER
     (outlives,) = (
         mount for mount in workers["volumeMounts"] if flags.state.startswith(f"{mount['mountPath']}/")
     )

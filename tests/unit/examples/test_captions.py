@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.document import read_document
 from examples.captions import summary
 

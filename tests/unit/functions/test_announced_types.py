@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import Array, Row, Scalar, Type, dtype_of, row_shape
 from tests.support.media import noise, objects, pixels, png, wav
 from tests.support.nodes import check_node

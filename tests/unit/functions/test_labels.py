@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, SomeFailed
+from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.digest import digest_of
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 from tests.support.web_server import content, web_server

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.functions.registry import FUNCTION_KINDS
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
-from beam_ensembles.runtime.kinds import KINDS
 from tests.support.media import noise, pixels, png, wav
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "functions.md"

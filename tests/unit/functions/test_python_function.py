@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import Member
-from beam_ensembles.runtime.executor import run_split
 from tests.support import column_functions
 from tests.support.nodes import load_node, problems_of, types_of
 

@@ -7,9 +7,9 @@ import pathlib
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 SKETCHES = pathlib.Path(__file__).parents[2] / "golden" / "specs" / "sketches.yaml"
 PARAMETERS = {

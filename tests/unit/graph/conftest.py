@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import FileProblem, Files
 from beam_ensembles.graph.kinds import CheckedNode, Kinds, Member, NodeView, Option
 from beam_ensembles.types import Type
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 MODELS = pathlib.Path(__file__).parents[2] / "golden" / "specs_invalid" / "models"
 OPTIONS = sorted({option.name for kind in KINDS.values() for option in kind.options})

@@ -6,8 +6,8 @@ import pytest
 
 import beam_ensembles.graph as graph_package
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check, plan
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Kinds
 from beam_ensembles.spec import load_text
 from beam_ensembles.types import DOUBLE, INT64, parse_type

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.environment import check_environment
-from beam_ensembles.graph.files import Files
 from beam_ensembles.spec.model import NodeSpec
 from tests.unit.graph.conftest import Check, Problems
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.row_forms import input_rows
 from beam_ensembles.types import parse_type

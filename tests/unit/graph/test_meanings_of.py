@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from beam_ensembles.graph.meanings import LABELS, Meaning, meanings_of
+from beam_ensembles.graph.class_meanings import LABELS, Meaning, meanings_of
 
 
 @dataclasses.dataclass

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, Plan, check_text, plan
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Kinds
 from beam_ensembles.graph.planning import alive_between, needs_stages
 from tests.unit.graph.conftest import FakeKind

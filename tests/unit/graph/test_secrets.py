@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beam_ensembles.graph.files import ANYTHING, FileProblem, Files
+from beam_ensembles.files.ensemble_files import ANYTHING, FileProblem, Files
 
 
 @pytest.mark.parametrize(

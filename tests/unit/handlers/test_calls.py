@@ -7,8 +7,8 @@ import pytest
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.member import BeamMember
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.support.member import BeamMember
+from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.spec.model import Inputs, NodeSpec
 from beam_ensembles.types import parse_type
 

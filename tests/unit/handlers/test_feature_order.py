@@ -18,11 +18,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.features import order_taken
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.features import order_taken
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import Inputs, NodeSpec
 from beam_ensembles.types import parse_type
 from tests.support.nodes import load_node

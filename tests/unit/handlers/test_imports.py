@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.handlers.load_failures import reason
+from beam_ensembles.handlers.support.load_failures import reason
 from tests.support.nodes import check_node, load_node, problems_of
 
 SAVE = """
@@ -63,7 +63,7 @@ def test_a_registered_layer_is_found_once_its_module_is_imported(
 ) -> None:
     monkeypatch.syspath_prepend(str(folder))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("beam_ensembles.handlers.importing.is_vouched_for", lambda files, name: True)
+        patched.setattr("beam_ensembles.handlers.support.importing.is_vouched_for", lambda files, name: True)
         member = load_node(folder, X, node(uri, imports=["registered_layers"]))
     import keras
 

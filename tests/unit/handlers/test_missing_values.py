@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, validity
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.models import write_graph
 from tests.support.nodes import check_node, load_node, problems_of
 
@@ -262,7 +262,7 @@ def test_onnx_tensors_without_a_missing_value_are_refused(tmp_path: Path, elemen
     ids=str,
 )
 def test_a_handler_of_ones_own_gets_none_or_nan(tmp_path: Path, inputs: Any, wanted: list[Any]) -> None:
-    from beam_ensembles.handlers.python.values import examples_of
+    from beam_ensembles.handlers.python.examples import examples_of
 
     handler = "tests.support.model_handlers.Echo"
     told = node("", model="python", handler=handler, inputs=inputs)

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.results import batch_of_one, to_columns_of_one
+from beam_ensembles.handlers.support.results import batch_of_one, to_columns_of_one
 from beam_ensembles.types import parse_type
 from tests.support import squeezing
 from tests.support.nodes import check_node, load_node

@@ -18,8 +18,8 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import SESSION_OPTIONS
-from beam_ensembles.handlers.signatures import ModelFormatError, Port
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.signatures import ModelFormatError, Port
+from beam_ensembles.registry import KINDS
 from tests.support.models import iris, write_graph
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 

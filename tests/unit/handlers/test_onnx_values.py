@@ -15,8 +15,8 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import signature_of
-from beam_ensembles.handlers.signatures import TENSORS, Port
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.signatures import TENSORS, Port
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import Array, Scalar, dtype_of, parse_type
 from tests.support.models import write_graph
 from tests.support.nodes import check_node, load_node, problems_of, types_of

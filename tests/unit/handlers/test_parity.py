@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.models import cancer, diabetes, iris
 from tests.support.nodes import load_node
 
@@ -17,20 +17,20 @@ Values = np.ndarray[Any, np.dtype[Any]]
 
 
 def beams_sklearn(path: str, x: Values, _: str | None) -> Values:
-    module = beam_compat.import_handlers("sklearn_inference")
+    module = inference_imports.import_handlers("sklearn_inference")
     format_ = module.ModelFileType.JOBLIB if path.endswith("joblib") else module.ModelFileType.PICKLE
     handler = module.SklearnModelHandlerNumpy(path, format_)
     return np.stack([result.inference for result in handler.run_inference(list(x), handler.load_model())])
 
 
 def beams_onnx(path: str, x: Values, _: str | None) -> Values:
-    module = beam_compat.import_handlers("onnx_inference")
+    module = inference_imports.import_handlers("onnx_inference")
     handler = module.OnnxModelHandlerNumpy(path, providers=["CPUExecutionProvider"])
     return np.stack([result.inference for result in handler.run_inference(list(x), handler.load_model())])
 
 
 def beams_xgboost(path: str, x: Values, model_class: str | None) -> Values:
-    module = beam_compat.import_handlers("xgboost_inference")
+    module = inference_imports.import_handlers("xgboost_inference")
     handler = module.XGBoostModelHandlerNumpy(getattr(module.xgboost, model_class or "Booster"), path)
     rows = [x[at : at + 1] for at in range(len(x))]
     return np.concatenate([result.inference for result in handler.run_inference(rows, handler.load_model())])

@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.models import cancer, diabetes, iris, write_graph
 from tests.support.parity import assert_parity
 
@@ -58,7 +58,7 @@ def node(model: str, uri: str, type_: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_sklearns_numpy_handler(sklearn_models: Path, uri: str, x: np.ndarray[Any, Any], type_: str) -> None:
-    module = beam_compat.import_handlers("sklearn_inference")
+    module = inference_imports.import_handlers("sklearn_inference")
     kind = module.ModelFileType.JOBLIB if uri.endswith("joblib") else module.ModelFileType.PICKLE
     x = x[:ROWS]  # the last digit of a line depends on how many rows there are: BLAS
     handler = module.SklearnModelHandlerNumpy(
@@ -88,7 +88,7 @@ def called(method: str, model: Any, batch: Sequence[Any], _: Any = None) -> Any:
 def test_other_methods_of_sklearn(
     sklearn_models: Path, uri: str, method: str, element: str, type_: str
 ) -> None:
-    module = beam_compat.import_handlers("sklearn_inference")
+    module = inference_imports.import_handlers("sklearn_inference")
     handler = module.SklearnModelHandlerNumpy(
         str(sklearn_models / uri),
         module.ModelFileType.JOBLIB,
@@ -135,7 +135,7 @@ def goods_rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def test_sklearns_pandas_handler(tmp_path: Path, goods: pandas.DataFrame) -> None:
-    module = beam_compat.import_handlers("sklearn_inference")
+    module = inference_imports.import_handlers("sklearn_inference")
     path = str(tmp_path / "goods.joblib")
     handler = module.SklearnModelHandlerPandas(path, module.ModelFileType.JOBLIB)
     described = node("sklearn", "goods.joblib", "double", inputs=list(GOODS))
@@ -144,7 +144,7 @@ def test_sklearns_pandas_handler(tmp_path: Path, goods: pandas.DataFrame) -> Non
 
 
 def test_xgboosts_pandas_handler(tmp_path: Path, goods: pandas.DataFrame) -> None:
-    module = beam_compat.import_handlers("xgboost_inference")
+    module = inference_imports.import_handlers("xgboost_inference")
     handler = module.XGBoostModelHandlerPandas(xgboost.XGBRegressor, str(tmp_path / "goods.json"))
     described = node("xgboost", "goods.json", "float", inputs=list(GOODS), model_class="XGBRegressor")
     frame = goods.astype({"color": "category"})
@@ -155,7 +155,7 @@ def test_xgboosts_pandas_handler(tmp_path: Path, goods: pandas.DataFrame) -> Non
 def in_matrix(batch: Sequence[Any], model: Any, inference_args: Any = None) -> list[Any]:
     """Does what Beam's own function does with a booster, but keeps the example: Beam's gives XGBoost's matrix for it,
     which cannot be pickled, so that no pipeline gets beyond it (2.77)."""
-    result = beam_compat.import_base().PredictionResult
+    result = inference_imports.import_base().PredictionResult
     return [result(rows, model.predict(xgboost.DMatrix(rows), **(inference_args or {}))) for rows in batch]
 
 
@@ -171,7 +171,7 @@ def in_matrix(batch: Sequence[Any], model: Any, inference_args: Any = None) -> l
 def test_xgboosts_numpy_handler(
     xgboost_models: Path, uri: str, model_class: str, x: np.ndarray[Any, Any], type_: str
 ) -> None:
-    module = beam_compat.import_handlers("xgboost_inference")
+    module = inference_imports.import_handlers("xgboost_inference")
     predict = in_matrix if model_class == "Booster" else module.default_xgboost_inference_fn
     path = str(xgboost_models / uri)
     handler = module.XGBoostModelHandlerNumpy(getattr(xgboost, model_class), path, predict)
@@ -216,7 +216,7 @@ def test_onnxs_handler(
     tmp_path: Path, write: Callable[[Path], None], outputs: dict[str, Any], dtype: Any, declared: str
 ) -> None:
     write(tmp_path)
-    module = beam_compat.import_handlers("onnx_inference")
+    module = inference_imports.import_handlers("onnx_inference")
     handler = module.OnnxModelHandlerNumpy(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     x = iris().x[::12].astype(dtype)
     rows = rows_of(x if np.dtype(dtype).kind in "ui" or dtype is np.bool_ else x.astype(np.float64))

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.python.batches import batches
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support import model_handlers
 
 HERE = "tests.support.model_handlers"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import ANYTHING, LIBRARY_CODE, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, LIBRARY_CODE, Files
-from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.python.policy import KNOWN, OWN_KINDS
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 BEAM = "apache_beam.ml.inference"
 GEMINI = f"{BEAM}.gemini_inference.GeminiModelHandler"
@@ -167,7 +167,7 @@ def test_beams_handlers_take_what_they_may_be_told(name: str) -> None:
     library = CLIENTS[module.rpartition(".")[2]]
     if importlib.util.find_spec(library.partition(".")[0]) is None:
         pytest.skip(f"{library} is not installed")
-    base = beam_compat.import_base()
+    base = inference_imports.import_base()
     handler = getattr(importlib.import_module(module), class_name)
     assert issubclass(handler, base.ModelHandler)
     taken = set(inspect.signature(handler).parameters)

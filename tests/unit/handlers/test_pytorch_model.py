@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers import library_models
-from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.pytorch.files import format_of
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support import library_models
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.registry import KINDS
 from tests.support.interpreter import run_python
 from tests.support.models import diabetes, iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of

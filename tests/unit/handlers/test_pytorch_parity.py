@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.models import diabetes, iris
 from tests.support.parity import assert_parity
 
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def beams() -> Any:
     """Beam's module of handlers."""
-    return beam_compat.import_handlers("pytorch_inference")
+    return inference_imports.import_handlers("pytorch_inference")
 
 
 def _y(inference: Any) -> dict[str, Any]:

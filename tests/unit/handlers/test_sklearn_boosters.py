@@ -17,9 +17,9 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.categories import FailsUnknownCategories
-from beam_ensembles.handlers.member import BeamMember
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
+from beam_ensembles.handlers.support.member import BeamMember
+from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.spec.model import NodeSpec
 from tests.support.nodes import load_node
 

@@ -222,7 +222,7 @@ def test_xgboosts_classifier_of_several_labels_gives_a_probability_each(tmp_path
 
 
 def test_a_file_that_was_changed_after_the_check_is_not_loaded(sklearn_models: Path, tmp_path: Path) -> None:
-    from beam_ensembles.runtime.kinds import KINDS
+    from beam_ensembles.registry import KINDS
 
     copy = tmp_path / "logistic.joblib"
     copy.write_bytes((sklearn_models / "logistic.joblib").read_bytes())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
-from beam_ensembles.graph.files import sha256_of
+from beam_ensembles.files.ensemble_files import sha256_of
 from tests.support import squeezing
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -33,9 +33,9 @@ def node(uri: str, outputs: Any = None, inputs: Any = ("x",), **options: Any) ->
 
 
 def loaded(models: Path, uri: str) -> Any:
-    from beam_ensembles.handlers import beam_compat
+    from beam_ensembles.beam_repairs import inference_imports
 
-    return beam_compat.import_handlers("tensorflow_inference").tf.keras.models.load_model(models / uri)
+    return inference_imports.import_handlers("tensorflow_inference").tf.keras.models.load_model(models / uri)
 
 
 @pytest.mark.parametrize(
@@ -218,13 +218,13 @@ def test_a_cached_handle_of_the_hub_is_a_saved_model(
 def test_tensorflow_hub_finds_a_cached_model_at_the_same_place(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from beam_ensembles.handlers import beam_compat
+    from beam_ensembles.beam_repairs import inference_imports
     from beam_ensembles.handlers.tensorflow.hub_cache import cached
 
     handle = "https://tfhub.dev/somebody/iris/1"
     monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))
     shutil.copytree(models / "iris", tmp_path / hashlib.sha1(handle.encode()).hexdigest())
-    assert beam_compat.import_handlers("tensorflow_inference").hub.resolve(handle) == cached(handle)
+    assert inference_imports.import_handlers("tensorflow_inference").hub.resolve(handle) == cached(handle)
 
 
 def test_a_handle_that_is_not_cached_is_never_downloaded(
@@ -323,9 +323,9 @@ def test_keras_models_and_graphs_alone_need_nobody_to_vouch(models: Path) -> Non
 
 
 def test_a_gpu_that_is_not_there_is_one_clear_error(models: Path) -> None:
-    from beam_ensembles.handlers import beam_compat
+    from beam_ensembles.beam_repairs import inference_imports
 
-    if beam_compat.import_handlers("tensorflow_inference").tf.config.list_physical_devices("GPU"):
+    if inference_imports.import_handlers("tensorflow_inference").tf.config.list_physical_devices("GPU"):
         pytest.skip("this machine has a GPU")
     with pytest.raises(InvalidEnsemble) as caught:
         load_node(models, FLOWER, node("iris.keras", device="gpu"))

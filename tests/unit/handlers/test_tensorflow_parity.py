@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.models import diabetes, iris
 from tests.support.parity import assert_parity
 
@@ -35,7 +35,7 @@ def rows_of(x: Any) -> list[dict[str, Any]]:
     ],
 )
 def test_keras_models(models: Path, uri: str, x: Any, wanted: str, handler: str) -> None:
-    beam = beam_compat.import_handlers("tensorflow_inference")
+    beam = inference_imports.import_handlers("tensorflow_inference")
     node = {"model": "tensorflow", "uri": uri, "inputs": ["x"], "outputs": {"y": wanted}, "handler": handler}
     make = beam.TFModelHandlerNumpy if handler == "numpy" else beam.TFModelHandlerTensor
     assert_parity(
@@ -54,7 +54,7 @@ def test_keras_models(models: Path, uri: str, x: Any, wanted: str, handler: str)
 def test_weights_of_a_model_that_a_function_makes(models: Path) -> None:
     from tests.support.tensorflow_models import small_mobilenet
 
-    beam = beam_compat.import_handlers("tensorflow_inference")
+    beam = inference_imports.import_handlers("tensorflow_inference")
     small_mobilenet(**SMALL).save_weights(models / "mobile.weights.h5")
     x = np.random.default_rng(0).random((4, 32, 32, 3), np.float32)
     node = {
@@ -81,7 +81,7 @@ def test_weights_of_a_model_that_a_function_makes(models: Path) -> None:
 
 def test_a_saved_model(models: Path) -> None:
     """Keras 3 loads no SavedModel, and so neither does Beam's handler: it is shown how, as the node's is."""
-    beam = beam_compat.import_handlers("tensorflow_inference")
+    beam = inference_imports.import_handlers("tensorflow_inference")
     handler = beam.TFModelHandlerTensor(str(models / "plain"))
     handler.load_model = lambda: beam.tf.saved_model.load(str(models / "plain"))
     x = FLOATS[:, :2]

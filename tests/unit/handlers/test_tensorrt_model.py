@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
-from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.signatures import ModelFormatError, Port
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.handlers.support.signatures import ModelFormatError, Port
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import build_engine, modules, profile_of, row_shapes
 from beam_ensembles.handlers.tensorrt.engine import Engine, padded, parts_of
-from beam_ensembles.runtime.executor import run_split
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 from tests.support.tensorrt_fake import Cuda, FakeEngine, fake_trt
 
@@ -155,11 +155,11 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cuda:
     monkeypatch.setitem(sys.modules, "cuda", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "cuda.bindings.runtime", cuda)
-    beam = beam_compat.import_base()
+    beam = inference_imports.import_base()
     handlers = SimpleNamespace(
         TensorRTEngineHandlerNumPy=Handler, TRT_LOGGER=None, PredictionResult=beam.PredictionResult
     )
-    monkeypatch.setattr(beam_compat, "import_handlers", lambda module: handlers)
+    monkeypatch.setattr(inference_imports, "import_handlers", lambda module: handlers)
     (tmp_path / "twice.engine").write_bytes(b"plan")
     return cuda
 
@@ -285,8 +285,8 @@ def only_bindings(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> N
 def test_the_bindings_of_pypi_are_tensorrt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorrt", None)  # type: ignore[arg-type]
     only_bindings(tmp_path, monkeypatch, "__version__ = '11.4'")
-    assert beam_compat.import_tensorrt().__version__ == "11.4"
-    assert sys.modules["tensorrt"] is sys.modules["tensorrt_bindings"] is beam_compat.import_tensorrt()
+    assert inference_imports.import_tensorrt().__version__ == "11.4"
+    assert sys.modules["tensorrt"] is sys.modules["tensorrt_bindings"] is inference_imports.import_tensorrt()
 
 
 def test_missing_libraries_are_told_before_anything_is_loaded(

@@ -17,12 +17,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.handlers.onnx.encoders import inputs_of_silent_mappers
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.models import write_graph
 from tests.support.nodes import load_node
 

@@ -16,13 +16,13 @@ from apache_beam.utils import retry
 from google.api_core import exceptions as api
 from google.auth.exceptions import DefaultCredentialsError
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Member
-from beam_ensembles.handlers import beam_compat
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support import vertex_ai
 from tests.support.parity import assert_parity
 from tests.support.vertex_ai import FakeEndpoint, total
@@ -256,7 +256,7 @@ def test_the_node_gives_what_beams_run_inference_gives(
     values: list[Any],
 ) -> None:
     endpoint.model = model
-    beam = beam_compat.import_handlers("vertex_ai_inference")
+    beam = inference_imports.import_handlers("vertex_ai_inference")
     assert_parity(
         tmp_path,
         inputs,
@@ -312,8 +312,8 @@ def test_a_check_imports_nothing_of_google() -> None:
     code = f"""
 import json, sys
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
+from beam_ensembles.registry import KINDS
 spec = {{"ensemble": "e", "inputs": {PAIR!r}, "nodes": {{"n": {node()!r}}}}}
 graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING, is_own=True))
 print(graph.outputs[0][1], "google.cloud.aiplatform" in sys.modules, "apache_beam" in sys.modules)

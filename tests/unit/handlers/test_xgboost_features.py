@@ -16,10 +16,10 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import parse_type
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 

@@ -11,9 +11,9 @@ import xgboost
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import Header, read_header
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import dtype_of, parse_type
 from tests.support.models import cancer, diabetes, iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of

@@ -12,8 +12,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.graph import EnsembleGraph, plan
 from beam_ensembles.graph.planning import Gathering
-from beam_ensembles.handlers.config import batch_limit
-from beam_ensembles.runtime.gathering import Gather
+from beam_ensembles.handlers.support.beam_config import batch_limit
+from beam_ensembles.runtime.fuller_batches import Gather
 from beam_ensembles.runtime.stage_handler import StageModelHandler
 from tests.unit.properties.plain import Outcome, Row
 from tests.unit.properties.ways import codes, elements_of, in_order, outcomes_of

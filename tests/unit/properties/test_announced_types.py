@@ -14,9 +14,9 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.schemas import named_fields_from_element_type, typing_to_runner_api
 from hypothesis import HealthCheck, given, settings
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.transforms import RunEnsemble
 from beam_ensembles.types import Array, Row, Scalar, Type
 from tests.unit.properties.graphs import INPUTS, Case, cases

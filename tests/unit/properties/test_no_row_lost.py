@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.unit.properties.cascades import by_stages
 from tests.unit.properties.expressions import GREATER
 from tests.unit.properties.graphs import INPUTS

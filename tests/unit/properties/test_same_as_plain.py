@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.unit.properties.graphs import REQUIRED, Case, cases
 from tests.unit.properties.plain import Outcome, Row, is_as_plain
 from tests.unit.properties.ways import by_arrow, by_rows

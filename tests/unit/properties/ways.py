@@ -10,10 +10,10 @@ import pyarrow as pa
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import TupleRows
+from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.graph import EnsembleGraph, plan
 from beam_ensembles.graph.planning import alive_between
 from beam_ensembles.runtime.row_source import BatchResult
-from beam_ensembles.runtime.scoring import StageCode
 from beam_ensembles.runtime.stage_handler import ArrowStageHandler, StageModelHandler
 from beam_ensembles.types import Array, Type, parse_type
 from beam_ensembles.types import Row as Nested

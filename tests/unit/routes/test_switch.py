@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.execution.bisecting import run_split
 from tests.support.nodes import check_node, load_node, problems_of, types_of
 
 HERE = Path(__file__).parent

@@ -14,10 +14,10 @@ from apache_beam.testing.util import assert_that, equal_to
 from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.columns.batch import size_of
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.handlers.config import call_limit
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support.beam_config import call_limit
+from beam_ensembles.registry import KINDS
 from beam_ensembles.transforms import RunEnsemble
 
 

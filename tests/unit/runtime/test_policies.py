@@ -19,10 +19,10 @@ from sklearn.linear_model import LinearRegression
 
 from beam_ensembles import ensemble_metrics
 from beam_ensembles.errors import InvalidEnsemble, NodeFailed
+from beam_ensembles.execution.shadows import Comparison, compare
 from beam_ensembles.graph import plan
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler, InferenceError
 from beam_ensembles.runtime.loading import graph_of_file
-from beam_ensembles.runtime.shadows import Comparison, compare
 from beam_ensembles.transforms import RunEnsemble
 
 FLOWERS = load_iris()

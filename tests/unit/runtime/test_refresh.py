@@ -18,8 +18,8 @@ from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.runtime.digest import digest_of
-from beam_ensembles.runtime.in_flight import InFlight
+from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.runtime.between_stages import InFlight
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.refresh import RefreshedStage
 from beam_ensembles.runtime.stage_handler import StageModelHandler

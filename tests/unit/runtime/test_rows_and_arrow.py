@@ -9,16 +9,16 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, row_class
 from beam_ensembles.columns.arrow_batch import ArrowReader
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.columns.row_coder import PositionalRowCoder, row_class
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import schema_of
+from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
+from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.arrow_source import ArrowSource
-from beam_ensembles.runtime.kinds import KINDS
 from beam_ensembles.runtime.row_source import RowSource
-from beam_ensembles.runtime.scoring import LoadedStage, StageCode
 from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, row_shape, width_of
 from tests.support.arrow_batches import read, record_batch, stream
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles import __version__
-from beam_ensembles_service.environment import WORKER_IMAGE
+from beam_ensembles_service.requests.environment import WORKER_IMAGE
 from scripts.containers import engine, images, stand_ins
 from scripts.containers.engine import ENGINE_VARIABLE, Engine, NoEngine
 from scripts.containers.flink_stand_ins import IMAGES

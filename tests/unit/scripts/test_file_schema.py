@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import Problem
-from beam_ensembles.graph.json_schema import file_schema
+from beam_ensembles.graph.json_schema.document import file_schema
 from beam_ensembles.graph.kinds import Kind
 from beam_ensembles.graph.options import check_options
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import examine_text
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import COMMON_KEYS, POLICY_KEYS, TARGETS, TOP_KEYS, is_name
@@ -86,7 +86,7 @@ def test_an_editor_can_explain_every_key(kind: Kind) -> None:
         assert found["properties"][option.name]["description"].startswith(option.description)
         assert (option.name in found["required"]) == option.required
     for key in POLICY_KEYS:
-        assert SCHEMA["$defs"][key]["description"], f"say what '{key}' means in graph/json_schema.py"
+        assert SCHEMA["$defs"][key]["description"], f"say what '{key}' means in graph/json_schema/document.py"
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from beam_ensembles.graph.kinds import Kind
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from scripts.handler_reference import PAGE, reference, title_of
 
 ALL = [pytest.param(kind, id=f"{key}-{name}") for (key, name), kind in KINDS.items()]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from apache_beam.coders.coders import Coder
 
-from beam_ensembles.columns import row_coder
-from beam_ensembles_service.environment import workers_of
-from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles.beam_repairs import row_coder
+from beam_ensembles_service.requests.environment import workers_of
+from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 
 WORKER_PORT = 50123

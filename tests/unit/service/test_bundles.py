@@ -22,12 +22,12 @@ from apache_beam.portability.api import (
 )
 
 from beam_ensembles.bundles.store import VARIABLE, Store
-from beam_ensembles.graph.files import LIBRARY_CODE, Bundle, Files
-from beam_ensembles_service.artifacts import OfferedArtifacts, artifact_of
-from beam_ensembles_service.environment import workers_of
-from beam_ensembles_service.servicer import EnsembleExpansionServicer
+from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Bundle, Files
+from beam_ensembles_service.requests.artifacts import OfferedArtifacts, artifact_of
+from beam_ensembles_service.requests.environment import workers_of
+from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings, UsageError
-from beam_ensembles_service.staged_bundles import fetch_bundles
+from beam_ensembles_service.workers.staged_bundles import fetch_bundles
 from tests.support import bundled
 from tests.support.bundled import ALLOWED, pack_and_forget
 from tests.support.expansion_requests import like_go, like_java, schema

@@ -21,9 +21,9 @@ from apache_beam.runners.worker.sdk_worker import BundleProcessorCache
 from apache_beam.runners.worker.statesampler import DEFAULT_SAMPLING_PERIOD_MS, StateSampler
 from apache_beam.utils.counters import CounterFactory
 
-from beam_ensembles.columns.row_coder import PositionalRowCoder
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
-from beam_ensembles.runtime import prepare_workers, worker
+from beam_ensembles.runtime import prepare_workers, worker_setup
 from tests.support.expansion_requests import schema
 from tests.support.interpreter import run_python
 
@@ -50,9 +50,9 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for method in ("discard", "lookup"):
         monkeypatch.setattr(BundleProcessorCache, method, getattr(BundleProcessorCache, method))
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", StateSampler.__init__.__defaults__)
-    worker.prepare()
+    worker_setup.prepare()
     yield
-    delattr(sdk_worker.SdkHarness, worker._PREPARED)
+    delattr(sdk_worker.SdkHarness, worker_setup._PREPARED)
 
 
 def _execute(task: Any) -> beam_fn_api_pb2.InstructionResponse:
@@ -180,7 +180,7 @@ def test_a_bundle_that_failed_otherwise_says_so_again() -> None:
 @pytest.mark.usefixtures("prepared")
 def test_preparing_twice_changes_nothing() -> None:
     execute = sdk_worker.SdkHarness._execute
-    worker.prepare()
+    worker_setup.prepare()
     assert sdk_worker.SdkHarness._execute is execute
 
 
@@ -198,7 +198,7 @@ def test_a_worker_imports_run_inference_without_torch(tmp_path: Path) -> None:
 def test_an_error_whose_chain_is_a_circle_is_searched_once() -> None:
     one, other = ValueError("one"), ValueError("other")
     one.__context__, other.__context__ = other, one
-    assert worker.ensemble_error_in(one) is None
+    assert worker_setup.ensemble_error_in(one) is None
 
 
 @pytest.mark.parametrize("program", [prepare_workers.HARNESS, "apache_beam.runners.worker.worker_pool_main"])
@@ -208,7 +208,7 @@ def test_in_an_image_the_harness_and_nothing_else_is_prepared(
     monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path)])
     prepare_workers.main()
     (line,) = tmp_path.glob("*.pth")
-    prepared = "'beam_ensembles.runtime.worker' in sys.modules"
+    prepared = "'beam_ensembles.runtime.worker_setup' in sys.modules"
     code = f"import site, sys; site.addsitedir({str(tmp_path)!r}); print({prepared})"
     done = subprocess.run([sys.executable, "-c", code, program], capture_output=True, text=True, check=True)
     assert done.stdout == f"{program == prepare_workers.HARNESS}\n"

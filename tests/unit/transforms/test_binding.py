@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from beam_ensembles.columns.row_coder import RowType
+from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph

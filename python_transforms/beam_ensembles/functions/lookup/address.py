@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.files import FileProblem, Files, local_path
+from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.spec.secrets import is_secret

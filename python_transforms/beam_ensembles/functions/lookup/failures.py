@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from beam_ensembles.errors import BatchFailed, NodeError
-from beam_ensembles.foreign import quoted
 from beam_ensembles.functions.lookup.engine import without_secrets
+from beam_ensembles.messages.foreign_errors import quoted
 
 
 class Unreachable(BatchFailed):

@@ -15,8 +15,8 @@ from beam_ensembles.functions.lookup.settings import (
     settings_of,
 )
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.config import BATCH, RETRIES, TIMEOUT, check_calls
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 EXTRA: Final = "lookup"

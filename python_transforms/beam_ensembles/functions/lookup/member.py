@@ -16,7 +16,7 @@ from beam_ensembles.functions.lookup.settings import Settings
 from beam_ensembles.functions.lookup.table import Key, Record, Table
 from beam_ensembles.functions.lookup.values import column_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
-from beam_ensembles.handlers.retrying import tried_again
+from beam_ensembles.handlers.support.retrying import tried_again
 
 _LOGGER: Final = logging.getLogger(__name__)
 

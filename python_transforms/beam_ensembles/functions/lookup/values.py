@@ -13,11 +13,11 @@ import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.exact_numbers import whole_number
-from beam_ensembles.columns.instants import instant_of
 from beam_ensembles.columns.nulls import blank, spread
+from beam_ensembles.columns.timestamps import instant_of
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, validity
-from beam_ensembles.handlers.nested import nested_value
+from beam_ensembles.handlers.support.nested_values import nested_value
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type, dtype_of, row_shape
 
 Convert = Callable[[Any], Any]

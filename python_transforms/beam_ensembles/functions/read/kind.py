@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
+from beam_ensembles.files.ensemble_files import FileProblem, local_path
 from beam_ensembles.functions.read.places import Places
-from beam_ensembles.graph.answers import check_ports, settle
-from beam_ensembles.graph.files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
-from beam_ensembles.handlers.config import BATCH, RETRIES, TIMEOUT, check_calls
+from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, STRING, Type
 

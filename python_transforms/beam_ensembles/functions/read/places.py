@@ -7,10 +7,10 @@ import os
 from urllib.parse import urlsplit
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.files import FileProblem, Files, local_path
+from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
+from beam_ensembles.files.own_network import is_in_own_network
+from beam_ensembles.files.uris import AmbiguousUri, canonical, is_below, is_web
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.graph.uris import AmbiguousUri, canonical, is_below, is_web
-from beam_ensembles.handlers.own_network import is_in_own_network
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

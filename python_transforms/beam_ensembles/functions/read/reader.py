@@ -20,14 +20,14 @@ from apache_beam.io.filesystems import FileSystems
 from urllib3.exceptions import HTTPError
 
 from beam_ensembles.errors import EnsembleError, NodeError
-from beam_ensembles.foreign import described
+from beam_ensembles.files.deadlines import TookTooLong, call_within
+from beam_ensembles.files.ensemble_files import local_path
+from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.uris import is_web
+from beam_ensembles.files.web_files import OtherHost, WebRefusal, open_web
 from beam_ensembles.functions.read.places import Places
-from beam_ensembles.graph.files import local_path
-from beam_ensembles.graph.local_files import open_regular
-from beam_ensembles.graph.uris import is_web
-from beam_ensembles.handlers.deadlines import TookTooLong, call_within
-from beam_ensembles.handlers.retrying import tried_again
-from beam_ensembles.handlers.web import OtherHost, WebRefusal, open_web
+from beam_ensembles.handlers.support.retrying import tried_again
+from beam_ensembles.messages.foreign_errors import described
 
 _BLOCK: Final = 1 << 18
 _GONE: Final = (404, 410)

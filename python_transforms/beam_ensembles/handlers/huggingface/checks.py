@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.answers import check_ports, ports_of, settle
+from beam_ensembles.graph.class_meanings import BEST_FIRST, LABELS, SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
-from beam_ensembles.graph.meanings import BEST_FIRST, LABELS, SCORES, Meaning, of_classes
+from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER

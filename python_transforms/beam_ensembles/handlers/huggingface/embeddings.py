@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.huggingface.by_length import by_length
 from beam_ensembles.handlers.huggingface.lengths import CUT, MAX_LENGTH, check_texts, tokenizing
 from beam_ensembles.handlers.huggingface.loaded import batches
 from beam_ensembles.handlers.huggingface.pipelines import texts_at_once
+from beam_ensembles.handlers.support.arguments import Values
 
 POOLINGS: Final = ("mean", "cls", "max", "last")
 """How the vectors of a text's tokens become one: their average, the first, the greatest of each number, or the last."""

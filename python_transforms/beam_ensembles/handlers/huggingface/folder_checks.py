@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from beam_ensembles.handlers.bounded_json import JsonError, NoJsonError, load_json
+from beam_ensembles.files.bounded_json import JsonError, NoJsonError, load_json
 
 _CONFIGURATIONS: Final = (
     "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",

@@ -6,19 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import listed
+from beam_ensembles.graph.class_meanings import shown
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.graph.meanings import shown
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.config import (
-    CALLS,
-    DEVICE,
-    HONOURED,
-    LABELS,
-    REFUSED,
-    check_calls,
-    check_config,
-)
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.checks import (
     are_placeholders,
@@ -33,7 +23,17 @@ from beam_ensembles.handlers.huggingface.folder_parts import check_parts
 from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
 from beam_ensembles.handlers.huggingface.task_node import load_task
 from beam_ensembles.handlers.huggingface.tasks import TASKS
-from beam_ensembles.handlers.model_file import SHA256
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.support.model_file import SHA256
 from beam_ensembles.types import Type
 
 _BY_LOADING: Final = {"load_model_args": hub.LOADING, "load_pipeline_args": hub.LOADING}

@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed, nearest
-from beam_ensembles.foreign import text_of
+from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
-from beam_ensembles.graph.meanings import Meaning
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values, join, list_argument
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
@@ -21,10 +18,13 @@ from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, s
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.padding import MASKS, padded
 from beam_ensembles.handlers.huggingface.padding_effect import changes_ids
-from beam_ensembles.handlers.importing import check_import, import_name
-from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.pytorch.device import device_of
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.arguments import Values, join, list_argument
+from beam_ensembles.handlers.support.importing import check_import, import_name
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.arguments import Values
+from beam_ensembles.handlers.support.arguments import Values
 
 IDS: Final = ("input_ids", "decoder_input_ids")
 MASKS: Final = {"input_ids": "attention_mask", "decoder_input_ids": "decoder_attention_mask"}

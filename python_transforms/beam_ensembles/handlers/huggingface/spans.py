@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.arguments import Values
 from beam_ensembles.handlers.huggingface.lengths import check_question
 from beam_ensembles.handlers.huggingface.loaded import Loaded, batches
+from beam_ensembles.handlers.support.arguments import Values
 
 OPTIONS: Final[Mapping[str, Any]] = {
     "align_to_words": True,

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed
-from beam_ensembles.graph.answers import ports_of
-from beam_ensembles.graph.files import Files
+from beam_ensembles.files.bounded_json import load_json
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.bounded_json import load_json
+from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.checks import (
@@ -30,8 +29,9 @@ from beam_ensembles.handlers.huggingface.padding_effect import changes_texts
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
 from beam_ensembles.handlers.pytorch.device import device_of
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 OWN_LIMIT: Final = "max_seq_length"
 """How many tokens of a text sentence-transformers reads."""

@@ -6,7 +6,7 @@ import os
 from typing import Any, Final
 
 from beam_ensembles.handlers.huggingface.folder_parts import wrong_vocabulary
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _TOKENIZER: Final = "tokenizer.json"
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Argument, Values, cast, join
 from beam_ensembles.handlers.onnx.emptiness import refuse_empty
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.signature_checks import Feeding, tensor_argument
-from beam_ensembles.handlers.signatures import Port, Signature
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.arguments import Argument, Values, cast, join
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.signature_checks import Feeding, tensor_argument
+from beam_ensembles.handlers.support.signatures import Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar
 
 

@@ -15,11 +15,11 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.graph.class_meanings import LABELS, SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
-from beam_ensembles.graph.meanings import LABELS, SCORES, Meaning, of_classes
 from beam_ensembles.handlers.onnx.mapping import mapped
-from beam_ensembles.handlers.signatures import Port
-from beam_ensembles.handlers.wire import Span, fields, first_number, packed, spans
+from beam_ensembles.handlers.support.protobuf_wire import Span, fields, first_number, packed, spans
+from beam_ensembles.handlers.support.signatures import Port
 from beam_ensembles.types import Array, Type, row_shape
 
 Classes = tuple[Any, ...]

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.categories import rows_of_unknown
 from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.onnx.operators import uses
-from beam_ensembles.handlers.wire import Span, spans
+from beam_ensembles.handlers.support.protobuf_wire import Span, spans
+from beam_ensembles.handlers.support.unknown_categories import rows_of_unknown
 
 _NAME: Final = "OneHotEncoder"
 _MAPPERS: Final = ("LabelEncoder", "CategoryMapper")

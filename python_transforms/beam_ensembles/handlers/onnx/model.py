@@ -8,26 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
-from beam_ensembles.graph.answers import ports_of
-from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.categories import FailsUnknownCategories
-from beam_ensembles.handlers.config import (
-    CALLS,
-    DEVICE,
-    HONOURED,
-    LABELS,
-    REFUSED,
-    Accepted,
-    check_calls,
-    check_config,
-)
-from beam_ensembles.handlers.lists import by_length
-from beam_ensembles.handlers.missing import NULLS, filler, given, may_be_missing, view_of
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.model_formats import other_kind
+from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.handlers.onnx.call import FEEDING, call, call_with_items, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_classes
 from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
@@ -56,8 +40,24 @@ from beam_ensembles.handlers.onnx.session import (
 )
 from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.signature_checks import asked_for, check_signature
-from beam_ensembles.handlers.signatures import ModelFormatError, Signature
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import (
+    CALLS,
+    DEVICE,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    Accepted,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.support.missing_values import NULLS, filler, given, may_be_missing, view_of
+from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.signature_checks import asked_for, check_signature
+from beam_ensembles.handlers.support.signatures import ModelFormatError, Signature
+from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import DOUBLE, Type, dtype_of
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from beam_ensembles.errors import listed
 from beam_ensembles.handlers.onnx.mapping import mapped
-from beam_ensembles.handlers.wire import WireError, fields
+from beam_ensembles.handlers.support.protobuf_wire import WireError, fields
 
 _DEEPEST: Final = 100
 _STANDARD: Final = (

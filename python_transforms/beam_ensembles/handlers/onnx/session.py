@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
-from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.child import own_cores
-from beam_ensembles.handlers.member import no_gpu_for_device
-from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
+from beam_ensembles.handlers.support.member import no_gpu_for_device
+from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
+from beam_ensembles.messages.foreign_errors import text_of
+from beam_ensembles.processes.child_process import own_cores
 from beam_ensembles.types import NUMPY_DTYPES
 
 SESSION_OPTIONS: Final = (

@@ -12,14 +12,14 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers import beam_compat
 from beam_ensembles.handlers.open_inference.address import CHANNEL_OPTIONS, Address, credentials, headers
 from beam_ensembles.handlers.open_inference.failures import CallError, failure
 from beam_ensembles.handlers.open_inference.tensors import Given, values_of
-from beam_ensembles.handlers.remote_config import THROTTLING
+from beam_ensembles.handlers.support.remote_config import THROTTLING
 
-base = beam_compat.import_base()
+base = inference_imports.import_base()
 
 _THROTTLE_SECONDS: Final = 1
 """How long Beam holds a call back while many fail, where ``config`` does not say."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from beam_ensembles.errors import BatchFailed, NodeError
-from beam_ensembles.foreign import quoted
 from beam_ensembles.handlers.open_inference.address import Address
+from beam_ensembles.messages.foreign_errors import quoted
 
 UNAVAILABLE: Final = "UNAVAILABLE"
 _PASSING: Final = frozenset(

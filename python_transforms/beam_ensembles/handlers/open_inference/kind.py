@@ -7,19 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.errors import Problem
-from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers.config import (
-    CALLS,
-    CONFIG,
-    INFERENCE_ARGS,
-    LABELS,
-    RETRIES,
-    TIMEOUT,
-    TRIAL,
-    check_calls,
-)
 from beam_ensembles.handlers.open_inference.address import FORM, Address, AddressError, parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
 from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
@@ -31,6 +21,16 @@ from beam_ensembles.handlers.open_inference.settings import (
     seconds_of,
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
+from beam_ensembles.handlers.support.beam_config import (
+    CALLS,
+    CONFIG,
+    INFERENCE_ARGS,
+    LABELS,
+    RETRIES,
+    TIMEOUT,
+    TRIAL,
+    check_calls,
+)
 from beam_ensembles.types import Type
 
 OPTIONS: Final = (

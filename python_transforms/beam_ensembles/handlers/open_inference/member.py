@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
-from beam_ensembles.foreign import text_of
-from beam_ensembles.graph.files import Files
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.lists import by_length
 from beam_ensembles.handlers.open_inference.address import Address
 from beam_ensembles.handlers.open_inference.calls import OpenInferenceModelHandler, Request
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
@@ -19,9 +16,12 @@ from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
 from beam_ensembles.handlers.open_inference.settings import retries_of, revealed_config, seconds_of
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
-from beam_ensembles.handlers.per_thread import PerThread
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.retrying import tried_again
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.handler_per_thread import PerThread
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.retrying import tried_again
+from beam_ensembles.messages.foreign_errors import text_of
 
 _LOGGER: Final = logging.getLogger(__name__)
 

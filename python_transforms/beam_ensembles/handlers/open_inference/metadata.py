@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from beam_ensembles.handlers.open_inference.address import Address, credentials, headers
 from beam_ensembles.handlers.open_inference.failures import UNAVAILABLE, CallError
-from beam_ensembles.handlers.wire import WireError, fields, packed
+from beam_ensembles.handlers.support.protobuf_wire import WireError, fields, packed
 
 _METHOD: Final = "/inference.GRPCInferenceService/ModelMetadata"
 _MOST_SECONDS: Final = 5.0

@@ -10,10 +10,10 @@ from typing import Any, Final
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.secrets import check_secret, revealed
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.config import Accepted, check_config
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
-from beam_ensembles.handlers.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import Accepted, check_config
+from beam_ensembles.handlers.support.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import FORM, is_secret
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from beam_ensembles.errors import listed
-from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.arguments import can_cast, leaf, named_arguments
+from beam_ensembles.graph.output_ports import port_of
 from beam_ensembles.handlers.open_inference.metadata import Metadata, Tensor
-from beam_ensembles.handlers.signature_checks import Feeding, check_signature
-from beam_ensembles.handlers.signatures import Port, Signature
+from beam_ensembles.handlers.support.arguments import can_cast, leaf, named_arguments
+from beam_ensembles.handlers.support.signature_checks import Feeding, check_signature
+from beam_ensembles.handlers.support.signatures import Port, Signature
 from beam_ensembles.types import Array, Type
 
 ELEMENTS: Final = {

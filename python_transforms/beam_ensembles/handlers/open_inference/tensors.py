@@ -13,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.arguments import Values, cast, join, leaf
+from beam_ensembles.graph.output_ports import port_of
 from beam_ensembles.handlers.open_inference.metadata import Tensor
 from beam_ensembles.handlers.open_inference.signature import ELEMENTS
+from beam_ensembles.handlers.support.arguments import Values, cast, join, leaf
 from beam_ensembles.types import NUMPY_DTYPES
 
 _DATATYPES: Final = {

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, NodeError
-from beam_ensembles.foreign import described
 from beam_ensembles.handlers.python.batches import batches
+from beam_ensembles.messages.foreign_errors import described
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

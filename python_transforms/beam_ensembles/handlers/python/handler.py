@@ -11,23 +11,24 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.foreign import described
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
-from beam_ensembles.handlers import beam_compat, member
-from beam_ensembles.handlers.arguments import list_argument
-from beam_ensembles.handlers.config import CALLS, LABELS, Accepted, check_calls, check_config
-from beam_ensembles.handlers.config import HONOURED as OF_ALL
-from beam_ensembles.handlers.importing import import_name
-from beam_ensembles.handlers.load_failures import reason
-from beam_ensembles.handlers.missing import NULLS, view_of
-from beam_ensembles.handlers.model_file import SHA256, check_file, verified
 from beam_ensembles.handlers.python.calls import Calls, blame
+from beam_ensembles.handlers.python.examples import columns_of, examples_of, shape_of_one
 from beam_ensembles.handlers.python.policy import KNOWN, check_policy
-from beam_ensembles.handlers.python.values import columns_of, examples_of, shape_of_one
-from beam_ensembles.handlers.sharing import SharedMember
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.arguments import list_argument
+from beam_ensembles.handlers.support.beam_config import CALLS, LABELS, Accepted, check_calls, check_config
+from beam_ensembles.handlers.support.beam_config import HONOURED as OF_ALL
+from beam_ensembles.handlers.support.importing import import_name
+from beam_ensembles.handlers.support.load_failures import reason
+from beam_ensembles.handlers.support.missing_values import NULLS, view_of
+from beam_ensembles.handlers.support.model_file import SHA256, check_file, verified
+from beam_ensembles.handlers.support.shared_members import SharedMember
+from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import is_secret
 from beam_ensembles.types import Type
@@ -112,7 +113,7 @@ class PythonKind:
 
     def load(self, node: CheckedNode) -> Member:
         """Makes the handler and loads its model, in a process of its own where the handler wants it shared."""
-        base = beam_compat.import_base()
+        base = inference_imports.import_base()
         inner = _made(node, base)
         handler = _with_functions(node, inner)
         config = node.spec.options.get("config") or {}

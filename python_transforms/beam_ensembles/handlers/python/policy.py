@@ -13,9 +13,9 @@ from collections.abc import Mapping, Set
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import NodeView
-from beam_ensembles.handlers.importing import check_import, is_vouched_for
+from beam_ensembles.handlers.support.importing import check_import, is_vouched_for
 from beam_ensembles.spec.places import below
 
 _BEAM: Final = "apache_beam.ml.inference"

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.arguments import Values, cast, join
-from beam_ensembles.handlers.member import inference_args
-from beam_ensembles.handlers.signatures import Signature
+from beam_ensembles.handlers.support.arguments import Values, cast, join
+from beam_ensembles.handlers.support.member import inference_args
+from beam_ensembles.handlers.support.signatures import Signature
+from beam_ensembles.messages.foreign_errors import text_of
 
 _BEFORE_A_CAST: Final = {
     "torch.uint8": np.uint8,

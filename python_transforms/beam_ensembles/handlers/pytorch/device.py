@@ -11,7 +11,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
-from beam_ensembles.handlers.member import no_gpu_for_device
+from beam_ensembles.handlers.support.member import no_gpu_for_device
 
 _LOGGER: Final = logging.getLogger(__name__)
 _ON_CPU: Final = "can't allocate memory"

@@ -16,11 +16,6 @@ from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.importing import import_name
-from beam_ensembles.handlers.library_models import arguments as arguments_of
-from beam_ensembles.handlers.library_models import makes_a_model
-from beam_ensembles.handlers.model_formats import other_kind
 from beam_ensembles.handlers.pytorch.call import infer
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.pytorch.export import Program, read_program
@@ -33,7 +28,12 @@ from beam_ensembles.handlers.pytorch.files import (
     format_of,
     runs_code,
 )
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.importing import import_name
+from beam_ensembles.handlers.support.library_models import arguments as arguments_of
+from beam_ensembles.handlers.support.library_models import makes_a_model
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _LIBRARIES: Final = ("torch", "transformers")
 

@@ -7,11 +7,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.config import (
+from beam_ensembles.handlers.pytorch.answer_parts import columns_of
+from beam_ensembles.handlers.pytorch.call import check_callable, given_of
+from beam_ensembles.handlers.pytorch.device import WithinMemory
+from beam_ensembles.handlers.pytorch.export import read_program
+from beam_ensembles.handlers.pytorch.files import EXPORT, FORMATS, SAFETENSORS, STATE_DICT, runs_code
+from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import (
     CALLS,
     DEVICE,
     HONOURED,
@@ -20,19 +26,13 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.importing import IMPORTS, check_import, check_modules, import_modules
-from beam_ensembles.handlers.library_models import check_params
-from beam_ensembles.handlers.lists import by_length
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.model_formats import other_kind
-from beam_ensembles.handlers.pytorch.answers import columns_of
-from beam_ensembles.handlers.pytorch.call import check_callable, given_of
-from beam_ensembles.handlers.pytorch.device import WithinMemory
-from beam_ensembles.handlers.pytorch.export import read_program
-from beam_ensembles.handlers.pytorch.files import EXPORT, FORMATS, SAFETENSORS, STATE_DICT, runs_code
-from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
-from beam_ensembles.handlers.signature_checks import check_signature
-from beam_ensembles.handlers.signatures import ModelFormatError, Signature
+from beam_ensembles.handlers.support.importing import IMPORTS, check_import, check_modules, import_modules
+from beam_ensembles.handlers.support.library_models import check_params
+from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.signature_checks import check_signature
+from beam_ensembles.handlers.support.signatures import ModelFormatError, Signature
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Scalar, Type
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
-from beam_ensembles.handlers.missing import may_be_missing
-from beam_ensembles.handlers.sklearn.parts import as_given, estimators_of
+from beam_ensembles.handlers.sklearn.fitted_steps import as_given, estimators_of
+from beam_ensembles.handlers.support.missing_values import may_be_missing
+from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
 from beam_ensembles.types import DOUBLE, FLOAT, INT32, INT64
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)

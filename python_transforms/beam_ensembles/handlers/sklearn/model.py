@@ -10,25 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
-from beam_ensembles.graph.answers import check_ports, holds, settle
-from beam_ensembles.graph.files import local_path
+from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.categories import FailsUnknownCategories
-from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import (
-    column_of_each,
-    feature_arguments,
-    match,
-    order_taken,
-    warn_of_order,
-)
-from beam_ensembles.handlers.missing import NULLS, view_of
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file, check_trust
-from beam_ensembles.handlers.model_formats import other_kind
-from beam_ensembles.handlers.results import to_columns_of_one
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.graph.output_ports import check_ports, holds, settle
 from beam_ensembles.handlers.sklearn.boosters import (
     refuse_boosters,
     refuse_categories_in_arrays,
@@ -36,7 +21,10 @@ from beam_ensembles.handlers.sklearn.boosters import (
     takes_truth_as_numbers,
     with_categories,
 )
-from beam_ensembles.handlers.sklearn.facts import (
+from beam_ensembles.handlers.sklearn.fitted_steps import missing_marks, parts_of
+from beam_ensembles.handlers.sklearn.forests import quickened
+from beam_ensembles.handlers.sklearn.inputs import examples_of, reader, unknown_categories
+from beam_ensembles.handlers.sklearn.model_facts import (
     Facts,
     answer_type,
     disagreements,
@@ -44,11 +32,30 @@ from beam_ensembles.handlers.sklearn.facts import (
     meanings,
     named_for,
 )
-from beam_ensembles.handlers.sklearn.forests import quickened
-from beam_ensembles.handlers.sklearn.parts import missing_marks, parts_of
-from beam_ensembles.handlers.sklearn.reading import examples_of, reader, unknown_categories
 from beam_ensembles.handlers.sklearn.skops_header import read_header
-from beam_ensembles.handlers.versions import Versions
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import (
+    CALLS,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.support.features import (
+    column_of_each,
+    feature_arguments,
+    match,
+    order_taken,
+    warn_of_order,
+)
+from beam_ensembles.handlers.support.library_versions import Versions
+from beam_ensembles.handlers.support.missing_values import NULLS, view_of
+from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.results import to_columns_of_one
+from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.types import DOUBLE, Array, Type
 
 _LOGGER: Final = logging.getLogger(__name__)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.arguments import Values, cast, join
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.signatures import TENSORS, Port, Signature
+from beam_ensembles.graph.output_ports import port_of
+from beam_ensembles.handlers.support.arguments import Values, cast, join
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
 from beam_ensembles.handlers.tensorflow.keras import distinct_names
 from beam_ensembles.handlers.tensorflow.saved_model import ELEMENTS
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type

@@ -7,7 +7,7 @@ import os
 import tempfile
 from typing import Final
 
-from beam_ensembles.graph.ownership import is_foreign
+from beam_ensembles.files.ownership import is_foreign
 
 _HANDLES: Final = "https://tfhub.dev/"
 _VARIABLE: Final = "TFHUB_CACHE_DIR"

@@ -7,17 +7,18 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers import beam_compat, member
-from beam_ensembles.handlers.importing import import_name
-from beam_ensembles.handlers.library_models import arguments as arguments_of
-from beam_ensembles.handlers.scrubbing import scrub_memory
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.importing import import_name
+from beam_ensembles.handlers.support.library_models import arguments as arguments_of
 from beam_ensembles.handlers.tensorflow.calls import Served
 from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
+from beam_ensembles.handlers.tensorflow.unwritten_memory import scrub_memory
 from beam_ensembles.handlers.tensorflow.weights import check_weights, unused_weights
 
 Device = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -43,7 +44,7 @@ def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
     options, form = node.spec.options, format_of(node.spec.options, str(node.uri))
     as_tensor = options.get("handler") == "tensor"
     make = beam.TFModelHandlerTensor if as_tensor else beam.TFModelHandlerNumpy
-    result = beam_compat.import_base().PredictionResult
+    result = inference_imports.import_base().PredictionResult
     arguments = member.config(node) | {
         "inference_fn": functools.partial(_call, device, beam.tf.constant if as_tensor else _as_is, result)
     }

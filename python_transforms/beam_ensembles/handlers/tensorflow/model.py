@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.files import Files
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.config import (
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.beam_config import (
     CALLS,
     DEVICE,
     HONOURED,
@@ -23,10 +23,10 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.importing import IMPORTS, check_modules, import_modules
-from beam_ensembles.handlers.lists import by_length
-from beam_ensembles.handlers.model_file import SHA256
-from beam_ensembles.handlers.signatures import Signature
+from beam_ensembles.handlers.support.importing import IMPORTS, check_modules, import_modules
+from beam_ensembles.handlers.support.model_file import SHA256
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.signatures import Signature
 from beam_ensembles.handlers.tensorflow.calls import Served, columns_of, reader, signature_of
 from beam_ensembles.handlers.tensorflow.checks import check_model, check_tensors
 from beam_ensembles.handlers.tensorflow.formats import CREATE, SERVING

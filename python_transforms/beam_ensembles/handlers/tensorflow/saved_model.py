@@ -12,9 +12,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from beam_ensembles.handlers.signatures import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, first_number, spans
+from beam_ensembles.handlers.support.signatures import TENSORS, ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorflow.saved_model_code import unsafe_parts
-from beam_ensembles.handlers.wire import Span, WireError, fields, first_number, spans
 
 FILE: Final = "saved_model.pb"
 _SERVE: Final = "serve"

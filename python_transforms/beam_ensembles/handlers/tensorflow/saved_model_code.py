@@ -22,8 +22,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, packed, spans
 from beam_ensembles.handlers.tensorflow.operations import computing
-from beam_ensembles.handlers.wire import Span, WireError, fields, packed, spans
 
 _OF_SAVER: Final = frozenset((b"SaveV2", b"RestoreV2", b"MergeV2Checkpoints"))
 _OF_TEXT_TABLE: Final = frozenset((b"InitializeTableFromTextFile", b"InitializeTableFromTextFileV2"))

@@ -6,15 +6,15 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.foreign import text_of
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers import beam_compat
-from beam_ensembles.handlers.config import batch_limit
-from beam_ensembles.handlers.member import no_gpu, not_installed
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.handlers.support.beam_config import batch_limit
+from beam_ensembles.handlers.support.member import no_gpu, not_installed
+from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.engine import Engine
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.types import dtype_of, row_shape
 
 MOST_ROWS: Final = 64
@@ -32,7 +32,7 @@ def modules(node: CheckedNode) -> tuple[Any, Any]:
         InvalidEnsemble: ``not_installed``, where one or its libraries are not there, or too old; ``no_gpu``.
     """
     try:
-        trt, cuda = beam_compat.import_tensorrt(), importlib.import_module("cuda.bindings.runtime")
+        trt, cuda = inference_imports.import_tensorrt(), importlib.import_module("cuda.bindings.runtime")
     except ModuleNotFoundError as exc:
         raise not_installed(node, "tensorrt", exc) from exc
     except (ImportError, OSError) as exc:

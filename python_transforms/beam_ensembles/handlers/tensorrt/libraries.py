@@ -9,7 +9,7 @@ import importlib.util
 import os
 from typing import Final
 
-from beam_ensembles.handlers.beam_compat import TENSORRT_BINDINGS
+from beam_ensembles.beam_repairs.inference_imports import TENSORRT_BINDINGS
 
 _BINDINGS: Final = "tensorrt-cu13-bindings"
 _LIBRARY: Final = "nvinfer"

@@ -6,15 +6,19 @@ import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
+from beam_ensembles.beam_repairs.inference_imports import TENSORRT_BINDINGS
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed
-from beam_ensembles.graph.answers import ports_of
-from beam_ensembles.graph.files import Files, local_path
+from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values
-from beam_ensembles.handlers.beam_compat import TENSORRT_BINDINGS
-from beam_ensembles.handlers.config import (
+from beam_ensembles.graph.output_ports import ports_of
+from beam_ensembles.handlers.onnx.graph import read_signature
+from beam_ensembles.handlers.onnx.weights import weight_files
+from beam_ensembles.handlers.pytorch.call import given_of
+from beam_ensembles.handlers.pytorch.device import WithinMemory
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.beam_config import (
     BATCH,
     CONFIG,
     HONOURED,
@@ -27,16 +31,12 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.lists import by_length
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.model_formats import other_kind
-from beam_ensembles.handlers.onnx.graph import read_signature
-from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.pytorch.call import given_of
-from beam_ensembles.handlers.pytorch.device import WithinMemory
-from beam_ensembles.handlers.results import to_columns
-from beam_ensembles.handlers.signature_checks import check_signature
-from beam_ensembles.handlers.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.ragged_lists import by_length
+from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.handlers.support.signature_checks import check_signature
+from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, Signature
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import MOST_ROWS, build_engine, load_engine, modules
 from beam_ensembles.handlers.tensorrt.engine import Engine

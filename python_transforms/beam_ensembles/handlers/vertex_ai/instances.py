@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
-from beam_ensembles.graph.answers import port_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.arguments import Values, join
+from beam_ensembles.graph.output_ports import port_of
+from beam_ensembles.handlers.support.arguments import Values, join
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
 

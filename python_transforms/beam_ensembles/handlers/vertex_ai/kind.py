@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.graph.answers import settle
-from beam_ensembles.graph.files import FileProblem
+from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers.arguments import list_argument
-from beam_ensembles.handlers.config import (
+from beam_ensembles.graph.output_ports import settle
+from beam_ensembles.handlers.support.arguments import list_argument
+from beam_ensembles.handlers.support.beam_config import (
     BATCH,
     CONFIG,
     INFERENCE_ARGS,
@@ -22,7 +22,7 @@ from beam_ensembles.handlers.config import (
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
+from beam_ensembles.handlers.support.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
 from beam_ensembles.types import Type
 
 _ENDPOINT: Final = re.compile(r"\d+|projects/[^/]+/locations/[^/]+/endpoints/\d+")

@@ -15,12 +15,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
-from beam_ensembles.foreign import described
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.per_thread import PerThread
-from beam_ensembles.handlers.results import to_columns
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.handler_per_thread import PerThread
+from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.vertex_ai.instances import answers_of, instances_of
+from beam_ensembles.messages.foreign_errors import described
 
 
 def load_endpoint(node: CheckedNode) -> VertexMember:

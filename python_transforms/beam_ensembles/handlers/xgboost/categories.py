@@ -14,9 +14,9 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
-from beam_ensembles.handlers.arguments import Values
-from beam_ensembles.handlers.categories import UnknownCategories, unknown_category
-from beam_ensembles.handlers.features import Features, column_of_each
+from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.features import Features, column_of_each
+from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
 from beam_ensembles.types import Scalar
 
 CATEGORY: Final = "c"

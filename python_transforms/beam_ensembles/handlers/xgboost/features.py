@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
-from beam_ensembles.handlers.arguments import Argument, Values, matrix
-from beam_ensembles.handlers.features import (
+from beam_ensembles.handlers.support.arguments import Argument, Values, matrix
+from beam_ensembles.handlers.support.features import (
     Features,
     column_of_each,
     count_of,
@@ -19,7 +19,7 @@ from beam_ensembles.handlers.features import (
     nameless,
     warn_of_order,
 )
-from beam_ensembles.handlers.missing import filler, may_be_missing
+from beam_ensembles.handlers.support.missing_values import filler, may_be_missing
 from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column, codes_of
 from beam_ensembles.handlers.xgboost.header import Header
 from beam_ensembles.types import width_of

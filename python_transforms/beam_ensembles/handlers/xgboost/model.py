@@ -12,22 +12,29 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
-from beam_ensembles.graph.answers import check_ports, settle
-from beam_ensembles.graph.files import local_path
+from beam_ensembles.files.ensemble_files import local_path
+from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
+from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.graph.meanings import LABELS as OF_LABELS
-from beam_ensembles.graph.meanings import SCORES, Meaning, of_classes
-from beam_ensembles.handlers import member
-from beam_ensembles.handlers.arguments import Values
-from beam_ensembles.handlers.categories import FailsUnknownCategories
-from beam_ensembles.handlers.config import CALLS, HONOURED, LABELS, REFUSED, check_calls, check_config
-from beam_ensembles.handlers.features import Features, match, order_taken
-from beam_ensembles.handlers.missing import NULLS, view_of
-from beam_ensembles.handlers.model_file import SHA256, URI, check_file
-from beam_ensembles.handlers.model_formats import other_kind
-from beam_ensembles.handlers.results import to_columns_of_one
-from beam_ensembles.handlers.signatures import ModelFormatError
+from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.beam_config import (
+    CALLS,
+    HONOURED,
+    LABELS,
+    REFUSED,
+    check_calls,
+    check_config,
+)
+from beam_ensembles.handlers.support.features import Features, match, order_taken
+from beam_ensembles.handlers.support.missing_values import NULLS, view_of
+from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.model_formats import other_kind
+from beam_ensembles.handlers.support.results import to_columns_of_one
+from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.handlers.xgboost.categories import (
     Category,
     categories_of,

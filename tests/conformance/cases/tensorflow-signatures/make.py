@@ -5,10 +5,10 @@ Rows of any language have whole numbers of 32 and 64 bits: those that a smaller 
 
 import numpy as np
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.conformance import write_pairs
 
-beam_compat.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
+inference_imports.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
 import tensorflow as tf
 
 

@@ -1,9 +1,9 @@
 """A SavedModel that squeezes every dimension of 1, that of the rows too."""
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.conformance import write
 
-beam_compat.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
+inference_imports.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
 import tensorflow as tf
 
 module = tf.Module()

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.conformance import write
 
-beam_compat.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
+inference_imports.import_handlers("tensorflow_inference")  # TensorFlow after PyTorch
 import keras
 import tensorflow as tf
 

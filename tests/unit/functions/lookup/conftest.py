@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.handlers import retrying
+from beam_ensembles.handlers.support import retrying
 
 SCHEMA = """
 CREATE TABLE accounts (

@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy as sa
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.unit.functions.lookup.conftest import node
 
 HOST = "db.example.com"

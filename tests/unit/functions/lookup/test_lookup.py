@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import Member, validity
-from beam_ensembles.runtime.executor import run_split
 from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, types_of
 from tests.unit.functions.lookup.conftest import ROWS, node

@@ -14,9 +14,9 @@ import pytest
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import Member, validity
-from beam_ensembles.handlers import retrying
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.handlers.support import retrying
 from tests.support.media import objects
 from tests.support.nodes import load_node
 from tests.support.patience import wait_until

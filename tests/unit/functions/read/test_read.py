@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from apache_beam.io.localfilesystem import LocalFileSystem
 
+from beam_ensembles.execution.bisecting import run_split
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
 from beam_ensembles.graph.kinds import Member
-from beam_ensembles.handlers import retrying
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.handlers.support import retrying
+from beam_ensembles.registry import KINDS
 from tests.support.media import objects
 from tests.support.nodes import load_node, problems_of, types_of
 from tests.support.web_server import after, chunked, content, dripping, first, status, web_server, zipped

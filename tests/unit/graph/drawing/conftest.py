@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from beam_ensembles.graph.drawing import Picture, picture_of_names
-from beam_ensembles.graph.drawing.picture import StageBox
+from beam_ensembles.drawing import Picture, picture_of_names
+from beam_ensembles.drawing.picture import StageBox
 from beam_ensembles.spec import examine_text
 
 TEXT = """\

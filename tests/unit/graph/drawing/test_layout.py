@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_ensembles.graph.drawing import Picture
-from beam_ensembles.graph.drawing.layers import layers
-from beam_ensembles.graph.drawing.picture import COMPARISON, ROW_IN, ROW_OUT, StageBox
-from beam_ensembles.graph.drawing.places import places
-from beam_ensembles.graph.drawing.shapes import size_of
-from beam_ensembles.graph.drawing.sheet import Sheet, sheet
-from beam_ensembles.graph.drawing.words import width
+from beam_ensembles.drawing import Picture
+from beam_ensembles.drawing.coordinates import places
+from beam_ensembles.drawing.layers import layers
+from beam_ensembles.drawing.picture import COMPARISON, ROW_IN, ROW_OUT, StageBox
+from beam_ensembles.drawing.shapes import size_of
+from beam_ensembles.drawing.sheet import Sheet, sheet
+from beam_ensembles.drawing.words import width
 from tests.unit.graph.drawing.conftest import drawn
 
 KINDS = ({"model": "sklearn"}, {"combine": "mean"}, {"route": "split"}, {"apply": "sql"})

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files, sha256_of
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files, sha256_of
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers import beam_compat
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.interpreter import run_python
 from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -189,8 +189,8 @@ def test_checking_imports_no_framework(folder: Path) -> None:
     code = f"""
 import sys
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.registry import KINDS
 
 text = '''
 ensemble: test
@@ -211,7 +211,7 @@ def test_a_missing_framework_is_named_with_what_installs_it(
 ) -> None:
     import sys
 
-    beam_compat.import_base()
+    inference_imports.import_base()
     for module in ("transformers", "apache_beam.ml.inference.huggingface_inference"):
         monkeypatch.setitem(sys.modules, module, None)
     node = check_node(folder, INPUTS, MOOD)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 from tests.support.media import noise, pixels, png
 from tests.support.parity import assert_parity
 
@@ -119,7 +119,7 @@ def test_a_task_gives_what_beams_pipeline_handler_gives(
     names: Sequence[str],
     values: Callable[[Any], Mapping[str, Any]],
 ) -> None:
-    beam = beam_compat.import_handlers("huggingface_inference")
+    beam = inference_imports.import_handlers("huggingface_inference")
     folder = models(model)
     handler = beam.HuggingFacePipelineModelHandler(
         task, str(folder), device="CPU", inference_fn=functools.partial(as_list, args)
@@ -147,7 +147,7 @@ def test_a_model_class_gives_what_beams_tensor_handlers_give(models: Models, col
     import torch
     import transformers
 
-    beam = beam_compat.import_handlers("huggingface_inference")
+    beam = inference_imports.import_handlers("huggingface_inference")
     folder, model_class = models("classifier"), transformers.BertForSequenceClassification
     node = {
         "model": "huggingface",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import Files
 from beam_ensembles.handlers.huggingface.reference import rewritten
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 
 PAGE = Path(__file__).parents[4] / "docs" / "huggingface.md"
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

@@ -15,7 +15,7 @@ import pytest
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.handlers.huggingface.folder_parts import check_parts
 from beam_ensembles.handlers.huggingface.tasks import TASKS
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.media import objects
 from tests.support.nodes import check_node, load_node, problems_of
 
@@ -271,8 +271,8 @@ def test_classes_without_names_are_named_by_the_node(models: Models, tmp_path: P
 
 
 def test_classes_without_names_are_warned_of(models: Models, tmp_path: Path) -> None:
+    from beam_ensembles.files.ensemble_files import Files
     from beam_ensembles.graph import check_text
-    from beam_ensembles.graph.files import Files
 
     def forget(config: dict[str, Any]) -> None:
         config["id2label"] = {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
@@ -285,8 +285,8 @@ def test_classes_without_names_are_warned_of(models: Models, tmp_path: Path) -> 
 
 
 def test_a_regression_has_no_classes_to_be_warned_of(models: Models, tmp_path: Path) -> None:
+    from beam_ensembles.files.ensemble_files import Files
     from beam_ensembles.graph import check_text
-    from beam_ensembles.graph.files import Files
 
     def is_regression(config: dict[str, Any]) -> None:
         config["id2label"] = {"0": "LABEL_0"}  # what save_pretrained writes of num_labels=1
@@ -414,8 +414,8 @@ def test_classes_are_looked_up_in_one_list(models: Models, tmp_path: Path) -> No
 def test_a_model_that_draws_by_itself_is_warned_of(
     models: Models, tmp_path: Path, change: dict[str, Any], warned: bool
 ) -> None:
+    from beam_ensembles.files.ensemble_files import Files
     from beam_ensembles.graph import check_text
-    from beam_ensembles.graph.files import Files
 
     def draw(folder: Path) -> None:
         edit(folder, "generation_config.json", lambda config: config.update(do_sample=True))

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import CheckedNode, Member
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import read_metadata
 from beam_ensembles.handlers.open_inference.tensors import values_of
-from beam_ensembles.runtime.executor import run_split
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from beam_ensembles.types import NUMPY_DTYPES, parse_type
 from tests.support.certificates import make_certificate
 from tests.support.nodes import check_node, load_node, problems_of

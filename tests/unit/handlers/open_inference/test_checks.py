@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.files import Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.registry import KINDS
 from tests.support.nodes import problems_of, types_of
 from tests.support.open_inference import FakeServer, node, served
 
@@ -188,8 +188,8 @@ def test_a_check_imports_no_client(server: FakeServer) -> None:
     code = f"""
 import json, sys
 from beam_ensembles.graph import check_text
-from beam_ensembles.graph.files import ANYTHING, Files
-from beam_ensembles.runtime.kinds import KINDS
+from beam_ensembles.files.ensemble_files import ANYTHING, Files
+from beam_ensembles.registry import KINDS
 spec = {{"ensemble": "e", "inputs": {PAIR!r}, "nodes": {{"n": {node(server.uri("double"))!r}}}}}
 graph = check_text(json.dumps(spec), KINDS, Files("/", hosts=ANYTHING, is_own=True))
 print(graph.outputs[0][1], [name for name in sys.modules if "triton" in name])

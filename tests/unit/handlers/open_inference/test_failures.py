@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from beam_ensembles.errors import BatchFailed
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import Member
-from beam_ensembles.handlers import retrying
-from beam_ensembles.runtime.executor import run_split
+from beam_ensembles.handlers.support import retrying
 from tests.support.nodes import load_node
 from tests.support.open_inference import FakeServer, Model, Refusal, Tensors, served
 from tests.support.patience import wait_until

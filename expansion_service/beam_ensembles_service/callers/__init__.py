@@ -1,0 +1,1 @@
+"""Who may call a server, and how its connections are kept."""

@@ -1,0 +1,1 @@
+"""Requests to the service: their limits, what they may say, and how they are answered."""

@@ -1,0 +1,1 @@
+"""Repairs of Beam, one module each, which says for which version it is."""

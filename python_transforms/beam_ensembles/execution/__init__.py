@@ -1,0 +1,1 @@
+"""How a stage runs over a batch: its nodes, its cores, its processes, and the rows that fail."""

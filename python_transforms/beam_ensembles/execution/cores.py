@@ -1,0 +1,184 @@
+"""Nodes of a batch that do not need each other run at one time, and so do batches, on cores that nothing else uses.
+
+That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and what
+another machine answers none. PyTorch and TensorFlow use all cores for a call, and a GPU would have to hold two calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Final, TypeVar
+
+from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.support.pytorch_threads import as_here, needs_pytorch
+from beam_ensembles.processes.child_process import own_cores
+from beam_ensembles.registry import KINDS
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+WORTH_NANOSECONDS: Final = 1_000_000
+"""A call that takes less is not worth another thread, which costs a tenth of that."""
+
+_COMPUTES: Final = frozenset(("sklearn", "xgboost", "onnx"))
+_WAITS: Final = frozenset(("open_inference", "vertex_ai"))
+
+_HAS_CORE: Final = contextvars.ContextVar("has_core", default=False)
+"""Whether what runs here is counted already as what uses a core."""
+
+
+class Cores:
+    """The cores of this process that nothing uses.
+
+    Args:
+        count: How many it has.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._lock = threading.Lock()
+        self.have(count)
+
+    def have(self, count: int) -> None:
+        """Says how many there are; nothing may have used one yet."""
+        self.count = self._spare = count
+        # A batch waits for its nodes: if they shared their threads, all of these could wait for some that never come.
+        self._for_nodes, self._for_batches = (ThreadPoolExecutor(count, name) for name in ("node", "batch"))
+
+    @property
+    def has_spare(self) -> bool:
+        """Whether a task could start now."""
+        return self._spare > 0
+
+    @contextlib.contextmanager
+    def one_used(self) -> Iterator[None]:
+        """Notes that this thread uses a core within the block, whether or not one is to spare."""
+        if self.is_one_used():
+            yield
+            return
+        self._change(-1)
+        token = _HAS_CORE.set(True)
+        try:
+            yield
+        finally:
+            _HAS_CORE.reset(token)
+            self._change(1)
+
+    @staticmethod
+    def is_one_used() -> bool:
+        """Says whether what runs here is counted as what uses a core: within ``one_used``, and what ``each`` runs."""
+        return _HAS_CORE.get()
+
+    def start(self, task: Callable[[], T]) -> Future[T]:
+        """Starts a node on a core of its own. It logs and counts as this thread does, which is to wait for it."""
+        return self._start(task, self._for_nodes)
+
+    def each(self, task: Callable[[S], T], values: Sequence[S]) -> list[T]:
+        """Runs a task on each of some values, in this thread and on the cores that nothing uses.
+
+        Args:
+            task: It may start nodes itself.
+            values: In their order they are begun.
+
+        Returns:
+            What the task gave, in the order of the values.
+
+        Raises:
+            Exception: What the task raised first; what had begun has ended then, and nothing more begins.
+        """
+        places, found = iter(range(len(values))), dict[int, T]()
+
+        def work() -> None:
+            for at in places:  # each place is given once, to whichever thread comes next
+                try:
+                    found[at] = task(values[at])
+                except BaseException:
+                    for _ in places:
+                        pass
+                    raise
+
+        with self.one_used():
+            helpers: list[Future[None]] = []
+            while self.has_spare and len(helpers) + 1 < len(values):
+                helpers.append(self._start(work, self._for_batches))
+            try:
+                work()
+            finally:
+                wait(helpers)
+        for helper in helpers:
+            helper.result()
+        return [found[at] for at in range(len(values))]
+
+    def _start(self, task: Callable[[], T], threads: ThreadPoolExecutor) -> Future[T]:
+        def run() -> T:
+            try:
+                return task()
+            finally:
+                self._change(1)
+
+        self._change(-1)
+        return threads.submit(as_here(run))
+
+    def _change(self, by: int) -> None:
+        with self._lock:
+            self._spare += by
+
+
+def _count() -> int:
+    if (own := own_cores()) is not None:
+        return own
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+CORES: Final = Cores(_count())
+"""Those of this process, for all stages and threads in it."""
+
+
+def recount_cores() -> None:
+    """Counts those of a process that was forked: its environment may say other than what ``CORES`` was made by."""
+    CORES.have(_count())
+
+
+def may_run_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
+    """Gives for each node which later ones may begin with it: they read nothing that it or one in between makes.
+
+    Args:
+        nodes: In the order in which they run.
+
+    Returns:
+        For each node the positions of such nodes.
+    """
+    return tuple(
+        tuple(_beside(nodes, at)) if _is_one_cores_work(node) else () for at, node in enumerate(nodes)
+    )
+
+
+def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
+    made = set(nodes[first].outputs)
+    for at, node in enumerate(nodes[first + 1 :], first + 1):
+        if _is_one_cores_work(node) and made.isdisjoint((*node.inputs, *node.condition)):
+            yield at
+        made.update(node.outputs)
+
+
+def _is_one_cores_work(node: CheckedNode) -> bool:
+    return node.spec.kind == "model" and node.spec.target in _COMPUTES | _WAITS
+
+
+def compute_here(nodes: Sequence[CheckedNode]) -> bool:
+    """Whether some nodes have a model that computes on this machine."""
+    return any(node.spec.kind == "model" and node.spec.target not in _WAITS for node in nodes)
+
+
+def leave_cores(nodes: Sequence[CheckedNode]) -> bool:
+    """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
+    return any(node.spec.kind == "model" for node in nodes) and all(
+        _is_one_cores_work(node)
+        if node.spec.kind == "model"
+        else not needs_pytorch(KINDS[node.spec.kind, node.spec.target])
+        for node in nodes
+    )

@@ -1,0 +1,31 @@
+"""One word for what an ensemble is made of: its file as it was read, and every file that its nodes name."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+
+from beam_ensembles.graph.model import EnsembleGraph
+from beam_ensembles.handlers.support.file_state import state_of
+
+_LENGTH = 16
+
+
+def digest_of(graph: EnsembleGraph) -> str:
+    """Gives 16 hexadecimal digits that change with the file, its parameters, or a file that it names.
+
+    A pinned file is known by its ``sha256``, another one by its size and the time of its last change, one of the web by
+    what its server says of it.
+    """
+    digest = hashlib.sha256(graph.spec.text.encode())
+    for node in graph.nodes:
+        said = dataclasses.asdict(node.spec)
+        digest.update(json.dumps(said, sort_keys=True, default=str).encode())
+        if node.files.bundle is not None:
+            digest.update(node.files.bundle.uri.encode())
+            continue
+        digest.update(str(node.uri).encode())
+        if node.uri is not None and "sha256" not in node.spec.options:
+            digest.update(repr(state_of(node.uri, node.spec.target)).encode())
+    return digest.hexdigest()[:_LENGTH]

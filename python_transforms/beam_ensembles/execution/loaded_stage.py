@@ -1,0 +1,248 @@
+"""What a stage does, its members loaded on a worker, and how the ensemble's input columns are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import logging
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import wait
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from beam_ensembles import logs
+from beam_ensembles.bundles.at_hand import with_bundles_at_hand
+from beam_ensembles.bundles.user_code import use_code_of
+from beam_ensembles.columns.batch import ColumnBatch, RowFailure
+from beam_ensembles.columns.convert import Converted
+from beam_ensembles.columns.rows import RowForm
+from beam_ensembles.errors import (
+    ENDS_THE_PROGRAM,
+    EnsembleError,
+    InvalidEnsemble,
+    NodeError,
+    Problem,
+    RowFailed,
+)
+from beam_ensembles.execution.batch_parts import Parts, cut, join
+from beam_ensembles.execution.cores import CORES, may_run_beside
+from beam_ensembles.execution.loaded_classes import StepsByMeaning, unloaded
+from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metric
+from beam_ensembles.execution.node_steps import Begun, NodeStep
+from beam_ensembles.execution.provenance import Provenance
+from beam_ensembles.files.remote import fetched_once
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, validity
+from beam_ensembles.handlers.support.load_failures import reason
+from beam_ensembles.handlers.support.pytorch_threads import TEAMS, needs_pytorch
+from beam_ensembles.handlers.support.shared_members import load_member
+from beam_ensembles.types import Type
+
+_LOGGER: Final = logging.getLogger(__name__)
+_Load: TypeAlias = Callable[[Kind, CheckedNode], Member]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StageCode:
+    """What a stage does, as a value that travels to the workers.
+
+    Attributes:
+        ensemble: Name of the ensemble.
+        nodes: The stage's nodes in the order in which they run.
+        inputs: For each column read from the rows: its name, the row's field, its type.
+        outputs: The columns to add, with their types.
+        form: How rows are read and built.
+        alive: The columns that later stages read; None for the last stage, which builds the outputs.
+        provenance: What the last stage says of every row, if it says that.
+    """
+
+    ensemble: str
+    nodes: tuple[CheckedNode, ...]
+    inputs: tuple[tuple[str, str, Type], ...]
+    outputs: tuple[tuple[str, Type], ...]
+    form: RowForm
+    alive: tuple[str, ...] | None = None
+    provenance: Provenance | None = None
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The columns that something reads when all nodes have run."""
+        if self.alive is not None:
+            return frozenset(self.alive)
+        arms = () if self.provenance is None else self.provenance.routes
+        return frozenset((*dict(self.outputs), *(column for _, column in arms)))
+
+
+class LoadedStage:
+    """The members of a stage, loaded once a worker process.
+
+    Args:
+        code: What the stage does.
+        kinds: The table of all kinds.
+        write: Takes what the nodes write to their metrics.
+        load: Loads a node.
+    """
+
+    def __init__(
+        self,
+        code: StageCode,
+        kinds: Kinds,
+        write: Callable[[Update], None] = write_metric,
+        load: _Load = load_member,
+    ) -> None:
+        nodes = with_bundles_at_hand(code.nodes)
+        use_code_of(nodes)
+        with fetched_once(node.uri for node in nodes):
+            steps = [_load(node, kinds, write, load) for node in nodes]
+        self._steps = StepsByMeaning(steps, kinds)
+        self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
+        self._beside = may_run_beside(nodes)
+        self._parts, self._kept = Parts.of(nodes), code.kept
+        gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
+
+    def run(self, batch: ColumnBatch) -> None:
+        """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons.
+
+        A stage that needs PyTorch runs as a whole in the thread in which that is: a core waits at each change of
+        thread, and PyTorch's other threads, which spin, may have taken it meanwhile.
+        """
+        settled = self._steps.settled(batch.meanings)
+        if self._needs_pytorch:
+            TEAMS.run(functools.partial(self._run_batch, batch, settled.steps))
+        else:
+            self._run_batch(batch, settled.steps)
+        batch.meanings = settled.meanings
+
+    def _run_batch(self, batch: ColumnBatch, steps: Sequence[NodeStep]) -> None:
+        with CORES.one_used():
+            if self._parts is None or not self._parts.are_worth(batch):
+                self._run_nodes(batch, steps)
+            else:
+                self._run_parts(batch, self._parts.places(batch), steps)
+
+    def _run_parts(
+        self, batch: ColumnBatch, places: Iterable[slice], steps: Sequence[NodeStep], first: int = 0
+    ) -> None:
+        done = []
+        for part in cut(batch, places):
+            self._run_nodes(part, steps, first)
+            part.keep(self._kept)
+            done.append(part)
+        join(batch, done)
+
+    def _run_nodes(self, batch: ColumnBatch, steps: Sequence[NodeStep], first: int = 0) -> None:
+        """Runs the nodes from the first one on; from one on that makes too much of the batch at once, in parts."""
+        begun: dict[int, Begun] = {}
+        try:
+            for at, step in enumerate(steps[first:], start=first):
+                if not len(batch):
+                    return
+                if len(places := step.parts_of(batch, self._kept)) > 1:
+                    # What was begun runs again, on the rows of each part.
+                    self._run_parts(batch, places, steps, at)
+                    return
+                if step.is_long:
+                    _begin([(other, steps[other]) for other in self._beside[at]], batch, begun)
+                if at in begun:
+                    step.finish(batch, begun.pop(at))
+                else:
+                    step.run(batch)
+        finally:
+            if begun:
+                wait([left.answer for left in begun.values()])
+
+
+def _begin(others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
+    """Begins other nodes, where there are cores for them."""
+    for at, other in others:
+        if at not in begun and other.is_long and CORES.has_spare:
+            begun[at] = other.begin(batch, CORES)
+
+
+def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load) -> NodeStep:
+    """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
+    with logs.about(node.ensemble, node.spec.name):
+        return _load_in_its_name(node, kinds, write, load)
+
+
+def _load_in_its_name(
+    node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load
+) -> NodeStep:
+    meter = NodeMeter(node.ensemble, node.spec.name, write)
+    kind = kinds[node.spec.kind, node.spec.target]
+    before, start = _peak_memory(), time.monotonic()
+    try:
+        member = load(kind, node)
+    except ENDS_THE_PROGRAM:
+        raise
+    except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program
+        if node.spec.shadow_of is None:
+            if isinstance(error, EnsembleError):
+                raise
+            text = f"loading it raises {reason(error)}"
+            raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
+        member = unloaded(node, error)
+    meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
+    has_own = any(option.name == "retries" for option in kind.options)
+    retries = 0 if has_own else int(node.spec.options.get("retries", 0))
+    return NodeStep(node, member, meter, retries)
+
+
+Read: TypeAlias = tuple[Converted, np.ndarray | None]
+"""A field of the rows as a column with its faults, and which of its items have a value (None: all)."""
+
+
+def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
+    """Gives failures in the order of their rows."""
+    return tuple(sorted(failures, key=lambda failure: failure.index))
+
+
+def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], Read]) -> ColumnBatch:
+    """Reads the stage's input columns; a row that is not as declared leaves the batch with its reason.
+
+    Args:
+        code: What the stage does.
+        rows: How many rows there are.
+        read_field: Gives a field of the rows as a column of a type.
+    """
+    faults: dict[int, NodeError] = {}
+    read: dict[str, Read] = {}
+    for column, field, type_ in code.inputs:
+        read[column] = read_field(field, type_)
+        for at, error in read[column][0].faults.items():
+            faults.setdefault(at, error)
+    batch = ColumnBatch(np.arange(rows), {})
+    batch.drop("", faults)
+    for column, (converted, valid) in read.items():
+        batch.add({column: _without(converted.values, converted.faults, faults)})
+        if valid is not None:
+            batch.add({validity(column): _without(valid, converted.faults, faults)})
+    return batch
+
+
+def _without(
+    values: np.ndarray,
+    own: dict[int, NodeError],
+    faults: dict[int, NodeError],
+) -> np.ndarray:
+    """Takes out of a column the rows that are bad in another column; its own bad rows are not in it."""
+    if len(own) == len(faults):
+        return values
+    count = len(values) + len(own)
+    present = np.setdiff1d(np.arange(count), list(own))
+    return values[~np.isin(present, list(faults))]
+
+
+def bundle_error(ensemble: str, failure: RowFailure) -> RowFailed:
+    """Gives what fails the bundle where a row failed and there is no error output."""
+    return RowFailed(ensemble, failure.node, failure.error.code, failure.error.message)
+
+
+def _peak_memory() -> int:
+    """Gives the process's peak resident memory in bytes, as Beam's own ``model_byte_size`` takes it."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

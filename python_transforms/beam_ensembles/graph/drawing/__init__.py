@@ -1,9 +1,0 @@
-"""The picture of an ensemble: what is in it, as Mermaid's text, and laid out as SVG."""
-
-from __future__ import annotations
-
-from beam_ensembles.graph.drawing.mermaid import mermaid
-from beam_ensembles.graph.drawing.picture import Picture, picture, picture_of_names
-from beam_ensembles.graph.drawing.svg import svg
-
-__all__ = ["Picture", "mermaid", "picture", "picture_of_names", "svg"]

@@ -1,0 +1,1 @@
+"""Expressions against the columns that they read: their types, and what is wrong with them."""

@@ -1,0 +1,161 @@
+"""What polars computes otherwise than SQL, put right in an expression's tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from beam_ensembles.graph.expressions.functions import function_name
+from beam_ensembles.graph.expressions.nulls import items_may_be_null
+from beam_ensembles.graph.expressions.operands import Operands, expression_of
+from beam_ensembles.graph.expressions.trees import MOST_PADDED, NULL, Tree, is_series, kind_of
+from beam_ensembles.spec.sql_tokens import ExpressionError
+from beam_ensembles.types import Type
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ZERO: Final[Tree] = {"Literal": {"Dyn": {"Float": 0.0}}}
+_FALSE: Final[Tree] = {"Literal": {"Scalar": {"Boolean": False}}}
+_HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "expr", "evaluation"))
+"""The keys below which one tree stands."""
+
+
+def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
+    """Mends what polars gives otherwise than SQL or without a limit.
+
+    - ``ARRAY_SUM``: that of no fraction is 0.0, not -0.0; that of whole numbers has 64 bits, as it has in SQL.
+    - ``IN``, ``ANY`` and ``ARRAY_CONTAINS`` compare a ``float`` with constants as ``=`` does: as floats.
+    - ``x = ANY(list)`` is null where the list has a null and not ``x``, as ``IN`` is.
+    - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
+    - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
+      takes the memory.
+
+    Args:
+        tree: The tree.
+        types: The types of the columns that it reads.
+
+    Returns:
+        The tree itself where nothing was to be done.
+
+    Raises:
+        ExpressionError: ``bad_expression``: a text would be filled up to more than ``MOST_PADDED`` characters.
+    """
+    return _Mends(types).mended(tree)
+
+
+class _Mends:
+    def __init__(self, types: Mapping[str, Type]) -> None:
+        self._types, self._operands = types, Operands(types)
+
+    def mended(self, tree: Tree) -> Tree:
+        kind, held = kind_of(tree)
+        if kind == "Literal" or not isinstance(held, dict):
+            return tree
+        new = dict(held)
+        for key in _HOLDING.intersection(held):  # chains of operators are deep: one frame for each is enough
+            new[key] = self.mended(held[key])
+        for at, part in enumerate(held.get("input", ())):
+            changed = self.mended(part)
+            if changed is not part:
+                new["input"] = [*new["input"][:at], changed, *new["input"][at + 1 :]]
+        found = tree if all(new[key] is held[key] for key in held) else {kind: new}
+        if kind == "BinaryExpr" and new["op"] == "RustDivide":
+            return _seconds(found)
+        return self._function(function_name(held["function"]), found) if kind == "Function" else found
+
+    def _function(self, name: str, tree: Tree) -> Tree:
+        held = tree["Function"]
+        if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
+            return _with_inputs(tree, held["input"][0], _limited(held["input"][1]))
+        if name == "ListExpr.Sum":
+            return self._sum(tree)
+        if name == "ListExpr.Contains":
+            items, item = held["input"]
+            item, items = self._as_floats(item, items)
+            return _with_inputs(tree, items, item)
+        if name == "Sql.IsIn":
+            found = _with_inputs(tree, *self._as_floats(*held["input"]))
+            return self._unknown_beside_null(found)
+        return tree
+
+    def _sum(self, tree: Tree) -> Tree:
+        if self._operands.is_float(tree):
+            is_zero = {"BinaryExpr": {"left": tree, "op": "Eq", "right": _ZERO}}
+            # polars leaves out what only adds 0
+            return {"Ternary": {"predicate": is_zero, "truthy": _ZERO, "falsy": tree}}
+        dtype = self._operands.dtype(tree)
+        if dtype is None or not dtype.is_integer() or str(dtype) in ("Int64", "UInt64"):
+            return tree
+        (items,) = tree["Function"]["input"]
+        return _with_inputs(tree, _cast(items, {"List": "Int64"}))
+
+    def _as_floats(self, item: Tree, items: Tree) -> tuple[Tree, Tree]:
+        """Returns an item and the list in which it is looked for; what is a constant is a float beside floats."""
+        one, many = self._operands.dtype(item), self._inner(items)
+        if one is None or many is None or not (one.is_numeric() and many.is_numeric()) or one == many:
+            return item, items
+        if str(one) == "Float32" and _is_constant(items):
+            return item, _floats(items)
+        if str(many) == "Float32" and _is_constant(item):
+            return _cast(item, "Float32"), items
+        return item, items
+
+    def _inner(self, items: Tree) -> pl.DataType | None:
+        found: pl.DataType | None = getattr(self._operands.dtype(items), "inner", None)
+        return found
+
+    def _unknown_beside_null(self, tree: Tree) -> Tree:
+        items = tree["Function"]["input"][1]
+        if is_series(items) or not (_is_constant(items) or items_may_be_null(items, self._types)):
+            return tree  # of constants IN compares with null by itself
+        function = {"ListExpr": {"Contains": {"nulls_equal": True}}}
+        has_null = {"Function": {"input": [items, NULL], "function": function}}
+        unknown = {"Ternary": {"predicate": has_null, "truthy": NULL, "falsy": _FALSE}}
+        return {"BinaryExpr": {"left": tree, "op": "Or", "right": unknown}}
+
+
+def _with_inputs(tree: Tree, *inputs: Tree) -> Tree:
+    held = tree["Function"]
+    same = all(new is old for new, old in zip(inputs, held["input"], strict=True))
+    return tree if same else {"Function": {**held, "input": list(inputs)}}
+
+
+def _cast(tree: Tree, dtype: Any) -> Tree:
+    return {"Cast": {"expr": tree, "dtype": {"Literal": dtype}, "options": "Strict"}}
+
+
+def _is_constant(tree: Tree) -> bool:
+    kind, held = kind_of(tree)
+    return _is_constant(held[0]) if kind == "Alias" else kind == "Literal"
+
+
+def _floats(constants: Tree) -> Tree:
+    """Returns a list of constants as floats."""
+    import polars as pl
+
+    series = pl.select(expression_of(constants)).to_series(0).cast(pl.List(pl.Float32))
+    found: Tree = json.loads(pl.lit(series).meta.serialize(format="json"))
+    return found
+
+
+def _seconds(tree: Tree) -> Tree:
+    """Counts seconds in microseconds, as timestamps are: 64 bits hold few years of nanoseconds."""
+    kind, held = kind_of(tree["BinaryExpr"]["left"])
+    if kind != "Function" or held["function"] != {"TemporalExpr": {"TimeStamp": "Nanoseconds"}}:
+        return tree
+    micros = {"Function": {**held, "function": {"TemporalExpr": {"TimeStamp": "Microseconds"}}}}
+    second = {"Literal": {"Scalar": {"Int64": 1_000_000}}}
+    return {"BinaryExpr": {"left": micros, "op": "RustDivide", "right": second}}
+
+
+def _limited(length: Tree) -> Tree:
+    kind, held = kind_of(length)
+    constant = held.get("Dyn", {}).get("Int") if kind == "Literal" else None
+    if constant is None:
+        return _cast(length, "UInt16")
+    if constant > MOST_PADDED:
+        message = f"LPAD and RPAD fill a text up to {MOST_PADDED} characters at most, not to {constant}"
+        raise ExpressionError("bad_expression", message)
+    return length

@@ -1,0 +1,1 @@
+"""The JSON Schema of ensemble files, for editors."""

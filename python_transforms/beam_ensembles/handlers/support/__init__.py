@@ -1,0 +1,1 @@
+"""What the model kinds share: how a model is loaded, called and tried, whatever its framework is."""

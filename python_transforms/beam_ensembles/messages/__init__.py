@@ -1,0 +1,1 @@
+"""How messages are worded: lists, suggestions, other libraries' errors, control characters."""
