@@ -1,4 +1,4 @@
-"""Every exception of the project, one tree.
+"""Every exception of the project.
 
     EnsembleError
     ├── InvalidEnsemble      the file, the call or the input schema is wrong: found before anything runs
@@ -6,6 +6,7 @@
         ├── BatchFailed      a node failed for a reason that is no row's: the batch is not split to find one
         ├── SomeFailed       a node failed on some rows that it names: the others have their answers
         └── RowFailed        a row failed and the caller took no error output: fails the bundle
+    ModelFormatError         what reads a model's file found another one: a kind makes a problem or a warning of it
 
 A message says what was found, where, what is allowed and what is nearest. It is one line and never holds a traceback.
 """
@@ -131,6 +132,10 @@ class InvalidEnsemble(EnsembleError):
 
 def _restore_invalid(problems: tuple[Problem, ...], ensemble: str | None, count: int) -> InvalidEnsemble:
     return InvalidEnsemble(problems, ensemble=ensemble, count=count)
+
+
+class ModelFormatError(ValueError):
+    """The file is not a model of the expected format."""
 
 
 class NodeError(EnsembleError):

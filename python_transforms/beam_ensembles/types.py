@@ -121,6 +121,10 @@ INT64: Final = Scalar("int64")
 FLOAT: Final = Scalar("float")
 DOUBLE: Final = Scalar("double")
 TIMESTAMP: Final = Scalar("timestamp")
+MICROS_INSTANT: Final = "beam:logical_type:micros_instant:v1"
+MILLIS_INSTANT: Final = "beam:logical_type:millis_instant:v1"
+INSTANTS: Final = (MICROS_INSTANT, MILLIS_INSTANT)
+"""Beam's logical types that are timestamps."""
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][\w.-]*|\d+|[<>\[\],:?])")
 _MOST_DIGITS = 20

@@ -33,7 +33,12 @@ from sklearn.linear_model import LogisticRegression
 from beam_ensembles.bundles.archive import read_archive
 from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.pickled_names import names_in
-from beam_ensembles.errors import NodeError, SomeFailed, TooLargeTogether
+from beam_ensembles.errors import (
+    ModelFormatError,
+    NodeError,
+    SomeFailed,
+    TooLargeTogether,
+)
 from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.files import archives
 from beam_ensembles.files.bounded_json import load_json
@@ -46,7 +51,6 @@ from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.support.images import decode_image
 from beam_ensembles.handlers.support.model_formats import recognized
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.support.sounds import decode_sound
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights

@@ -24,11 +24,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.sklearn import skops_header
 from beam_ensembles.handlers.sklearn.skops_header import read_header
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header as read_booster
 from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target

@@ -108,7 +108,7 @@ def load(folder: Path, forked_children: None, monkeypatch: pytest.MonkeyPatch) -
     def load(way: str, model: Any) -> tuple[Any, Callable[[], list[psutil.Process]]]:
         module, more = WAYS[way]
         code = stage_code(folder, model, **more)
-        stage = StageProcesses(code, 2) if way == "stage" else LoadedStage(code, KINDS, updates.append)
+        stage = StageProcesses(code, 2) if way == "stage" else LoadedStage(code, updates.append)
         return stage, lambda: running(module, str(folder) if way == "shared" else "")
 
     return load

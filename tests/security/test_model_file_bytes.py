@@ -9,10 +9,12 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import format_of
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.saved_model import FILE, read_saved_model
 from tests.security.test_model_files import keras_model, saved_model

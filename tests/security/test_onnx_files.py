@@ -14,14 +14,16 @@ import pytest
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.handlers.onnx.emptiness import Emptiness, find_emptiness
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import foreign_operators
 from beam_ensembles.handlers.onnx.session import session_options
 from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES, Target, fuzz, mutated, target
 from tests.support.models import iris, write_graph

@@ -18,8 +18,10 @@ import pytest
 import xgboost
 from hypothesis import strategies as st
 
-from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.handlers.xgboost.document import read_document
 from beam_ensembles.handlers.xgboost.header import read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import threadpoolctl
 
-from beam_ensembles.execution.cores import CORES
 from beam_ensembles.processes import child_process
+from beam_ensembles.processes.cores import CORES
 from tests.support.patience import SECONDS
 
 

@@ -40,9 +40,8 @@ def check_node(
 def load_node(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) -> Member:
     """Checks, loads and tries a file's only node, in this process and thread."""
     checked = check_node(folder, inputs, node)
-    kind = KINDS[(checked.spec.kind, checked.spec.target)]
-    member = kind.load(checked)
-    try_out(kind, checked, member)
+    member = checked.kind.load(checked)
+    try_out(checked, member)
     return member
 
 

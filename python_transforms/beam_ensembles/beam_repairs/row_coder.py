@@ -37,9 +37,9 @@ from apache_beam.typehints import typehints
 
 from beam_ensembles.beam_repairs.bounded_lists import BoundedRows, bounded
 from beam_ensembles.beam_repairs.bounded_rows import BoundedStream, fence_for
-from beam_ensembles.columns.schemas import MICROS_INSTANT, MILLIS_INSTANT
+from beam_ensembles.types import INSTANTS
 
-_OWN_ENCODING: Final = (MICROS_INSTANT, MILLIS_INSTANT, "beam:logical_type:decimal:v1")
+_OWN_ENCODING: Final = (*INSTANTS, "beam:logical_type:decimal:v1")
 """Logical types that Beam's own coders read: points in time, which models take and give, and those whose bytes are not
 those of their representation."""
 _POSITIONAL: Final = re.compile(r"f\d+")

@@ -5,22 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.files.remote import Beside, fetched, nothing_beside
+from beam_ensembles.files.remote import Beside, fetched
 from beam_ensembles.graph import EnsembleGraph
-from beam_ensembles.handlers.huggingface.hub_cache import cached_snapshot
-from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.tensorflow import hub_cache
+from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.messages.foreign_errors import text_of
-from beam_ensembles.spec.model import NodeSpec
-
-_HUB: Final = "hf:"
-_BESIDE: Final[Mapping[str, Beside]] = {"onnx": weight_files}
-"""The models whose file is not all there is of them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,39 +94,27 @@ def _fetched(place: str, folders: bool, beside: Beside) -> Iterator[str]:
 
 
 def _beside_of(uri: str, graph: EnsembleGraph) -> Beside:
-    targets = {
-        node.spec.target for node in graph.nodes if node.spec.file == uri and node.spec.kind == "model"
-    }
-    return next((_BESIDE[target] for target in targets if target in _BESIDE), nothing_beside)
+    nodes = [node for node in graph.nodes if node.spec.file == uri]
+
+    def beside(path: str) -> Sequence[str]:
+        return list(dict.fromkeys(name for node in nodes for name in node.kind.files_beside(path)))
+
+    return beside
 
 
 def _of_hubs(graph: EnsembleGraph) -> Iterator[Source]:
     """Gives the models that are named on a hub, from this machine's caches."""
-    named = [node.spec for node in graph.nodes if node.spec.file is not None and _is_on_hub(node.spec.file)]
-    for uri in dict.fromkeys(str(node.file) for node in named):
-        of_it = [node for node in named if node.file == uri]
-        yield Source(uri, _cached(uri, _revision(uri, of_it)), is_copy=True)
+    found: dict[str, list[CheckedNode]] = {}
+    for node in graph.nodes:
+        if node.spec.file is not None and node.kind.is_on_hub(node.spec.file):
+            found.setdefault(node.spec.file, []).append(node)
+    for uri, nodes in found.items():
+        yield Source(uri, nodes[0].kind.cached(uri, _revision(uri, nodes)), is_copy=True)
 
 
-def _is_on_hub(uri: str) -> bool:
-    return uri.startswith(_HUB) or hub_cache.is_handle(uri)
-
-
-def _revision(uri: str, nodes: Iterable[NodeSpec]) -> str | None:
-    wanted = {node.options.get("revision") for node in nodes}
+def _revision(uri: str, nodes: Iterable[CheckedNode]) -> str | None:
+    wanted = {node.spec.options.get("revision") for node in nodes}
     if len(wanted) > 1:
         names = ", ".join(sorted(map(str, wanted)))
         raise EnsembleError(f"'{uri}' is named in several revisions ({names}); a bundle can hold one of them")
     return wanted.pop()
-
-
-def _cached(uri: str, revision: str | None) -> str:
-    if uri.startswith(_HUB):
-        return cached_snapshot(uri.removeprefix(_HUB), revision)
-    folder = hub_cache.cached(uri)
-    if folder is None:
-        text = f"'{uri}' is not in the cache of TensorFlow Hub on this machine"
-        raise EnsembleError(
-            f"{text}, '{hub_cache.cache_folder()}' (TFHUB_CACHE_DIR); load it once to put it there"
-        )
-    return folder

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.cli.output import print_json
-from beam_ensembles.graph.kinds import Kind, NeedsLibraries, Option
+from beam_ensembles.graph.kinds import Kind, Option
 from beam_ensembles.registry import KINDS
 
 DESCRIPTION: Final = """\
@@ -47,7 +47,7 @@ def describe(kind: Kind) -> dict[str, Any]:
         "install": f"pip install 'beam-ensembles[{kind.extra}]'" if kind.extra else None,
         "installed": not missing,
         "missing_modules": missing,
-        "missing_libraries": kind.missing_libraries() if isinstance(kind, NeedsLibraries) else None,
+        "missing_libraries": kind.missing_libraries(),
         "options": [_option(option) for option in kind.options],
     }
 

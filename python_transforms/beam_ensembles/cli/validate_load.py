@@ -20,14 +20,13 @@ from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemb
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.class_meanings import meanings_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.support.library_versions import version_here
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_untried
 from beam_ensembles.handlers.support.trial_rows import Trial, try_out
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import NodeMetrics
-from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.tables.formats import Columns as TableColumns
 
@@ -121,10 +120,10 @@ class Report:
     failed: int = 0
     failures: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
-    def load(self, kind: Kind, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode) -> Member:
         """Loads and tries one node; one that cannot be loaded is noted, so that the others are loaded too."""
         try:
-            return self._loaded(kind, node)
+            return self._loaded(node)
         except ENDS_THE_PROGRAM:
             raise
         except BaseException as error:  # whatever a model's own code raises
@@ -137,16 +136,14 @@ class Report:
             ]
         return _Missing()
 
-    def _loaded(self, kind: Kind, node: CheckedNode) -> Member:
+    def _loaded(self, node: CheckedNode) -> Member:
         start = time.monotonic()
-        member = load_untried(kind, node)
+        member = load_untried(node)
         took = (time.monotonic() - start) * 1_000
-        if kind.kind != "model":
+        if node.kind.kind != "model":
             return member
-        trial = try_out(kind, node, member)
-        found = LoadedNode(
-            node.spec.name, kind.name, versions_of(kind, node), took, trial, classes_of(member)
-        )
+        trial = try_out(node, member)
+        found = LoadedNode(node.spec.name, node.kind.name, versions_of(node), took, trial, classes_of(member))
         self.nodes.append(found)
         if trial is not None:
             found.gives = _described(node, trial.answer)
@@ -241,7 +238,7 @@ def load_and_ask(
     code = stage_of(graph, columns)
     try:
         with _logged(report.warnings):
-            stage = LoadedStage(code, KINDS, load=report.load)
+            stage = LoadedStage(code, load=report.load)
     except InvalidEnsemble as error:
         report.problems += error.problems
     if report.problems or reader is None:
@@ -302,10 +299,10 @@ def _score(report: Report, code: StageCode, stage: LoadedStage, chunks: Any) -> 
         node.metrics, node.gives = metrics.get(node.name), seen.get(node.name, node.gives)
 
 
-def versions_of(kind: Kind, node: CheckedNode) -> dict[str, str]:
+def versions_of(node: CheckedNode) -> dict[str, str]:
     """Returns the versions of the libraries that a node's kind needs, those of a handler's own package among them."""
-    names = [name.partition(".")[0] for text in kind.modules for name in text.split("|")]
-    handler = node.spec.options.get("handler") if kind.name == "python" else None
+    names = [name.partition(".")[0] for text in node.kind.modules for name in text.split("|")]
+    handler = node.spec.options.get("handler") if node.kind.name == "python" else None
     found = {name: _version(name) for name in (*names, *([handler.partition(".")[0]] if handler else []))}
     return {name: version for name, version in found.items() if version}
 

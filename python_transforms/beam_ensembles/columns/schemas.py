@@ -7,7 +7,7 @@ from typing import Final
 
 from apache_beam.portability.api import schema_pb2
 
-from beam_ensembles.types import TIMESTAMP, Array, Map, Row, Scalar, Type
+from beam_ensembles.types import INSTANTS, MICROS_INSTANT, TIMESTAMP, Array, Map, Row, Scalar, Type
 
 _ATOMIC: Final = {
     "string": schema_pb2.STRING,
@@ -21,10 +21,6 @@ _ATOMIC: Final = {
     "double": schema_pb2.DOUBLE,
 }
 _SCALARS: Final = {atomic: name for name, atomic in _ATOMIC.items()}
-
-MICROS_INSTANT: Final = "beam:logical_type:micros_instant:v1"
-MILLIS_INSTANT: Final = "beam:logical_type:millis_instant:v1"
-_INSTANTS: Final = (MICROS_INSTANT, MILLIS_INSTANT)
 
 
 def field_type(type_: Type) -> schema_pb2.FieldType:
@@ -86,7 +82,7 @@ def _non_null_type_of(found: schema_pb2.FieldType) -> Type | None:
         fields = [(field.name, type_of(field.type)) for field in found.row_type.schema.fields]
         known = tuple((name, type_) for name, type_ in fields if type_)
         return Row(known) if len(known) == len(fields) else None
-    return TIMESTAMP if info == "logical_type" and found.logical_type.urn in _INSTANTS else None
+    return TIMESTAMP if info == "logical_type" and found.logical_type.urn in INSTANTS else None
 
 
 def describe(found: schema_pb2.FieldType) -> str:

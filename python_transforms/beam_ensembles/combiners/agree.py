@@ -11,14 +11,14 @@ from beam_ensembles.combiners.members import has_quorum, presence
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.class_meanings import Meaning, check_given_labels
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import BOOLEAN, DOUBLE, Type
 
 PORTS: Final = ("unanimous", "agreement", "label")
 
 
-class AgreeKind:
+class AgreeKind(Kind):
     """Compares the members' labels; of labels that equally many gave, ``label`` is the lowest."""
 
     kind = "combine"
@@ -29,10 +29,7 @@ class AgreeKind:
         "unanimous: whether all gave the same; agreement: the greatest share of the members that gave the same; "
         "label: what these gave."
     )
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (QUORUM,)
+    options = (QUORUM,)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that all members give labels of one kind."""

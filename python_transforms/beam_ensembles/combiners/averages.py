@@ -17,22 +17,19 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 PORT = "mean"
 
 
-class MeanKind:
+class MeanKind(Kind):
     """The average of its members, each counting the same or by its weight."""
 
     kind = "combine"
     takes = "The members: columns of numbers, or of tensors of one shape."
     gives = "mean: a double, or a tensor of doubles of that shape."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
 
     def __init__(self, name: str, summary: str, options: tuple[Option, ...]) -> None:
         self.name = name

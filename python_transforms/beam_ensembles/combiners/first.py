@@ -10,14 +10,22 @@ import numpy as np
 from beam_ensembles.combiners.members import beside, wider
 from beam_ensembles.combiners.options import check_members
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows, validity
+from beam_ensembles.graph.kinds import (
+    CheckedNode,
+    Columns,
+    Kind,
+    Member,
+    NodeView,
+    valid_rows,
+    validity,
+)
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 PORT = "first"
 
 
-class FirstKind:
+class FirstKind(Kind):
     """Takes the first value that is there; where no member has one the answer is null."""
 
     kind = "combine"
@@ -25,10 +33,8 @@ class FirstKind:
     summary = "The first of its members that is not null."
     takes = "The members: columns of one type, in the order in which they are asked."
     gives = "first: a value of that type; null only where all members may be null and are."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
     takes_nulls = True
-    options: tuple[Option, ...] = ()
+    options = ()
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that all members are of one type; the answer is of it, nullable where all of them are."""

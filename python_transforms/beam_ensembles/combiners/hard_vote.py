@@ -18,12 +18,12 @@ from beam_ensembles.combiners.options import (
 )
 from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.class_meanings import LABELS, Meaning, check_given_labels, labels_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.types import Type
 
 
-class HardVoteKind:
+class HardVoteKind(Kind):
     """Counts the members' labels; among those with the most votes the first wins.
 
     The first is the lowest label, as in scikit-learn, or the first of ``labels`` where the node has them.
@@ -36,10 +36,7 @@ class HardVoteKind:
     gives = (
         "label and confidence: the label with the most votes, its share of them; probabilities: all shares."
     )
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         WEIGHTS,
         QUORUM,
         Option(

@@ -10,7 +10,7 @@ import numpy as np
 from beam_ensembles.combiners.members import Values, beside, common_numbers, has_quorum, presence
 from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
@@ -18,7 +18,7 @@ Pick = Callable[[Values, Values], Values]
 """Makes one value of those of all members, ``[members, N, ...]``, where ``[members, N]`` says which there are."""
 
 
-class OrderKind:
+class OrderKind(Kind):
     """One of the members' values in their order; a NaN among them makes the answer NaN, as numpy has it.
 
     Args:
@@ -30,10 +30,7 @@ class OrderKind:
 
     kind = "combine"
     takes = "The members: columns of numbers, or of tensors of one shape."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (QUORUM,)
+    options = (QUORUM,)
 
     def __init__(self, name: str, summary: str, pick: Pick, *, keeps_type: bool) -> None:
         self.name = name

@@ -8,7 +8,7 @@ import numpy as np
 
 from beam_ensembles.combiners.ranking import Field, Ranking, item_of
 from beam_ensembles.errors import nearest
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import OutputSpec
@@ -21,7 +21,7 @@ _NAMES = {"candidates": "candidate", _SCORES: "score"}
 _EXAMPLE = "{candidates: captions, scores: probabilities}"
 
 
-class RankKind:
+class RankKind(Kind):
     """Sorts a row's candidates by their scores, the greatest first; of equals the first stays first."""
 
     kind = "combine"
@@ -32,12 +32,7 @@ class RankKind:
         "holds their items."
     )
     gives = "top: a list of rows with a field each, candidate and score where the declared type has no other names."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
-        Option("k", "integer", "The most candidates to keep of each row.", default="all"),
-    )
+    options = (Option("k", "integer", "The most candidates to keep of each row.", default="all"),)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there are lists of one length and numbers to sort them by; the declared type names the fields."""

@@ -28,14 +28,14 @@ from beam_ensembles.graph.class_meanings import (
     check_vote,
     labels_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, valid_rows
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 _TODO = "apply 'softmax' before, or allow any values with 'check_probabilities: false' on the vote"
 
 
-class SoftVoteKind:
+class SoftVoteKind(Kind):
     """Averages the members' class probabilities; the first class of the greatest average wins."""
 
     kind = "combine"
@@ -43,10 +43,7 @@ class SoftVoteKind:
     summary = "The class with the greatest average probability over its members."
     takes = "The members: columns of probabilities, one a class; those whose classes differ in order are put into one."
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         WEIGHTS,
         QUORUM,
         Option(

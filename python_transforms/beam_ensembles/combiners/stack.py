@@ -13,7 +13,7 @@ from beam_ensembles.combiners.members import numbers_of
 from beam_ensembles.combiners.options import check_members
 from beam_ensembles.combiners.probabilities import check_values
 from beam_ensembles.graph.class_meanings import UNKNOWN, Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type, dtype_of, row_shape
@@ -23,7 +23,7 @@ _IF_BINARY: Final = "if_binary"
 _TODO: Final = "'drop: none' on the stack keeps both values"
 
 
-class StackKind:
+class StackKind(Kind):
     """Puts the members' answers side by side, and the columns of ``passthrough`` behind them."""
 
     kind = "combine"
@@ -33,10 +33,7 @@ class StackKind:
         "The members: columns of numbers or tensors: what predict_proba, decision_function or predict give."
     )
     gives = "features: a tensor of all their numbers, in that order, then those of passthrough."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "passthrough", "list", "Columns to put behind the members, such as the members' own features."
         ),

@@ -6,8 +6,8 @@ import dataclasses
 import hashlib
 import json
 
+from beam_ensembles.files.state import state_of
 from beam_ensembles.graph.model import EnsembleGraph
-from beam_ensembles.handlers.support.file_state import state_of
 
 _LENGTH = 16
 
@@ -27,5 +27,5 @@ def digest_of(graph: EnsembleGraph) -> str:
             continue
         digest.update(str(node.uri).encode())
         if node.uri is not None and "sha256" not in node.spec.options:
-            digest.update(repr(state_of(node.uri, node.spec.target)).encode())
+            digest.update(repr(state_of(node.uri, node.kind.files_beside)).encode())
     return digest.hexdigest()[:_LENGTH]

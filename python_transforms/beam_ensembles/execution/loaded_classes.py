@@ -16,12 +16,11 @@ from beam_ensembles.execution.node_steps import NodeStep
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import (
     Meaning,
-    PassesMeanings,
     contradiction,
     declared,
     meanings_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kinds, Member, NodeView
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_member
 
@@ -48,14 +47,13 @@ class StepsByMeaning:
 
     Args:
         steps: The loaded steps.
-        kinds: The table of all kinds.
 
     Raises:
         InvalidEnsemble: What the models say does not go together (``label_mismatch``).
     """
 
-    def __init__(self, steps: Sequence[NodeStep], kinds: Kinds) -> None:
-        self._steps, self._kinds = steps, kinds
+    def __init__(self, steps: Sequence[NodeStep]) -> None:
+        self._steps = steps
         self._kept: dict[frozenset[tuple[str, Meaning]], Settled] = {}
         self.settled({})
 
@@ -79,12 +77,9 @@ class StepsByMeaning:
     def _settle(self, given: Mapping[str, Meaning]) -> Settled:
         known, steps = dict(given), []
         for step in self._steps:
-            node = step.node
-            kind = self._kinds[node.spec.kind, node.spec.target]
-            if isinstance(kind, PassesMeanings):
-                step, found = _passed(step, kind, known)
-            else:
-                found = _loaded(node, step.member)
+            step, found = _passed(step, known)
+            if found is None:
+                found = _loaded(step.node, step.member)
             known.update(found)
             steps.append(step)
         return Settled(steps, known)
@@ -110,23 +105,24 @@ def _loaded(node: CheckedNode, member: Member) -> Mapping[str, Meaning]:
     }
 
 
-def _passed(
-    step: NodeStep, kind: PassesMeanings, known: Mapping[str, Meaning]
-) -> tuple[NodeStep, Mapping[str, Meaning]]:
-    """Returns the step of a node for what is known of its inputs, and what follows for its outputs."""
+def _passed(step: NodeStep, known: Mapping[str, Meaning]) -> tuple[NodeStep, Mapping[str, Meaning] | None]:
+    """Returns the step of a node for what is known of its inputs, and what follows for its outputs, if it does."""
     now = {**step.node.meanings, **{column: known[column] for column in step.node.inputs if column in known}}
     node = dataclasses.replace(
         step.node, meanings={name: now[name] for name in step.node.inputs if name in now}
     )
-    if node.meanings == step.node.meanings:
-        return step, node.told
     problems: list[Problem] = []
     view = NodeView(node.spec, node.inputs, Files(), problems.append, node.makers, meanings=node.meanings)
-    found = declared(node.spec, kind.meanings(view))
+    passed = node.kind.meanings(view)
+    if passed is None:
+        return step, None
+    if node.meanings == step.node.meanings:
+        return step, node.told
+    found = declared(node.spec, passed)
     try:
         if problems:
             raise InvalidEnsemble(problems, ensemble=node.ensemble)
-        return step.renewed(node, load_member(kind, node)), found  # type: ignore[arg-type]
+        return step.renewed(node, load_member(node)), found
     except Exception as error:
         if node.spec.shadow_of is None:
             raise

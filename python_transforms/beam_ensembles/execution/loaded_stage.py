@@ -30,20 +30,21 @@ from beam_ensembles.errors import (
     RowFailed,
 )
 from beam_ensembles.execution.batch_parts import Parts, cut, join
-from beam_ensembles.execution.cores import CORES, may_run_beside
 from beam_ensembles.execution.loaded_classes import StepsByMeaning, unloaded
 from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metric
 from beam_ensembles.execution.node_steps import Begun, NodeStep
 from beam_ensembles.execution.provenance import Provenance
 from beam_ensembles.files.remote import fetched_once
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, validity
+from beam_ensembles.graph.kinds import CheckedNode, Member, validity
+from beam_ensembles.graph.planning import may_run_beside
 from beam_ensembles.handlers.support.load_failures import reason
-from beam_ensembles.handlers.support.pytorch_threads import TEAMS, needs_pytorch
+from beam_ensembles.handlers.support.pytorch_threads import TEAMS
 from beam_ensembles.handlers.support.shared_members import load_member
+from beam_ensembles.processes.cores import CORES
 from beam_ensembles.types import Type
 
 _LOGGER: Final = logging.getLogger(__name__)
-_Load: TypeAlias = Callable[[Kind, CheckedNode], Member]
+_Load: TypeAlias = Callable[[CheckedNode], Member]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,7 +83,6 @@ class LoadedStage:
 
     Args:
         code: What the stage does.
-        kinds: The table of all kinds.
         write: Takes what the nodes write to their metrics.
         load: Loads a node.
     """
@@ -90,16 +90,15 @@ class LoadedStage:
     def __init__(
         self,
         code: StageCode,
-        kinds: Kinds,
         write: Callable[[Update], None] = write_metric,
         load: _Load = load_member,
     ) -> None:
         nodes = with_bundles_at_hand(code.nodes)
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
-            steps = [_load(node, kinds, write, load) for node in nodes]
-        self._steps = StepsByMeaning(steps, kinds)
-        self._needs_pytorch = any(needs_pytorch(kinds[node.spec.kind, node.spec.target]) for node in nodes)
+            steps = [_load(node, write, load) for node in nodes]
+        self._steps = StepsByMeaning(steps)
+        self._needs_pytorch = any(node.kind.needs_pytorch for node in nodes)
         self._beside = may_run_beside(nodes)
         self._parts, self._kept = Parts.of(nodes), code.kept
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
@@ -163,20 +162,17 @@ def _begin(others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: di
             begun[at] = other.begin(batch, CORES)
 
 
-def _load(node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load) -> NodeStep:
+def _load(node: CheckedNode, write: Callable[[Update], None], load: _Load) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
     with logs.about(node.ensemble, node.spec.name):
-        return _load_in_its_name(node, kinds, write, load)
+        return _load_in_its_name(node, write, load)
 
 
-def _load_in_its_name(
-    node: CheckedNode, kinds: Kinds, write: Callable[[Update], None], load: _Load
-) -> NodeStep:
+def _load_in_its_name(node: CheckedNode, write: Callable[[Update], None], load: _Load) -> NodeStep:
     meter = NodeMeter(node.ensemble, node.spec.name, write)
-    kind = kinds[node.spec.kind, node.spec.target]
     before, start = _peak_memory(), time.monotonic()
     try:
-        member = load(kind, node)
+        member = load(node)
     except ENDS_THE_PROGRAM:
         raise
     except BaseException as error:  # code that calls sys.exit() ends neither a worker nor a program
@@ -187,7 +183,7 @@ def _load_in_its_name(
             raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
         member = unloaded(node, error)
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
-    has_own = any(option.name == "retries" for option in kind.options)
+    has_own = any(option.name == "retries" for option in node.kind.options)
     retries = 0 if has_own else int(node.spec.options.get("retries", 0))
     return NodeStep(node, member, meter, retries)
 

@@ -19,13 +19,13 @@ from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
 from beam_ensembles.execution.batch_parts import within
 from beam_ensembles.execution.bisecting import run_split
-from beam_ensembles.execution.cores import WORTH_NANOSECONDS, Cores
 from beam_ensembles.execution.node_metrics import NodeMeter
 from beam_ensembles.execution.row_selection import Selection
 from beam_ensembles.execution.shadows import compare
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.support.beam_config import bytes_limit, call_limit
 from beam_ensembles.limits import MADE_AT_ONCE
+from beam_ensembles.processes.cores import WORTH_NANOSECONDS, Cores
 
 _ARMS: Final = "route"
 

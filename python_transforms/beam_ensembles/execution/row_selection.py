@@ -10,7 +10,6 @@ from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.execution.conditions import RowsWhere
 from beam_ensembles.graph.kinds import CheckedNode, has_option, validity
-from beam_ensembles.registry import KINDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class Selection:
             )
             return NodeError("member_missing", text)
         leave_out = f"give the node a 'when: {column} IS NOT NULL'"
-        if not has_option(KINDS[(spec.kind, spec.target)], "nulls"):
+        if not has_option(self.node.kind, "nulls"):
             return NodeError(
                 "null_value", f"'{column}' is null, and {spec.target} takes no nulls; {leave_out}"
             )

@@ -67,14 +67,13 @@ def _serve(pipe: ColumnPipe, records: _Records) -> None:
     logging.disable()  # what Beam says while it is imported the worker has said already
     from beam_ensembles.beam_repairs import inference_imports
     from beam_ensembles.execution.loaded_stage import LoadedStage
-    from beam_ensembles.registry import KINDS
 
     inference_imports.import_base()
     code = pipe.recv()
     logging.disable(logging.NOTSET)
     updates: list[Update] = []
     try:
-        stage = LoadedStage(code, KINDS, updates.append)
+        stage = LoadedStage(code, updates.append)
     except Exception as error:
         pipe.send(Answer(_said(code, error), [], records.take()))
         return

@@ -23,13 +23,13 @@ from beam_ensembles.columns.batch import ColumnBatch, concatenated
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution import stage_process
 from beam_ensembles.execution.batch_parts import Parts, makes_large_columns
-from beam_ensembles.execution.cores import CORES, compute_here, leave_cores
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_metrics import write_metric
 from beam_ensembles.execution.process_count import count_of_processes
 from beam_ensembles.execution.stage_answers import Answer, Scored
+from beam_ensembles.graph.planning import compute_here, leave_cores
 from beam_ensembles.processes import child_process
-from beam_ensembles.registry import KINDS
+from beam_ensembles.processes.cores import CORES
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LEAST_ROWS: Final = 32
@@ -50,7 +50,7 @@ def load_stage(code: StageCode, *, arrow: bool = False) -> Stage:
         EnsembleError: It cannot be loaded.
     """
     count = count_of_processes()
-    return StageProcesses(code, count) if count > 1 and _has_work(code, arrow) else LoadedStage(code, KINDS)
+    return StageProcesses(code, count) if count > 1 and _has_work(code, arrow) else LoadedStage(code)
 
 
 def _has_work(code: StageCode, arrow: bool) -> bool:

@@ -10,7 +10,9 @@ import json
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.limits import LARGEST_JSON, MOST_JSON_MEMORY
 
 _BYTES: Final = {b"{": 184, b"[": 88, b",": 40, b":": 64, b'"': 32}

@@ -17,14 +17,14 @@ from beam_ensembles.functions.scores import (
     split_tensor,
 )
 from beam_ensembles.graph.class_meanings import Meaning, of_all_outputs
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 PORT = "index"
 
 
-class ArgmaxKind:
+class ArgmaxKind(Kind):
     """Gives the index of the greatest score, over the last dimension of a tensor; of equals the first."""
 
     kind = "apply"
@@ -32,10 +32,7 @@ class ArgmaxKind:
     summary = "Says where the greatest of a row's scores stands, counted from 0; of equals the first."
     takes = "One column of a row's scores."
     gives = "index: int64; of a tensor of several dimensions one for each of its last."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = ()
+    options = ()
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there is one column of scores."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
 from beam_ensembles.limits import MOST_SAMPLES
@@ -22,7 +22,7 @@ _RATES: Final = (LOWEST_RATE, 384_000)
 _LONGEST: Final = 86_400
 
 
-class AudioKind:
+class AudioKind(Kind):
     """Decodes sounds with libsndfile, brings them to one rate with soxr, and mixes their channels to one."""
 
     kind = "apply"
@@ -30,10 +30,9 @@ class AudioKind:
     summary = "Decodes sounds (WAV, FLAC, Ogg, MP3, AIFF) to samples of one channel at one rate."
     takes = "One column of sound files: bytes."
     gives = "samples: array<float>, -1 to 1, the mean of the channels."
-    extra: str | None = "audio"
-    modules: tuple[str, ...] = ("soundfile", "soxr")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "audio"
+    modules = ("soundfile", "soxr")
+    options = (
         Option("rate", "integer", "Samples a second of the result, as the model takes them.", required=True),
         Option("max_seconds", "number", "The longest sound that is decoded.", default=f"{MOST_SECONDS:g}"),
     )

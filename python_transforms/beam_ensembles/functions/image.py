@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.images import MOST_PIXELS
 from beam_ensembles.spec.places import below
@@ -22,7 +22,7 @@ _LARGEST: Final = 89_478_485  # beyond that Pillow itself objects
 _LARGEST_SIDE: Final = 16_384
 
 
-class ImageKind:
+class ImageKind(Kind):
     """Decodes images and brings them to one size."""
 
     kind = "apply"
@@ -30,10 +30,9 @@ class ImageKind:
     summary = "Decodes images (BMP, GIF, JPEG, PNG, TIFF, WebP), turned upright, to pixels of one size."
     takes = "One column of encoded images: bytes."
     gives = "pixels: a tensor of 'size', with the colours last, or first where 'layout' is chw."
-    extra: str | None = "image"
-    modules: tuple[str, ...] = ("PIL",)
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "image"
+    modules = ("PIL",)
+    options = (
         Option("size", "list", "Height and width of the result: [224, 224].", required=True),
         Option(
             "layout",

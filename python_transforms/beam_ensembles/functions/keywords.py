@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.types import DOUBLE, STRING, Array, Type
 
@@ -27,7 +27,7 @@ _MOST_WORDS: Final = 3
 _LIMITS: Final = {"k": (1, 1000), "max_words": (1, 10)}
 
 
-class KeywordsKind:
+class KeywordsKind(Kind):
     """Extracts keywords with yake (Campos et al., "YAKE! Keyword extraction from single documents", 2020)."""
 
     kind = "apply"
@@ -35,10 +35,9 @@ class KeywordsKind:
     summary = "Finds the words and phrases that a text is about, from the text alone."
     takes = "One column of texts."
     gives = "keywords: array<string>, best first; scores: array<double>, the lower the better."
-    extra: str | None = "keywords"
-    modules: tuple[str, ...] = ("yake",)
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "keywords"
+    modules = ("yake",)
+    options = (
         Option("k", "integer", "The most keywords of a text.", default=str(_K)),
         Option("language", "string", "The language of the texts.", choices=LANGUAGES, default="en"),
         Option("max_words", "integer", "The most words of a keyword.", default=str(_MOST_WORDS)),

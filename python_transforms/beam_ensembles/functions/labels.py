@@ -23,7 +23,7 @@ from beam_ensembles.graph.class_meanings import (
     are_labels,
     shown,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.model_file import SHA256, check_file, verified
 from beam_ensembles.types import INT64, STRING, Array, Type, dtype_of
@@ -32,7 +32,7 @@ PORT: Final = "labels"
 FILE: Final = "file"
 
 
-class LabelsKind:
+class LabelsKind(Kind):
     """Replaces every index of a row by the label that stands there."""
 
     kind = "apply"
@@ -40,10 +40,7 @@ class LabelsKind:
     summary = "Gives the names of indices, from a list or a file."
     takes = "One column of indices counted from 0: a whole number a row, or lists and tensors of them."
     gives = "labels: a name for each index, in lists where the indices are in lists."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         Option("labels", "list", "The names: texts or whole numbers; needed where there is no 'file'."),
         Option(
             FILE,

@@ -12,9 +12,9 @@ from typing import Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.processor_calls import CALL, DECODE, IDS, TEXT_PORT, Decoder, Encoder
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface import hub, hub_cache
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER, check_parts
 from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS, Media
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer
@@ -39,7 +39,7 @@ _PARTS: Final = {"audio": SOUNDS, "images": IMAGES, "text": TOKENIZER, "text_pai
 _DEPTHS: Final = {Array(INT64): STRING, Array(Array(INT64)): Array(STRING)}
 
 
-class ProcessorKind:
+class ProcessorKind(Kind):
     """Runs a processor, tokenizer, image processor or feature extractor of transformers."""
 
     kind = "apply"
@@ -50,10 +50,10 @@ class ProcessorKind:
         "is batch_decode."
     )
     gives = "What the processor gives, by name, such as input_ids; text where 'call' is batch_decode."
-    extra: str | None = hub.EXTRA
-    modules: tuple[str, ...] = ("transformers", "torch", "PIL")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = hub.EXTRA
+    modules = ("transformers", "torch", "PIL")
+    work = Work.ALL_CORES
+    options = (
         hub.URI,
         SHA256,
         hub.REVISION,
@@ -70,6 +70,14 @@ class ProcessorKind:
         _check_arguments(node, call)
         found = _check_decoding(node) if call == DECODE else _check_encoding(node)
         return settle(node, "signature_mismatch", found)
+
+    def is_on_hub(self, uri: str) -> bool:
+        """Whether it is the name of a model on the Hugging Face hub, ``hf:NAME``."""
+        return hub_cache.is_name(uri)
+
+    def cached(self, uri: str, revision: str | None) -> str:
+        """Returns the folder of its snapshot."""
+        return hub_cache.cached_snapshot(uri, revision)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the processor; just the tokenizer where ids are decoded."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.handlers.support.beam_config import BATCH, check_calls
 from beam_ensembles.handlers.support.importing import check_import, import_name
 from beam_ensembles.handlers.support.results import to_columns
@@ -18,7 +18,7 @@ from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.types import Type
 
 
-class PythonFunctionKind:
+class PythonFunctionKind(Kind):
     """Calls a function once a batch: a numpy array a column in, an array or a mapping of arrays out."""
 
     kind = "apply"
@@ -29,10 +29,7 @@ class PythonFunctionKind:
         "them in order."
     )
     gives = "The function's array, or the arrays of a mapping that it gives, by name; types are declared."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         Option("function", "string", "Dotted name of the function.", required=True),
         Option("call_args", "mapping", "Arguments that are the same for every batch, by name."),
         BATCH,

@@ -8,14 +8,14 @@ from typing import Any
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.expressions.checks import check_expression
 from beam_ensembles.graph.expressions.types import has_null_items
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import holds
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Type
 
 
-class SqlKind:
+class SqlKind(Kind):
     """Computes columns by expressions, each from one row alone."""
 
     kind = "apply"
@@ -23,10 +23,8 @@ class SqlKind:
     summary = "Computes columns by SQL expressions."
     takes = "Nothing to list: the columns that the expressions read are its inputs."
     gives = "One column for each expression of `select`, by its name; its type need not be declared."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
     takes_nulls = True
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "select",
             "mapping",

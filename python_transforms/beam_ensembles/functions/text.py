@@ -13,7 +13,7 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects
 from beam_ensembles.functions.template import Template, TemplateError, parse_template
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, valid_rows
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, STRING, Array, Scalar, Type
@@ -23,7 +23,7 @@ _SEPARATOR: Final = ", "
 _TRUTH: Final = ("false", "true")
 
 
-class TextKind:
+class TextKind(Kind):
     """Fills a template with columns."""
 
     kind = "apply"
@@ -31,10 +31,8 @@ class TextKind:
     summary = "Makes a text of columns by a template."
     takes = "Texts, numbers, truth values and lists of them: a list of columns, or a mapping from the template's names."
     gives = "text: string."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
     takes_nulls = True
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "template",
             "string",

@@ -18,7 +18,7 @@ from beam_ensembles.functions.scores import (
     split_tensor,
 )
 from beam_ensembles.graph.class_meanings import BEST_FIRST, Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
@@ -32,7 +32,7 @@ _FEW: Final = 8
 """From so many times as many scores as are wanted on, sorting all of them is more work than finding the best first."""
 
 
-class TopKKind:
+class TopKKind(Kind):
     """Gives the greatest scores in falling order, over the last dimension of a tensor; of equals the first."""
 
     kind = "apply"
@@ -42,10 +42,7 @@ class TopKKind:
     gives = (
         "indices: int64, counted from 0; scores: of the scores' own type. A list of fewer scores gives all."
     )
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (Option("k", "integer", "How many, at least 1.", required=True),)
+    options = (Option("k", "integer", "How many, at least 1.", required=True),)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there is one column of scores, and that a tensor has as many as are wanted."""

@@ -10,7 +10,7 @@ from beam_ensembles.columns.nested_rows import plain
 from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import NodeSpec
@@ -19,7 +19,7 @@ from beam_ensembles.types import Array, Row, Type
 PORT: Final = "rows"
 
 
-class ZipKind:
+class ZipKind(Kind):
     """Puts the first items of a row's lists together, then the second ones, and so on."""
 
     kind = "apply"
@@ -27,10 +27,7 @@ class ZipKind:
     summary = "Makes one list of rows of a row's parallel lists."
     takes = "Lists or tensors of one length: a mapping from the fields' names to columns; listed columns name them."
     gives = "rows: array<row<...>>, a field a column in the order of 'inputs'."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = ()
+    options = ()
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that all columns are lists, and as long as each other where their types say how long they are."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
 from beam_ensembles.files.ensemble_files import FileProblem, Files
-from beam_ensembles.graph.class_meanings import Meaning, PassesMeanings, contradiction, declared
+from beam_ensembles.graph.class_meanings import Meaning, contradiction, declared
 from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expressions.checks import check_condition
 from beam_ensembles.graph.expressions.patterns import few_patterns
@@ -197,8 +197,7 @@ class _Checker:
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
-        if isinstance(kind, PassesMeanings):
-            told.update(kind.meanings(view))
+        told.update(kind.meanings(view) or {})
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
         self.problems.extend(problem for problem in found if problem.path not in wrong)
@@ -221,6 +220,7 @@ class _Checker:
         beside = self._nodes.get(node.shadow_of or "")
         return CheckedNode(
             spec=node,
+            kind=kind,
             inputs=_known(inputs),
             outputs=_known(outputs),
             uri=place,

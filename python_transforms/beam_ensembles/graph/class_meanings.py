@@ -55,17 +55,6 @@ BEST_FIRST: Final = Meaning(SORTED, refused="its scores stand best first, not in
 
 
 @runtime_checkable
-class PassesMeanings(Protocol):
-    """A kind whose outputs are about the classes of its inputs."""
-
-    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
-        """Compares what is known of a node's inputs, and returns what follows for its outputs.
-
-        Called when the ensemble is checked, and by workers with what the loaded models say.
-        """
-
-
-@runtime_checkable
 class KnowsMeanings(Protocol):
     """A loaded member that knows more of its columns than the check did."""
 

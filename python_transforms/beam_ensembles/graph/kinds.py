@@ -7,9 +7,11 @@ package knows none of them.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -122,6 +124,7 @@ class CheckedNode:
 
     Attributes:
         spec: The node as the file has it.
+        kind: Its kind.
         inputs: Type of each column that it reads.
         outputs: Type of each column that it adds.
         uri: Absolute place of its model, or of the file that a function reads, or None.
@@ -139,6 +142,7 @@ class CheckedNode:
     """
 
     spec: NodeSpec
+    kind: Kind = dataclasses.field(compare=False)
     inputs: Mapping[str, Type]
     outputs: Mapping[str, Type]
     uri: str | None = None
@@ -160,8 +164,25 @@ class CheckedNode:
         return f"{self.ensemble}/{self.spec.name}"
 
 
-class Kind(Protocol):
-    """One kind of node: how it is described, checked and loaded. Stateless; imports no framework but in ``load``."""
+ROWS_OF_A_CALL: Final = 4_096
+"""``Kind.call_rows`` of networks, which keep much more of a row than the row and the answer have while they look at it;
+batches from Go and Java are four times as large. Trees and linear models keep little, and need less time a row."""
+
+
+class Work(enum.Enum):
+    """What a call of a node keeps busy, so that others may run beside it."""
+
+    LIGHT = "a few operations of numpy or Python: no thread is worth it"
+    ONE_CORE = "one core or few"
+    ALL_CORES = "all cores, a GPU, or nobody knows"
+    ELSEWHERE = "another machine"
+
+
+class Kind(abc.ABC):
+    """One kind of node: how it is described, checked and loaded.
+
+    Stateless: an object has nothing that its class and its name do not say. Imports no framework but in ``load``.
+    """
 
     kind: str
     """Which of the node's four keys names it: ``model``, ``combine``, ``route`` or ``apply``."""
@@ -173,27 +194,76 @@ class Kind(Protocol):
     """What its ``inputs`` mean, for people."""
     gives: str
     """What its ``outputs`` can take, by which name, for people."""
-    extra: str | None
+    options: tuple[Option, ...]
+    """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
+    extra: str | None = None
     """The extra of the distribution that installs what it needs, or None."""
-    modules: tuple[str, ...]
+    modules: tuple[str, ...] = ()
     """The modules that must be importable on a worker; ``one|other`` is either of them."""
-    takes_nulls: bool
+    takes_nulls: bool = False
     """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
 
     A kind with the option ``nulls`` does where a node says ``nulls: missing`` (``reads_nulls``). Such a kind sees
     nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
     """
-    options: tuple[Option, ...]
-    """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
+    work: Work = Work.LIGHT
+    """What a call keeps busy on the worker."""
+    call_rows: int | None = None
+    """The most rows of one call where the node does not say how many; None: as many as there are."""
 
+    @abc.abstractmethod
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks a node and settles the type of each column of its ``outputs``.
 
         A type is None where it could not be settled because of a problem that has been reported.
         """
 
+    @abc.abstractmethod
     def load(self, node: CheckedNode) -> Member:
         """Loads the node on a worker; here and only here may a framework be imported."""
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning] | None:
+        """Compares what is known of a node's inputs, and returns what follows for its outputs.
+
+        Called when the ensemble is checked, and by workers with what the loaded models say.
+
+        Returns:
+            None: What the outputs mean does not follow from the inputs.
+        """
+        return None
+
+    def files_beside(self, path: str) -> Sequence[str]:
+        """Returns the files beside a model's file that belong to it, relative to its folder.
+
+        Raises:
+            ModelFormatError: The file is no such model.
+            OSError: It cannot be read.
+        """
+        return ()
+
+    def is_on_hub(self, uri: str) -> bool:
+        """Whether a URI names a model on a hub, from whose cache workers load it."""
+        return False
+
+    def cached(self, uri: str, revision: str | None) -> str:
+        """Returns the folder of a model on a hub in this machine's cache; nothing is downloaded.
+
+        Raises:
+            EnsembleError: It is not there.
+        """
+        raise NotImplementedError
+
+    def missing_libraries(self) -> str | None:
+        """Says which libraries that no extra installs are not on this machine and where they come from.
+
+        Imports nothing. None: Nothing is missing.
+        """
+        return None
+
+    @property
+    def needs_pytorch(self) -> bool:
+        """Whether its nodes call PyTorch."""
+        return "torch" in self.modules
 
 
 def takes_missing(node: NodeSpec) -> bool:
@@ -209,14 +279,6 @@ def has_option(kind: Kind, name: str) -> bool:
 def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
     """Whether a node of a kind reads nullable columns with their nulls."""
     return kind.takes_nulls or (takes_missing(node) and has_option(kind, "nulls"))
-
-
-@runtime_checkable
-class NeedsLibraries(Protocol):
-    """A kind that needs libraries which no extra of this distribution installs."""
-
-    def missing_libraries(self) -> str | None:
-        """Says which of them are not on this machine and where they come from, importing nothing; None: they are."""
 
 
 Kinds = Mapping[tuple[str, str], Kind]

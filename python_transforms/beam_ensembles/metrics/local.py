@@ -10,7 +10,7 @@ from apache_beam.metrics.execution import MetricKey, MetricsContainer
 from apache_beam.runners.worker import statesampler
 from apache_beam.utils.counters import CounterFactory
 
-from beam_ensembles.handlers.support.pytorch_threads import counting_into
+from beam_ensembles.beam_repairs.thread_counters import counting_into
 from beam_ensembles.metrics.collecting import Key, Value, collected
 from beam_ensembles.metrics.values import Distribution, EnsembleMetrics
 

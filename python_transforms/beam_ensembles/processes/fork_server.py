@@ -95,7 +95,7 @@ class _Server:
 
     def become(self, born: _Born) -> None:
         """Makes a process that was just forked what a new one would be."""
-        from beam_ensembles.execution.cores import recount_cores  # imports Beam, as _import does
+        from beam_ensembles.processes.cores import recount_cores  # imports Beam, as _import does
 
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

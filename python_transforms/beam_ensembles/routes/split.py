@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, validity
 from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.routes.sticky import Rendezvous, is_key, key_hashes
 from beam_ensembles.spec.places import below
@@ -15,7 +15,7 @@ from beam_ensembles.types import Type
 _LARGEST = 1 << 31
 
 
-class SplitKind:
+class SplitKind(Kind):
     """Parts the rows by their keys, as many to each arm as its weight says."""
 
     kind = "route"
@@ -23,10 +23,8 @@ class SplitKind:
     summary = "Parts the rows by weight; the same key always takes the same arm, as for an A/B test."
     takes = "The columns of the key: text, bytes, whole numbers, booleans or timestamps. Null is a key like any other."
     gives = GIVES
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
     takes_nulls = True
-    options: tuple[Option, ...] = (
+    options = (
         Option("arms", "mapping", "The weight of each arm, a whole number: {a: 90, b: 10}.", required=True),
         Option(
             "salt", "string", "Parts the same keys otherwise than another split.", default="the node's name"

@@ -10,7 +10,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.expressions.checks import check_condition
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.types import Type
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from beam_ensembles.columns.expressions import Conditions
 
 
-class SwitchKind:
+class SwitchKind(Kind):
     """Gives the arm of the first of its cases that holds for a row."""
 
     kind = "route"
@@ -26,10 +26,8 @@ class SwitchKind:
     summary = "Gives the arm of the first case whose condition holds for the row."
     takes = "Nothing to list: the columns that the conditions read are its inputs."
     gives = GIVES
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
     takes_nulls = True
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "cases", "list", "Cases {when: condition, arm: name}; the first that holds counts.", required=True
         ),

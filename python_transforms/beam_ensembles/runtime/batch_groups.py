@@ -19,8 +19,8 @@ from apache_beam.utils.windowed_value import WindowedValue, create
 
 from beam_ensembles.columns.arrow_batch import Element, size_of_element
 from beam_ensembles.execution.batch_parts import makes_large_columns
-from beam_ensembles.execution.cores import CORES, WORTH_NANOSECONDS, leave_cores
-from beam_ensembles.graph.planning import Stage
+from beam_ensembles.graph.planning import Stage, leave_cores
+from beam_ensembles.processes.cores import CORES, WORTH_NANOSECONDS
 from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.faster_way import Trials
 

@@ -22,10 +22,10 @@ from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage
 from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.files.state import state_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
-from beam_ensembles.handlers.support.file_state import state_of
 from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.metrics import names
 from beam_ensembles.registry import KINDS
@@ -102,11 +102,11 @@ class Watch:
     def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
         """Gives what changes when the file, or one that these nodes name, does."""
         named = [
-            (self.files.resolve(node.spec.file), node.spec.target)
+            (self.files.resolve(node.spec.file), node.kind.files_beside)
             for node in nodes
             if node.spec.file is not None
         ]
-        return text, [(place, state_of(place, target)) for place, target in named]
+        return text, [(place, state_of(place, beside)) for place, beside in named]
 
 
 def shape_of(graph: EnsembleGraph) -> dict[str, Any]:

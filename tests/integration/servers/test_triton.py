@@ -88,7 +88,7 @@ def test_numbers_of_every_type_go_there_and_back_in_one_request(triton: Triton) 
         Inputs(tuple(types), tuple(f"in_{element}" for element in types)),
         tuple(OutputSpec(element) for element in types),
     )
-    checked = CheckedNode(spec, types, types, triton.uri("numbers"), "test")
+    checked = CheckedNode(spec, KINDS[spec.kind, spec.target], types, types, triton.uri("numbers"), "test")
     columns = {element: extremes(NUMPY_DTYPES[element]) for element in types}
     answer = KINDS["model", "open_inference"].load(checked)(columns)
     for element, values in columns.items():

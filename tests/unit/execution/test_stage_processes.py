@@ -24,7 +24,6 @@ from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import EnsembleError, NodeFailed
 from beam_ensembles.execution import stage_processes
-from beam_ensembles.execution.cores import CORES
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_metrics import Update
 from beam_ensembles.execution.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
@@ -33,6 +32,7 @@ from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.metrics import names
 from beam_ensembles.processes.column_pipe import ColumnPipe
+from beam_ensembles.processes.cores import CORES
 from beam_ensembles.processes.fork_client import HERE
 from beam_ensembles.registry import KINDS
 from tests.support.hazards import ByProcess, Hazard
@@ -80,7 +80,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
         model: type[Hazard] = Hazard, on_error: str = '"fail_row"'
     ) -> tuple[StageProcesses, LoadedStage]:
         code = stage_code(tmp_path_factory.mktemp("stage"), model(), on_error=json.loads(on_error))
-        return StageProcesses(code, 2), LoadedStage(code, KINDS, lambda update: None)
+        return StageProcesses(code, 2), LoadedStage(code, lambda update: None)
 
     return load
 
@@ -261,7 +261,7 @@ def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     code = stage_code(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"nothing")
     with pytest.raises(EnsembleError) as said:
-        LoadedStage(code, KINDS)
+        LoadedStage(code)
     with pytest.raises(type(said.value)) as found:
         StageProcesses(code, 2)
     assert str(found.value) == str(said.value)

@@ -10,7 +10,7 @@ import pytest
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.kinds import CheckedNode, Kinds, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, NodeView, Option
 from beam_ensembles.types import Type
 
 Check = Callable[[str], EnsembleGraph]
@@ -18,7 +18,7 @@ Problems = Callable[[str], list[tuple[str, str]]]
 
 
 @dataclasses.dataclass
-class FakeKind:
+class FakeKind(Kind):
     """Gives what is declared; remembers what it was asked about."""
 
     kind: str
@@ -27,9 +27,6 @@ class FakeKind:
     summary: str = "A fake."
     takes: str = "Anything."
     gives: str = "What is declared."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
     asked: list[NodeView] = dataclasses.field(default_factory=list)
     undetermined: bool = False
     doubted: str = ""

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.onnx.graph import read_signature
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header
 
 IN_ONE_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

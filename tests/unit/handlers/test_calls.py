@@ -9,6 +9,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.support.member import BeamMember
 from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import Inputs, NodeSpec
 from beam_ensembles.types import parse_type
 
@@ -18,7 +19,9 @@ DOUBLE = {"model": "onnx", "uri": "double.onnx", "inputs": ["x"], "outputs": {"y
 
 def node(outputs: dict[str, str], **options: object) -> CheckedNode:
     spec = NodeSpec("n", "model", "python", Inputs(("x",)), (), options)
-    return CheckedNode(spec, {}, {name: parse_type(type_) for name, type_ in outputs.items()})
+    return CheckedNode(
+        spec, KINDS[spec.kind, spec.target], {}, {name: parse_type(type_) for name, type_ in outputs.items()}
+    )
 
 
 def test_samples_are_put_together_row_by_row() -> None:

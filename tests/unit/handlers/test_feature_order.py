@@ -101,7 +101,9 @@ def test_names_of_the_features_or_like_them_are_not_warned_of(
 
 def node(columns: dict[str, str], ports: tuple[str, ...] | None = None) -> CheckedNode:
     spec = NodeSpec("n", "model", "sklearn", Inputs(tuple(columns), ports), (), {})
-    return CheckedNode(spec, {name: parse_type(type_) for name, type_ in columns.items()}, {})
+    return CheckedNode(
+        spec, KINDS[spec.kind, spec.target], {name: parse_type(type_) for name, type_ in columns.items()}, {}
+    )
 
 
 def test_names_alike_in_another_order_show_what_is_meant() -> None:

@@ -14,11 +14,17 @@ from onnx import numpy_helper
 from skl2onnx import to_onnx
 from sklearn.linear_model import LogisticRegression
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    NodeError,
+)
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.session import SESSION_OPTIONS
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+)
 from beam_ensembles.registry import KINDS
 from tests.support.models import iris, write_graph
 from tests.support.nodes import check_node, load_node, problems_of, types_of
@@ -223,6 +229,8 @@ def test_a_cut_model_has_no_signature_or_that_of_the_whole(onnx_models: Path, tm
 
 def test_the_worker_compares_the_graph_once_more(onnx_models: Path) -> None:
     checked = check_node(onnx_models, PAIR, node("double.onnx"))
-    other = CheckedNode(checked.spec, checked.inputs, checked.outputs, str(onnx_models / "counts.onnx"))
+    other = CheckedNode(
+        checked.spec, checked.kind, checked.inputs, checked.outputs, str(onnx_models / "counts.onnx")
+    )
     with pytest.raises(InvalidEnsemble, match=r"\[signature_mismatch\] nodes\.node\.inputs: "):
         KINDS[("model", "onnx")].load(other)

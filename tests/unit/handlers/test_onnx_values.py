@@ -61,7 +61,7 @@ def test_every_type_of_number_goes_through_a_graph_as_it_is(tmp_path: Path, elem
     outputs = {"y": f"array<{declared.get(element, 'int64')}>[2]"}
     checked = check_node(tmp_path, portable, node(echo(tmp_path, element), outputs=outputs))
     type_ = Array(Scalar(element), (2,))
-    exact = CheckedNode(checked.spec, {"x": type_}, {"y": type_}, checked.uri)
+    exact = CheckedNode(checked.spec, checked.kind, {"x": type_}, {"y": type_}, checked.uri)
     x = np.array([[0, 1], [1, 0], [1, 1]]).astype(dtype_of(type_))
     np.testing.assert_array_equal(KINDS["model", "onnx"].load(exact)({"x": x})["y"], x, strict=True)
 

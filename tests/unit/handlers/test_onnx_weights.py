@@ -12,11 +12,16 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 from onnx import TensorProto, helper, numpy_helper
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.files.ensemble_files import sha256_of
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+)
 from beam_ensembles.registry import KINDS
 from tests.support.models import write_graph
 from tests.support.nodes import check_node, load_node, problems_of

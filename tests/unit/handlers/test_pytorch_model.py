@@ -282,7 +282,7 @@ def test_weights_alone_need_nobody_to_vouch_for_them(folder: Path) -> None:
 
 def test_the_worker_asks_once_more_whether_a_file_may_be_loaded(folder: Path) -> None:
     checked = check_node(folder, FOUR, node("flowers.pt2", None))
-    stranger = CheckedNode(checked.spec, checked.inputs, checked.outputs, checked.uri)
+    stranger = CheckedNode(checked.spec, checked.kind, checked.inputs, checked.outputs, checked.uri)
     with pytest.raises(InvalidEnsemble, match=r"\[untrusted_file\] nodes\.node\.uri"):
         KINDS[("model", "pytorch")].load(stranger)
 

@@ -20,10 +20,13 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.sklearn.boosters import refuse_boosters, with_categories
 from beam_ensembles.handlers.support.member import BeamMember
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import NodeSpec
 from tests.support.nodes import load_node
 
-NODE = CheckedNode(NodeSpec("n", "model", "sklearn", None, (), {}), {}, {}, uri="m.joblib")
+NODE = CheckedNode(
+    NodeSpec("n", "model", "sklearn", None, (), {}), KINDS["model", "sklearn"], {}, {}, uri="m.joblib"
+)
 INPUTS = {"size": "double", "color": "string"}
 MODEL = {"model": "sklearn", "uri": "m.joblib", "inputs": ["size", "color"], "outputs": {"y": "double"}}
 

@@ -17,9 +17,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.handlers.sklearn.skops_header import Header, read_header
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.registry import KINDS
 from tests.support.models import iris
 from tests.support.nodes import check_node, load_node, problems_of, types_of

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 

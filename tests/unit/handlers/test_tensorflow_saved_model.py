@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.tensorflow.operations import computing
 from beam_ensembles.handlers.tensorflow.saved_model import FILE, read_saved_model
 

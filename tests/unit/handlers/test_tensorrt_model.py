@@ -15,9 +15,16 @@ import numpy as np
 import pytest
 
 from beam_ensembles.beam_repairs import inference_imports
-from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError
+from beam_ensembles.errors import (
+    BatchFailed,
+    InvalidEnsemble,
+    ModelFormatError,
+    NodeError,
+)
 from beam_ensembles.execution.bisecting import run_split
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+)
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import build_engine, modules, profile_of, row_shapes
 from beam_ensembles.handlers.tensorrt.engine import Engine, padded, parts_of

@@ -14,9 +14,11 @@ import pyarrow
 import pytest
 import xgboost
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+)
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import read_header
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
 from beam_ensembles.registry import KINDS
@@ -329,6 +331,6 @@ def test_a_classifier_gives_what_is_inferred(
 def test_the_worker_compares_the_names_once_more(folder: Path) -> None:
     checked = check_node(folder, PAIR, node("numbers.json", inputs={"size": "size", "count": "count"}))
     inputs = {name: parse_type(type_) for name, type_ in PAIR.items()}
-    other = CheckedNode(checked.spec, inputs, checked.outputs, str(folder / "goods.json"))
+    other = CheckedNode(checked.spec, checked.kind, inputs, checked.outputs, str(folder / "goods.json"))
     with pytest.raises(InvalidEnsemble, match="the model needs its features color too"):
         KINDS[("model", "xgboost")].load(other)

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 import xgboost
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    NodeError,
+)
 from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.xgboost.header import Header, read_header
 from beam_ensembles.registry import KINDS
 from beam_ensembles.types import dtype_of, parse_type
@@ -122,7 +125,9 @@ def test_every_kind_of_number_gives_what_xgboosts_matrix_gives(xgboost_models: P
     x = np.random.default_rng(0).integers(0, 2 if element == "boolean" else 7, size=(50, 4)).astype(dtype)
     checked = check_node(xgboost_models, FOUR, node("iris.json"))
     inputs = {"x": parse_type(f"array<{element}>[4]")}
-    member = KINDS[("model", "xgboost")].load(CheckedNode(checked.spec, inputs, checked.outputs, checked.uri))
+    member = KINDS[("model", "xgboost")].load(
+        CheckedNode(checked.spec, checked.kind, inputs, checked.outputs, checked.uri)
+    )
     booster = xgboost.Booster(model_file=xgboost_models / "iris.json")
     np.testing.assert_array_equal(member({"x": x})["y"], booster.predict(xgboost.DMatrix(x)), strict=True)
 
@@ -159,6 +164,8 @@ def test_arguments_that_the_model_does_not_take(xgboost_models: Path) -> None:
 
 def test_the_worker_compares_the_number_of_features_once_more(xgboost_models: Path) -> None:
     checked = check_node(xgboost_models, FOUR, node("iris.json"))
-    other = CheckedNode(checked.spec, checked.inputs, checked.outputs, str(xgboost_models / "cancer.json"))
+    other = CheckedNode(
+        checked.spec, checked.kind, checked.inputs, checked.outputs, str(xgboost_models / "cancer.json")
+    )
     with pytest.raises(InvalidEnsemble, match="the model takes 30 features, the columns of the node hold 4"):
         KINDS[("model", "xgboost")].load(other)

@@ -12,8 +12,8 @@ import pytest
 from apache_beam.transforms.window import FixedWindows, GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_ensembles.execution.cores import Cores
 from beam_ensembles.graph.planning import plan
+from beam_ensembles.processes.cores import Cores
 from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.batch_groups import Group, GroupBatches, GroupScoring

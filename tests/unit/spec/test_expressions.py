@@ -139,5 +139,6 @@ def test_any_text_has_columns_or_a_problem_in_one_line(text: str) -> None:
 
 
 def test_reading_files_without_expressions_imports_no_polars() -> None:
-    code = "import sys, beam_ensembles.spec.load, beam_ensembles.graph.expressions.checks; assert 'polars' not in sys.modules"
+    modules = "beam_ensembles.spec.load, beam_ensembles.graph.expressions.checks"
+    code = f"import sys, {modules}; assert 'polars' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,8 +17,8 @@ from apache_beam.transforms.window import TimestampedValue
 
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble
-from beam_ensembles.execution.cores import Cores
 from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.processes.cores import Cores
 from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.faster_way import Trials
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig

@@ -14,7 +14,7 @@ from beam_ensembles.functions.lookup.settings import (
     check_cache,
     settings_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
@@ -22,7 +22,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 EXTRA: Final = "lookup"
 
 
-class LookupKind:
+class LookupKind(Kind):
     """Enriches rows from a database between two nodes; all keys of a batch are asked for together."""
 
     kind = "apply"
@@ -30,10 +30,10 @@ class LookupKind:
     summary = "Looks rows up in a table of a database, by key."
     takes = "The columns of 'key': texts, whole numbers, truth values."
     gives = "The table's columns, by name; their types are declared."
-    extra: str | None = EXTRA
-    modules: tuple[str, ...] = ("sqlalchemy",)
+    extra = EXTRA
+    modules = ("sqlalchemy",)
     takes_nulls = True
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "url",
             "string or secret",

@@ -12,7 +12,7 @@ import numpy as np
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.files.ensemble_files import FileProblem, local_path
 from beam_ensembles.functions.read.places import Places
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
 from beam_ensembles.spec.places import below
@@ -29,7 +29,7 @@ _CONCURRENCY: Final = 16
 _LIMITS: Final = {"max_bytes": (1, 2 << 30), "concurrency": (1, 256)}
 
 
-class ReadKind:
+class ReadKind(Kind):
     """Reads files of this machine, of storage that Beam knows, and of the web."""
 
     kind = "apply"
@@ -37,10 +37,7 @@ class ReadKind:
     summary = "Reads the file at the path or URL of each row; several at once."
     takes = "One column of texts: paths, URIs of storage (gs:, s3:), web addresses."
     gives = "content: bytes."
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    options = (
         Option(
             "under",
             "list",

@@ -17,7 +17,13 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import (
+    EnsembleError,
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+    listed,
+)
 from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.files.ensemble_files import FileProblem, local_path
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
@@ -26,7 +32,9 @@ from beam_ensembles.handlers.support.beam_config import Accepted
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.member import not_installed
 from beam_ensembles.handlers.support.model_file import check_file, check_trust, verified
-from beam_ensembles.handlers.support.signatures import ModelFormatError, refusing
+from beam_ensembles.handlers.support.signatures import (
+    refusing,
+)
 
 EXTRA: Final = "huggingface"
 URI: Final = Option(

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError
 
+_HUB: Final = "hf:"
 
-def cached_snapshot(name: str, revision: str | None) -> str:
+
+def is_name(uri: str) -> bool:
+    """Whether a URI is the name of a model on the hub, such as ``hf:org/name``."""
+    return uri.startswith(_HUB)
+
+
+def cached_snapshot(uri: str, revision: str | None) -> str:
     """Gives the folder of a model in the cache, as ``from_pretrained`` left it there.
 
     Args:
-        name: Its name on the hub, such as ``org/name``.
+        uri: Its name on the hub, such as ``hf:org/name``.
         revision: A commit, tag or branch; None for the main one.
 
     Raises:
@@ -22,11 +29,12 @@ def cached_snapshot(name: str, revision: str | None) -> str:
         from huggingface_hub.errors import LocalEntryNotFoundError
     except ImportError as exc:
         text = f"what knows the hub's cache is not installed: {exc}"
-        raise EnsembleError(f"'hf:{name}': {text}; pip install 'beam-ensembles[huggingface]'") from exc
+        raise EnsembleError(f"'{uri}': {text}; pip install 'beam-ensembles[huggingface]'") from exc
     hub: Any = huggingface_hub
+    name = uri.removeprefix(_HUB)
     try:
         return str(hub.snapshot_download(name, revision=revision, local_files_only=True))
     except LocalEntryNotFoundError as exc:
         at = f" of revision '{revision}'" if revision else ""
-        text = f"'hf:{name}'{at} is not in this machine's cache of the Hugging Face hub (HF_HOME)"
+        text = f"'{uri}'{at} is not in this machine's cache of the Hugging Face hub (HF_HOME)"
         raise EnsembleError(f"{text}; download it once: hf download {name}") from exc

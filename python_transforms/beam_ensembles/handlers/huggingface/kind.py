@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.class_meanings import shown
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers.huggingface import hub
+from beam_ensembles.handlers.huggingface import hub, hub_cache
 from beam_ensembles.handlers.huggingface.checks import (
     are_placeholders,
     check_task,
@@ -48,7 +48,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class HuggingFaceKind:
+class HuggingFaceKind(Kind):
     """Runs a model of transformers through Beam's Hugging Face handlers."""
 
     kind = "model"
@@ -62,10 +62,11 @@ class HuggingFaceKind:
         "With 'task' what the task gives, by name; with 'model_class' the tensors of the model's answer, "
         "by name ('sequences' for generate)."
     )
-    extra: str | None = hub.EXTRA
-    modules: tuple[str, ...] = ("transformers", "torch", "PIL")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = hub.EXTRA
+    modules = ("transformers", "torch", "PIL")
+    work = Work.ALL_CORES
+    call_rows = ROWS_OF_A_CALL
+    options = (
         hub.URI,
         SHA256,
         hub.REVISION,
@@ -113,6 +114,14 @@ class HuggingFaceKind:
         if model.folder is not None:
             check_parts(node, model.folder, model.config, parts_of(task))
         return check_task(node, task, model.config)
+
+    def is_on_hub(self, uri: str) -> bool:
+        """Whether it is the name of a model on the Hugging Face hub, ``hf:NAME``."""
+        return hub_cache.is_name(uri)
+
+    def cached(self, uri: str, revision: str | None) -> str:
+        """Returns the folder of its snapshot."""
+        return hub_cache.cached_snapshot(uri, revision)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model, or the pipeline, through Beam's handler."""

@@ -11,8 +11,10 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from beam_ensembles.errors import listed
-from beam_ensembles.handlers.support.signatures import ModelFormatError
+from beam_ensembles.errors import (
+    ModelFormatError,
+    listed,
+)
 
 _UNUSED: Final = re.compile(r"(^|\.)masked_spec_embed$")
 """Weights that are used in training alone; popular models of speech come without them."""

@@ -6,7 +6,12 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+    listed,
+)
 from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
@@ -31,7 +36,6 @@ from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.results import to_columns
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 OWN_LIMIT: Final = "max_seq_length"
 """How many tokens of a text sentence-transformers reads."""

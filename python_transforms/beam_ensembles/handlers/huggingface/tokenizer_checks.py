@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.huggingface.folder_parts import wrong_vocabulary
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _TOKENIZER: Final = "tokenizer.json"
 

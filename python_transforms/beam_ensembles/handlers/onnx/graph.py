@@ -10,9 +10,16 @@ import dataclasses
 import mmap
 from typing import Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.support.protobuf_wire import Span, fields, first_number, spans
-from beam_ensembles.handlers.support.signatures import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.signatures import (
+    TENSORS,
+    Port,
+    Signature,
+)
 
 _ELEMENTS: Final = {
     1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string",

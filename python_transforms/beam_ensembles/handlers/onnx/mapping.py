@@ -7,8 +7,10 @@ import mmap
 import os
 from collections.abc import Iterator
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.support.protobuf_wire import WireError
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 
 @contextlib.contextmanager

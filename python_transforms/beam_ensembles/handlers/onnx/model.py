@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+    listed,
+    nearest,
+)
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.handlers.onnx.call import FEEDING, call, call_with_items, columns_of, extra_feeds, feeder
@@ -56,7 +62,9 @@ from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signature_checks import asked_for, check_signature
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Signature
+from beam_ensembles.handlers.support.signatures import (
+    Signature,
+)
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import DOUBLE, Type, dtype_of
@@ -83,7 +91,7 @@ _FLOATS: Final = ("float16", "float", "double")
 CONFIG_REFUSED: Final = {**REFUSED, "model_uri": "'uri' of the node says where the model is"}
 
 
-class OnnxKind:
+class OnnxKind(Kind):
     """Runs an ONNX graph through Beam's ``OnnxModelHandlerNumpy``."""
 
     kind = "model"
@@ -91,10 +99,11 @@ class OnnxKind:
     summary = "Runs an ONNX graph; its own signature gives the types."
     takes = "A list of columns is the graph's only input; a mapping, {input: column}, names each."
     gives = "The graph's outputs, by name."
-    extra: str | None = "onnx"
-    modules: tuple[str, ...] = ("onnx", "onnxruntime")
-    takes_nulls = False
-    options: tuple[Option, ...] = (URI, SHA256, DEVICE, LABELS, NULLS, *CALLS)
+    extra = "onnx"
+    modules = ("onnx", "onnxruntime")
+    work = Work.ONE_CORE
+    call_rows = ROWS_OF_A_CALL
+    options = (URI, SHA256, DEVICE, LABELS, NULLS, *CALLS)
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
@@ -116,6 +125,10 @@ class OnnxKind:
         _check_device(node)
         _tell(node, signature, classes)
         return _check(node, signature)
+
+    def files_beside(self, path: str) -> Sequence[str]:
+        """Returns the files of weights."""
+        return weight_files(path)
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the graph and compares the node with it once more: the file may have been far away before."""

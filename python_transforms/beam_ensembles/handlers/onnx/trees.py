@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.onnx.operators import uses
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _NAME: Final = "TreeEnsemble"
 _LEAF: Final = b"LEAF"

@@ -11,9 +11,11 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.onnx.mapping import mapped
 from beam_ensembles.handlers.support.protobuf_wire import WireError, fields
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _EXTERNAL: Final = 1
 _DEEPEST: Final = 100

@@ -8,7 +8,7 @@ from typing import Final
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.open_inference.address import FORM, Address, AddressError, parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
@@ -51,7 +51,7 @@ OPTIONS: Final = (
 )
 
 
-class OpenInferenceKind:
+class OpenInferenceKind(Kind):
     """Calls a model on a server of the Open Inference Protocol v2 through Beam's ``RemoteModelHandler``.
 
     A list in ``inputs`` is the model's only input, a mapping names each, ``input: column``; ``outputs`` take the
@@ -79,10 +79,11 @@ class OpenInferenceKind:
         "into narrower types where each fits; FP16 takes float and double too, BYTES string and bytes."
     )
     gives = "The model's outputs, by name; BYTES is string unless bytes is declared."
-    extra: str | None = "open_inference"
-    modules: tuple[str, ...] = ("tritonclient",)
-    takes_nulls = False
-    options: tuple[Option, ...] = OPTIONS
+    extra = "open_inference"
+    modules = ("tritonclient",)
+    work = Work.ELSEWHERE
+    call_rows = ROWS_OF_A_CALL
+    options = OPTIONS
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Compares the node with what the server says of the model, where it answers soon."""

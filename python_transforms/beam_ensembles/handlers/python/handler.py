@@ -13,7 +13,16 @@ from typing import Any, Final
 
 from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import (
+    ROWS_OF_A_CALL,
+    CheckedNode,
+    Columns,
+    Kind,
+    Member,
+    NodeView,
+    Option,
+    Work,
+)
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.handlers.python.calls import Calls, blame
@@ -44,7 +53,7 @@ CONFIG_REFUSED: Final = {
 _ANYTHING: Final = Accepted("anything", lambda _: True)
 
 
-class PythonKind:
+class PythonKind(Kind):
     """Runs a model behind any importable ``ModelHandler``.
 
     Args:
@@ -62,10 +71,9 @@ class PythonKind:
         "What the handler gives for a row: the keys of a dictionary or the fields of an object, by name; "
         "anything else is the only output."
     )
-    extra: str | None = None
-    modules: tuple[str, ...] = ()
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    work = Work.ALL_CORES
+    call_rows = ROWS_OF_A_CALL
+    options = (
         Option(
             "handler",
             "string",
@@ -121,7 +129,9 @@ class PythonKind:
             self._is_shared or bool(config.get("large_model")) or config.get("model_copies") is not None
         )
         if handler.share_model_across_processes() and not is_shared:
-            return SharedMember(PythonKind(is_shared=True), node, handler.model_copies())
+            return SharedMember(
+                dataclasses.replace(node, kind=PythonKind(is_shared=True)), handler.model_copies()
+            )
         loaded = member.BeamMember(
             Calls(
                 handler,

@@ -9,9 +9,16 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.archives import DAMAGE, open_archive
 from beam_ensembles.files.bounded_json import load_json, read_json
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, Signature, refusing
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+    Signature,
+    refusing,
+)
 
 _GRAPHS: Final = ("models/model.json", "serialized_exported_program.json")
 _LARGEST_GRAPH: Final = 256 << 20

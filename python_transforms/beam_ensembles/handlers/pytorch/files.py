@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.archives import DAMAGE, open_archive
 from beam_ensembles.files.bounded_json import JsonError, read_json
-from beam_ensembles.handlers.support.signatures import ModelFormatError, refusing
+from beam_ensembles.handlers.support.signatures import (
+    refusing,
+)
 
 STATE_DICT: Final = "state_dict"
 SAFETENSORS: Final = "safetensors"

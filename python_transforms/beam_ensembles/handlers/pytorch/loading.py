@@ -14,7 +14,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+)
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.pytorch.call import infer
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -33,7 +37,6 @@ from beam_ensembles.handlers.support.importing import import_name
 from beam_ensembles.handlers.support.library_models import arguments as arguments_of
 from beam_ensembles.handlers.support.library_models import makes_a_model
 from beam_ensembles.handlers.support.model_formats import other_kind
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 _LIBRARIES: Final = ("torch", "transformers")
 

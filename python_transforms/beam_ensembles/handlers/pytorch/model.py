@@ -6,9 +6,13 @@ import functools
 from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+)
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.pytorch.answer_parts import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
@@ -32,7 +36,9 @@ from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, 
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signature_checks import check_signature
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Signature
+from beam_ensembles.handlers.support.signatures import (
+    Signature,
+)
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Scalar, Type
 
@@ -49,7 +55,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class PytorchKind:
+class PytorchKind(Kind):
     """Runs a PyTorch model through Beam's ``PytorchModelHandlerTensor`` or ``PytorchModelHandlerKeyedTensor``."""
 
     kind = "model"
@@ -65,10 +71,11 @@ class PytorchKind:
         "A tensor is output, a tuple's items are output_0, output_1, ...; fields of all else go by their "
         "names, boxes or output_1.boxes."
     )
-    extra: str | None = "pytorch"
-    modules: tuple[str, ...] = ("torch",)
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "pytorch"
+    modules = ("torch",)
+    work = Work.ALL_CORES
+    call_rows = ROWS_OF_A_CALL
+    options = (
         URI,
         SHA256,
         Option(

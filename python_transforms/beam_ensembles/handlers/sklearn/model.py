@@ -9,9 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    NodeError,
+    Problem,
+    listed,
+)
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import check_ports, holds, settle
 from beam_ensembles.handlers.sklearn.boosters import (
@@ -54,7 +60,6 @@ from beam_ensembles.handlers.support.missing_values import NULLS, view_of
 from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, check_trust
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.types import DOUBLE, Array, Type
 
@@ -69,7 +74,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class SklearnKind:
+class SklearnKind(Kind):
     """Runs a scikit-learn model through Beam's ``SklearnModelHandlerNumpy``.
 
     A model fitted on a DataFrame gets one. Beam's handler for those differs only in taking frames of one row, so
@@ -84,10 +89,10 @@ class SklearnKind:
         "{feature: column}, names them."
     )
     gives = "What 'method' gives, an item a row."
-    extra: str | None = "sklearn"
-    modules: tuple[str, ...] = ("sklearn", "pandas")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "sklearn"
+    modules = ("sklearn", "pandas")
+    work = Work.ONE_CORE
+    options = (
         URI,
         SHA256,
         Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),

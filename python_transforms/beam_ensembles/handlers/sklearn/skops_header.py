@@ -14,9 +14,14 @@ from typing import IO, Any, Final
 
 import numpy as np
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.archives import open_archive
 from beam_ensembles.files.bounded_json import load_json, read_json
-from beam_ensembles.handlers.support.signatures import ModelFormatError, refusing
+from beam_ensembles.handlers.support.signatures import (
+    refusing,
+)
 from beam_ensembles.limits import MOST_ARRAY_VALUES
 
 _LONGEST_ARRAY: Final = 1 << 24

@@ -11,11 +11,6 @@ from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES, MOST_RETRIES
 from beam_ensembles.spec.places import below
 
-_DEFAULT_LIMIT: Final = 4_096
-"""Rows of a call of a model that does not say how many it gets."""
-_OF_ANY_SIZE: Final = frozenset(("sklearn", "xgboost"))
-"""Kinds of model to which that does not apply."""
-
 CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own model handler, as they are.")
 INFERENCE_ARGS: Final = Option(
     "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
@@ -179,15 +174,9 @@ def bytes_limit(node: CheckedNode) -> int | None:
 
 
 def call_limit(node: CheckedNode) -> int | None:
-    """Gives the most rows that one call of a node gets, or None: what it says (``batch_limit``), or a default.
-
-    A network keeps much more of a row, while it looks at a batch, than the row and the answer have; batches from Go and
-    Java are four times as large as that default. Trees and linear models keep little, and need less time a row.
-    """
-    limit = batch_limit(node)
-    if limit is None and node.spec.kind == "model" and node.spec.target not in _OF_ANY_SIZE:
-        return batch_size(node, _DEFAULT_LIMIT)
-    return limit
+    """Gives the most rows that one call of a node gets, or None: what it says (``batch_limit``), or its kind does."""
+    limit, default = batch_limit(node), node.kind.call_rows
+    return batch_size(node, default) if limit is None and default is not None else limit
 
 
 def batch_limit(node: CheckedNode) -> int | None:

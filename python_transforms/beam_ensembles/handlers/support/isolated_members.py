@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
 from beam_ensembles.graph.class_meanings import Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind
+from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.support import isolated_process
 from beam_ensembles.handlers.support.trial_rows import Trial
 from beam_ensembles.processes import child_process
@@ -28,15 +28,14 @@ class IsolatedMember:
     """A node that runs in a child process; the child is killed where it takes too long, and started again.
 
     Args:
-        kind: The node's kind.
         node: The node.
 
     Raises:
         EnsembleError: The node cannot be loaded there.
     """
 
-    def __init__(self, kind: Kind, node: CheckedNode) -> None:
-        self._kind, self._node = kind, node
+    def __init__(self, node: CheckedNode) -> None:
+        self._node = node
         timeout = node.spec.options.get("timeout")
         self._timeout = None if timeout is None else float(timeout)
         self._unanswered = 0
@@ -95,7 +94,7 @@ class IsolatedMember:
         started = _Child()
         weakref.finalize(self, started.let_go)
         try:
-            started.send((self._kind, self._node))
+            started.send(self._node)
             error, meanings = started.receive(_LOADING)
         except _NoAnswer as exc:
             started.end()

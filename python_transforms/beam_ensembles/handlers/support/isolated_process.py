@@ -1,4 +1,4 @@
-"""``python -m beam_ensembles.handlers.support.isolated_process PIPE``: the process of a node with ``isolate: process``."""
+"""The process of a node with ``isolate: process``: ``python -m`` with this module, and a pipe's number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from beam_ensembles import logs
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.class_meanings import meanings_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.pytorch_threads import load_here
 from beam_ensembles.handlers.support.trial_rows import Trial, trial_of
@@ -28,16 +28,16 @@ def main() -> None:
     with child_process.pipe_of(sys.argv[1]) as pipe:
         child_process.end_with(pipe)
         try:
-            kind, node = pipe.recv()
+            node = pipe.recv()
             logs.to_stderr(logging.WARNING)  # the runner hears of no record of this process
             with logs.about(node.ensemble, node.spec.name):
-                _serve(pipe, kind, node)
+                _serve(pipe, node)
         except EOFError:
             return
 
 
-def _serve(pipe: ColumnPipe, kind: Kind, node: CheckedNode) -> None:
-    member, error = loaded(kind, node)
+def _serve(pipe: ColumnPipe, node: CheckedNode) -> None:
+    member, error = loaded(node)
     pipe.send((error, meanings_of(member)))
     while member is not None:
         asked = pipe.recv()
@@ -45,11 +45,11 @@ def _serve(pipe: ColumnPipe, kind: Kind, node: CheckedNode) -> None:
 
 
 def loaded(
-    kind: Kind, node: CheckedNode, load: Callable[[Kind, CheckedNode], Member] = load_here
+    node: CheckedNode, load: Callable[[CheckedNode], Member] = load_here
 ) -> tuple[Member | None, EnsembleError | None]:
     """Loads a node: gives it, or why it cannot be loaded."""
     try:
-        return load(kind, node), None
+        return load(node), None
     except EnsembleError as error:
         return None, error
     except ENDS_THE_PROGRAM:

@@ -9,14 +9,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+    listed,
+)
 from beam_ensembles.files.ensemble_files import FileProblem, local_path, outside
 from beam_ensembles.files.local import Budget, TooMuch, is_made_up, is_regular, sha256_of, sha256_of_files
 from beam_ensembles.files.own_network import refuse_own_network
 from beam_ensembles.files.private_copy import out_of_reach
 from beam_ensembles.files.remote import Beside, fetched, nothing_beside
 from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
 URI: Final = Option(
     "uri", "string", "The model's file: a path or URI, relative to the ensemble file.", required=True

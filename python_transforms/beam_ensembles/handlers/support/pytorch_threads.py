@@ -1,4 +1,4 @@
-"""Threads in which nodes run that are not a bundle's own. Written for Beam 2.77 (``statesampler``).
+"""The threads in which PyTorch runs, as few as there are calls at one time.
 
 PyTorch's OpenMP (libgomp) keeps a team of threads for every thread that ever called it. As soon as all teams together
 have more threads than there are cores, they wait for each other asleep, not spinning, also if just one team has work: a
@@ -8,44 +8,36 @@ to 17, so that teams would be made until that is so. Here calls go to the thread
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
+from beam_ensembles.beam_repairs.thread_counters import as_here
 from beam_ensembles.graph.class_meanings import meanings_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 
 T = TypeVar("T")
 
-_PYTORCH: Final = "torch"
 _IDLE_SECONDS: Final = 10.0
 """How long a thread that is not needed any more is kept for the next calls at one time."""
 
 
-def needs_pytorch(kind: Kind) -> bool:
-    """Whether nodes of a kind call PyTorch."""
-    return _PYTORCH in kind.modules
-
-
-def load_here(kind: Kind, node: CheckedNode) -> Member:
+def load_here(node: CheckedNode) -> Member:
     """Loads a node in this process; what needs PyTorch, in as few threads as there are calls at once.
 
     Args:
-        kind: The node's kind.
         node: The node.
 
     Raises:
         EnsembleError: It cannot be loaded.
     """
-    if not needs_pytorch(kind):
-        return kind.load(node)
-    return _InTeams(TEAMS.run(functools.partial(kind.load, node)))
+    if not node.kind.needs_pytorch:
+        return node.kind.load(node)
+    return _InTeams(TEAMS.run(functools.partial(node.kind.load, node)))
 
 
 class _InTeams:
@@ -57,32 +49,6 @@ class _InTeams:
 
     def __call__(self, columns: Columns) -> Columns:
         return TEAMS.run(functools.partial(self._member, columns))
-
-
-def as_here(task: Callable[[], T]) -> Callable[[], T]:
-    """Gives a task for another thread: it logs and counts as this thread does, as long as that waits for it."""
-    from apache_beam.runners.worker import statesampler  # not before it is needed: checks load no Beam
-
-    context, tracker = contextvars.copy_context(), statesampler.get_current_tracker()
-
-    def run() -> T:
-        with counting_into(tracker):
-            return context.run(task)
-
-    return run
-
-
-@contextlib.contextmanager
-def counting_into(tracker: Any) -> Iterator[None]:
-    """Has this thread count into what a tracker of Beam's counts into within the block."""
-    from apache_beam.runners.worker import statesampler
-
-    before = statesampler.get_current_tracker()
-    statesampler.set_current_tracker(tracker)
-    try:
-        yield
-    finally:
-        statesampler.set_current_tracker(before)
 
 
 class LastUsed:

@@ -24,10 +24,10 @@ from multiprocessing.connection import Client
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
+from beam_ensembles.files.state import state_of
 from beam_ensembles.graph.class_meanings import Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support import shared_process
-from beam_ensembles.handlers.support.file_state import state_of
 from beam_ensembles.handlers.support.isolated_members import IsolatedMember
 from beam_ensembles.handlers.support.pytorch_threads import load_here
 from beam_ensembles.handlers.support.trial_rows import try_out
@@ -41,47 +41,45 @@ _LONGEST_ADDRESS: Final = 100
 """Bytes that the path of a socket may have; systems allow 103 to 107."""
 
 
-def load_member(kind: Kind, node: CheckedNode) -> Member:
+def load_member(node: CheckedNode) -> Member:
     """Loads a node and tries it: here, in a process of its own (``isolate``), or in some that all share (``config``).
 
     Args:
-        kind: The node's kind.
         node: The node.
 
     Raises:
         EnsembleError: It cannot be loaded, or its trial shows that it cannot be right.
     """
-    member = load_untried(kind, node)
-    try_out(kind, node, member)
+    member = load_untried(node)
+    try_out(node, member)
     return member
 
 
-def load_untried(kind: Kind, node: CheckedNode) -> Member:
+def load_untried(node: CheckedNode) -> Member:
     """Loads a node as ``load_member`` does; only the process of a shared model tries it.
 
     Raises:
         EnsembleError: It cannot be loaded.
     """
     if node.spec.isolated:
-        return IsolatedMember(kind, node)
+        return IsolatedMember(node)
     config = node.spec.options.get("config") or {}
     if not config.get("large_model") and config.get("model_copies") is None:
-        return load_here(kind, node)
-    return SharedMember(kind, node, copies=config.get("model_copies") or 1)
+        return load_here(node)
+    return SharedMember(node, copies=config.get("model_copies") or 1)
 
 
 class SharedMember:
     """A node that runs in other processes, one a copy; calls take the copies in turn.
 
     Args:
-        kind: The node's kind.
         node: The node.
         copies: How many copies there are on this machine.
     """
 
-    def __init__(self, kind: Kind, node: CheckedNode, copies: int) -> None:
-        tag = _digest(kind, node)
-        self._copies = [_Copy(kind, node, _address(f"{tag}-{number}")) for number in range(copies)]
+    def __init__(self, node: CheckedNode, copies: int) -> None:
+        tag = _digest(node)
+        self._copies = [_Copy(node, _address(f"{tag}-{number}")) for number in range(copies)]
         self._turns = itertools.count()
         self.meanings = self._copies[0].meanings
 
@@ -108,7 +106,6 @@ class _Copy:
     """This process's way to one copy: connections, as many as threads have called it at one time.
 
     Args:
-        kind: The node's kind.
         node: The node.
         address: The path of its socket.
 
@@ -116,8 +113,8 @@ class _Copy:
         EnsembleError: The node cannot be loaded.
     """
 
-    def __init__(self, kind: Kind, node: CheckedNode, address: str) -> None:
-        self._kind, self._node, self._address = kind, node, address
+    def __init__(self, node: CheckedNode, address: str) -> None:
+        self._node, self._address = node, address
         self.meanings: Mapping[str, Meaning] | None = None
         self._idle: queue.SimpleQueue[ColumnPipe] = queue.SimpleQueue()
         self._idle.put(self._connected())
@@ -177,7 +174,7 @@ class _Copy:
             try:
                 return self._welcomed()
             except _NOBODY_THERE:
-                starter = _start(self._kind, self._node, self._address)
+                starter = _start(self._node, self._address)
             with starter:
                 return self._welcomed()
 
@@ -195,13 +192,13 @@ class _Copy:
         return connection
 
 
-def _start(kind: Kind, node: CheckedNode, address: str) -> ColumnPipe:
+def _start(node: CheckedNode, address: str) -> ColumnPipe:
     """Starts the process of a copy; while the pipe is open that this gives, it waits for its first user."""
     process, pipe = child_process.start(shared_process.__name__, address, own_session=True)
     # It outlives this worker where others use it; where it ends first, it is waited for.
     threading.Thread(target=process.wait, daemon=True, name="shared model").start()
     try:
-        pipe.send((kind, node))
+        pipe.send(node)
         error = pipe.recv()
     except (EOFError, OSError) as exc:
         pipe.close()
@@ -215,11 +212,11 @@ def _start(kind: Kind, node: CheckedNode, address: str) -> ColumnPipe:
     return pipe
 
 
-def _digest(kind: Kind, node: CheckedNode) -> str:
+def _digest(node: CheckedNode) -> str:
     """Names a node by all that it is made of, so that only those who mean the same share it."""
-    digest = hashlib.sha256(pickle.dumps((kind, node)))
+    digest = hashlib.sha256(pickle.dumps(node))
     if node.uri is not None:
-        digest.update(repr(state_of(node.uri, node.spec.target)).encode())
+        digest.update(repr(state_of(node.uri, node.kind.files_beside)).encode())
     return digest.hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""``python -m beam_ensembles.handlers.support.shared_process PIPE SOCKET``: the process of a model that workers share.
+"""The process of a model that workers share: ``python -m`` with this module, a pipe's number and a socket's path.
 
 The node comes over the pipe from the worker that started the process. Then each connection to the socket sends columns
 and gets answers, until the last one is closed: the model lives as long as some worker has it loaded, whichever that is.
@@ -33,8 +33,8 @@ def main() -> None:
     """Loads and tries the node that comes first, then answers whoever connects."""
     pipe, path = child_process.pipe_of(sys.argv[1]), sys.argv[2]
     with contextlib.suppress(EOFError):  # the worker that started this process is gone
-        kind, node = pipe.recv()
-        member, error = isolated_process.loaded(kind, node, load_tried)
+        node = pipe.recv()
+        member, error = isolated_process.loaded(node, load_tried)
         if member is None:
             pipe.send(error)
         else:

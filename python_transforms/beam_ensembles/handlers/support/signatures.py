@@ -7,15 +7,13 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Final
 
+from beam_ensembles.errors import ModelFormatError
+
 _LONGEST_DETAIL: Final = 200
 """Characters of a parser's own words that a message repeats."""
 
 TENSORS: Final = "tensors"
 """``Port.items`` of a sequence of tensors."""
-
-
-class ModelFormatError(ValueError):
-    """The file is not a model of the expected format."""
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import TRIAL, call_limit
 from beam_ensembles.handlers.support.pytorch_threads import load_here
@@ -90,22 +90,21 @@ class TriesItself(Protocol):
         """
 
 
-def load_tried(kind: Kind, node: CheckedNode) -> Member:
+def load_tried(node: CheckedNode) -> Member:
     """Loads a node in this process and tries it.
 
     Raises:
         EnsembleError: It cannot be loaded, or cannot be right.
     """
-    member = load_here(kind, node)
-    try_out(kind, node, member)
+    member = load_here(node)
+    try_out(node, member)
     return member
 
 
-def try_out(kind: Kind, node: CheckedNode, member: Member) -> Trial | None:
+def try_out(node: CheckedNode, member: Member) -> Trial | None:
     """Tries a loaded node, and logs what is likely to be wrong.
 
     Args:
-        kind: The node's kind.
         node: The node.
         member: Its loaded member.
 
@@ -115,7 +114,7 @@ def try_out(kind: Kind, node: CheckedNode, member: Member) -> Trial | None:
     Raises:
         InvalidEnsemble: It cannot be right: ``signature_mismatch``, or ``load_failed`` where code is missing.
     """
-    if not is_tried(kind, node):
+    if not is_tried(node):
         return None
     found = trial_of(node, member)
     if found is None:
@@ -127,10 +126,10 @@ def try_out(kind: Kind, node: CheckedNode, member: Member) -> Trial | None:
     return found
 
 
-def is_tried(kind: Kind, node: CheckedNode) -> bool:
+def is_tried(node: CheckedNode) -> bool:
     """Whether a node is tried: a model that runs here, called with whole batches, that does not write texts."""
     options = node.spec.options
-    if TRIAL not in kind.options or not options.get(TRIAL.name, True) or options.get("per_row"):
+    if TRIAL not in node.kind.options or not options.get(TRIAL.name, True) or options.get("per_row"):
         return False
     return options.get("task") is None and options.get("method") != _GENERATE
 

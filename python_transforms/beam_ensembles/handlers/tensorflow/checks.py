@@ -6,7 +6,11 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.errors import listed, nearest
+from beam_ensembles.errors import (
+    ModelFormatError,
+    listed,
+    nearest,
+)
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
@@ -16,7 +20,10 @@ from beam_ensembles.handlers.support.library_models import check_params
 from beam_ensembles.handlers.support.model_file import check_file, check_trust
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.signature_checks import check_inputs, check_signature, port_type
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+    Signature,
+)
 from beam_ensembles.handlers.tensorflow.formats import (
     CREATE,
     KERAS,

@@ -7,9 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.archives import DAMAGE, open_archive
 from beam_ensembles.files.bounded_json import load_json
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, refusing
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+    refusing,
+)
 from beam_ensembles.types import NUMPY_DTYPES
 
 _CONFIG: Final = "config.json"

@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
@@ -54,7 +54,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class TensorflowKind:
+class TensorflowKind(Kind):
     """Runs a TensorFlow model through Beam's ``TFModelHandlerNumpy`` or ``TFModelHandlerTensor``."""
 
     kind = "model"
@@ -68,10 +68,11 @@ class TensorflowKind:
         "The outputs of the signature or of the Keras model, by name; output_0, output_1, ... where one layer of "
         "the Keras model gives several of them."
     )
-    extra: str | None = "tensorflow"
-    modules: tuple[str, ...] = ("tensorflow", "tensorflow_hub")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "tensorflow"
+    modules = ("tensorflow", "tensorflow_hub")
+    work = Work.ALL_CORES
+    call_rows = ROWS_OF_A_CALL
+    options = (
         Option(
             "uri",
             "string",
@@ -96,6 +97,18 @@ class TensorflowKind:
         check_labels(node)
         check_modules(node)
         return check_model(node)
+
+    def is_on_hub(self, uri: str) -> bool:
+        """Whether it is a handle of TensorFlow Hub."""
+        return is_handle(uri)
+
+    def cached(self, uri: str, revision: str | None) -> str:
+        """Returns the folder in which tensorflow_hub keeps it."""
+        folder = cached(uri)
+        if folder is None:
+            text = f"'{uri}' is not in the cache of TensorFlow Hub on this machine, '{cache_folder()}'"
+            raise EnsembleError(f"{text} (TFHUB_CACHE_DIR); load it once to put it there")
+        return folder
 
     def load(self, node: CheckedNode) -> Member:
         """Loads the model and compares the node with it once more: the file may have been far away before."""

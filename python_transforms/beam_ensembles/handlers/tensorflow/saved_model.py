@@ -12,8 +12,15 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, first_number, spans
-from beam_ensembles.handlers.support.signatures import TENSORS, ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.signatures import (
+    TENSORS,
+    Port,
+    Signature,
+)
 from beam_ensembles.handlers.tensorflow.saved_model_code import unsafe_parts
 
 FILE: Final = "saved_model.pb"

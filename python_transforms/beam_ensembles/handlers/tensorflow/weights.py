@@ -10,8 +10,13 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.archives import open_archive
-from beam_ensembles.handlers.support.signatures import ModelFormatError, refusing
+from beam_ensembles.handlers.support.signatures import (
+    refusing,
+)
 
 _IN_ARCHIVE: Final = "model.weights.h5"
 _OF_TRAINING: Final = ("metrics", "optimizer")

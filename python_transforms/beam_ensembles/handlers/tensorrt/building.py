@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.beam_repairs import inference_imports
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.errors import (
+    EnsembleError,
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+)
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.support.beam_config import batch_limit
 from beam_ensembles.handlers.support.member import no_gpu, not_installed
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.engine import Engine
 from beam_ensembles.messages.foreign_errors import text_of

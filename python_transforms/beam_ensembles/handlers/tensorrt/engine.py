@@ -12,9 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import BatchFailed
+from beam_ensembles.errors import (
+    BatchFailed,
+    ModelFormatError,
+)
 from beam_ensembles.handlers.support.arguments import Values, cast
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+    Signature,
+)
 from beam_ensembles.types import NUMPY_DTYPES
 
 _NAMES: Final = {dtype: name for name, dtype in NUMPY_DTYPES.items()}

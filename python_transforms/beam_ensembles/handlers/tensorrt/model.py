@@ -7,9 +7,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.beam_repairs.inference_imports import TENSORRT_BINDINGS
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    Problem,
+    listed,
+)
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView, Option
+from beam_ensembles.graph.kinds import (
+    ROWS_OF_A_CALL,
+    CheckedNode,
+    Columns,
+    Kind,
+    Member,
+    NodeView,
+    Option,
+    Work,
+)
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.handlers.onnx.graph import read_signature
@@ -36,7 +50,10 @@ from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.support.signature_checks import check_signature
-from beam_ensembles.handlers.support.signatures import ModelFormatError, Port, Signature
+from beam_ensembles.handlers.support.signatures import (
+    Port,
+    Signature,
+)
 from beam_ensembles.handlers.tensorrt import libraries
 from beam_ensembles.handlers.tensorrt.building import MOST_ROWS, build_engine, load_engine, modules
 from beam_ensembles.handlers.tensorrt.engine import Engine
@@ -50,7 +67,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class TensorRTKind:
+class TensorRTKind(Kind):
     """Runs a TensorRT engine through Beam's ``TensorRTEngineHandlerNumPy``."""
 
     kind = "model"
@@ -58,10 +75,11 @@ class TensorRTKind:
     summary = "Runs a TensorRT engine on an NVIDIA GPU, or builds one from an ONNX graph when it is loaded."
     takes = "A list of columns is the engine's only input; a mapping, {input: column}, names each."
     gives = "The engine's outputs, by name."
-    extra: str | None = "tensorrt"
-    modules: tuple[str, ...] = (f"tensorrt|{TENSORRT_BINDINGS}", "cuda")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "tensorrt"
+    modules = (f"tensorrt|{TENSORRT_BINDINGS}", "cuda")
+    work = Work.ALL_CORES
+    call_rows = ROWS_OF_A_CALL
+    options = (
         URI,
         SHA256,
         Option(

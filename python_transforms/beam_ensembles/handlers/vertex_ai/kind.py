@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.handlers.support.arguments import list_argument
@@ -75,7 +75,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class VertexAIKind:
+class VertexAIKind(Kind):
     """Calls an endpoint through Beam's ``VertexAIModelHandlerJSON``, with its retries and its throttling.
 
     Each row is one instance, all rows of a batch are one request. A list in ``inputs`` makes an instance of the values
@@ -93,10 +93,11 @@ class VertexAIKind:
         "{member: column}, an object. Bytes are written {b64: text}."
     )
     gives = "The members of a prediction that is an object, by name; any other prediction is the only output."
-    extra: str | None = "vertex_ai"
-    modules: tuple[str, ...] = ("google.cloud.aiplatform", "vertexai")  # of one distribution
-    takes_nulls = False
-    options: tuple[Option, ...] = OPTIONS
+    extra = "vertex_ai"
+    modules = ("google.cloud.aiplatform", "vertexai")  # of one distribution
+    work = Work.ELSEWHERE
+    call_rows = ROWS_OF_A_CALL
+    options = OPTIONS
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks what the node says; nobody is asked, since an endpoint does not say what it takes and gives."""

@@ -12,8 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
 from beam_ensembles.files.bounded_json import JsonError, read_json
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.limits import MOST_JSON_MEMORY
 
 _DEEPEST: Final = 32

@@ -12,7 +12,12 @@ import json
 import re
 from typing import Any, Final
 
-from beam_ensembles.handlers.support.signatures import ModelFormatError, refusing
+from beam_ensembles.errors import (
+    ModelFormatError,
+)
+from beam_ensembles.handlers.support.signatures import (
+    refusing,
+)
 from beam_ensembles.handlers.xgboost.document import read_object
 from beam_ensembles.handlers.xgboost.trees import TreeError, check_names
 

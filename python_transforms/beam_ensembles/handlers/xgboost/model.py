@@ -11,11 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    ModelFormatError,
+    NodeError,
+    Problem,
+)
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
-from beam_ensembles.graph.kinds import CheckedNode, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support import member
@@ -33,7 +38,6 @@ from beam_ensembles.handlers.support.missing_values import NULLS, view_of
 from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.handlers.xgboost.categories import (
     Category,
@@ -67,7 +71,7 @@ _SHAPELESS_ARGS: Final = frozenset(("iteration_range", "validate_features", "bas
 """Arguments of predict that leave type and shape of the answer as they are."""
 
 
-class XgboostKind:
+class XgboostKind(Kind):
     """Runs an XGBoost model through Beam's ``XGBoostModelHandlerNumpy``."""
 
     kind = "model"
@@ -78,10 +82,10 @@ class XgboostKind:
         "{feature: column}, names them; 'base_margin' and 'data', the whole matrix, may stand beside."
     )
     gives = "What 'method' gives, an item a row."
-    extra: str | None = "xgboost"
-    modules: tuple[str, ...] = ("xgboost", "pandas", "scipy")
-    takes_nulls = False
-    options: tuple[Option, ...] = (
+    extra = "xgboost"
+    modules = ("xgboost", "pandas", "scipy")
+    work = Work.ONE_CORE
+    options = (
         URI,
         SHA256,
         Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),

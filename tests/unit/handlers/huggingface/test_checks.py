@@ -323,7 +323,7 @@ def test_a_model_made_for_something_else_is_refused_on_the_worker_too(models: Mo
     node = check_node(
         models("encoder").parent, INPUTS, {**MOOD, "uri": "classifier"} if models("classifier") else {}
     )
-    far = CheckedNode(node.spec, node.inputs, node.outputs, str(models("encoder")))
+    far = CheckedNode(node.spec, node.kind, node.inputs, node.outputs, str(models("encoder")))
     with pytest.raises(InvalidEnsemble, match="BertModel"):
         KINDS[("model", "huggingface")].load(far)
 

@@ -56,7 +56,7 @@ def test_numbers_of_every_type_go_there_and_back(element: str, raw: bool) -> Non
         spec = check_node(
             Path("/"), {"x": "double"}, node(uri, inputs={"x": "x"}, outputs={"y": "double"})
         ).spec
-        checked = CheckedNode(spec, {"x": tensor}, {"y": tensor}, uri, "test")
+        checked = CheckedNode(spec, KINDS[spec.kind, spec.target], {"x": tensor}, {"y": tensor}, uri, "test")
         answer = KINDS["model", "open_inference"].load(checked)({"x": x})["y"]
     np.testing.assert_array_equal(answer, x, strict=True)
     assert server.calls[0].datatypes == {"x": NUMBERS[element]}

@@ -13,9 +13,10 @@ import pytest
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.support.importing import import_name
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.model import NodeSpec
 
-NODE = CheckedNode(NodeSpec("n", "model", "python", None, (), {}), {}, {})
+NODE = CheckedNode(NodeSpec("n", "model", "python", None, (), {}), KINDS["model", "python"], {}, {})
 
 
 def test_classes_functions_and_what_is_inside_of_them() -> None:

@@ -49,7 +49,7 @@ def check_isolated(folder: Path, model: Any, **more: Any) -> CheckedNode:
 
 
 def member(folder: Path, model: Any, **more: Any) -> Any:
-    return load_member(KINDS["model", "sklearn"], check_isolated(folder, model, **more))
+    return load_member(check_isolated(folder, model, **more))
 
 
 def rows(count: int, **bad: int) -> np.ndarray:
@@ -97,7 +97,7 @@ def test_what_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     node = check_isolated(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"no model")
     with pytest.raises(EnsembleError, match="load_failed"):
-        load_member(KINDS["model", "sklearn"], node)
+        load_member(node)
 
 
 def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signatures import Port, Signature
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.load import load_text
 from beam_ensembles.types import parse_type
 from tests.support.models import write_graph
@@ -36,7 +37,9 @@ def checked(inputs: dict[str, str], **more: Any) -> CheckedNode:
     }
     spec = load_text(json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": node | more}}))
     types = {name: parse_type(type_) for name, type_ in inputs.items()}
-    return CheckedNode(spec.nodes[0], types, {"y": parse_type("double")})
+    return CheckedNode(
+        spec.nodes[0], KINDS["model", spec.nodes[0].target], types, {"y": parse_type("double")}
+    )
 
 
 class Recorder:

@@ -53,7 +53,7 @@ BOTH = pytest.mark.parametrize("make", [sklearn, python])
 
 def load(folder: Path, described: dict[str, Any]) -> Any:
     node = check_node(folder, INPUT, described)
-    return load_member(KINDS[node.spec.kind, node.spec.target], node)
+    return load_member(node)
 
 
 @BOTH

@@ -1,7 +1,6 @@
-"""Nodes of a batch that do not need each other run at one time, and so do batches, on cores that nothing else uses.
+"""The cores of this process, and what runs at one time on those that nothing uses.
 
-That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and what
-another machine answers none. PyTorch and TensorFlow use all cores for a call, and a GPU would have to hold two calls.
+Nodes of a batch that do not need each other run so, and so do batches (``graph/planning``): models leave cores idle.
 """
 
 from __future__ import annotations
@@ -14,19 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
-from beam_ensembles.graph.kinds import CheckedNode
-from beam_ensembles.handlers.support.pytorch_threads import as_here, needs_pytorch
+from beam_ensembles.beam_repairs.thread_counters import as_here
 from beam_ensembles.processes.child_process import own_cores
-from beam_ensembles.registry import KINDS
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 WORTH_NANOSECONDS: Final = 1_000_000
 """A call that takes less is not worth another thread, which costs a tenth of that."""
-
-_COMPUTES: Final = frozenset(("sklearn", "xgboost", "onnx"))
-_WAITS: Final = frozenset(("open_inference", "vertex_ai"))
 
 _HAS_CORE: Final = contextvars.ContextVar("has_core", default=False)
 """Whether what runs here is counted already as what uses a core."""
@@ -141,44 +135,3 @@ CORES: Final = Cores(_count())
 def recount_cores() -> None:
     """Counts those of a process that was forked: its environment may say other than what ``CORES`` was made by."""
     CORES.have(_count())
-
-
-def may_run_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
-    """Gives for each node which later ones may begin with it: they read nothing that it or one in between makes.
-
-    Args:
-        nodes: In the order in which they run.
-
-    Returns:
-        For each node the positions of such nodes.
-    """
-    return tuple(
-        tuple(_beside(nodes, at)) if _is_one_cores_work(node) else () for at, node in enumerate(nodes)
-    )
-
-
-def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
-    made = set(nodes[first].outputs)
-    for at, node in enumerate(nodes[first + 1 :], first + 1):
-        if _is_one_cores_work(node) and made.isdisjoint((*node.inputs, *node.condition)):
-            yield at
-        made.update(node.outputs)
-
-
-def _is_one_cores_work(node: CheckedNode) -> bool:
-    return node.spec.kind == "model" and node.spec.target in _COMPUTES | _WAITS
-
-
-def compute_here(nodes: Sequence[CheckedNode]) -> bool:
-    """Whether some nodes have a model that computes on this machine."""
-    return any(node.spec.kind == "model" and node.spec.target not in _WAITS for node in nodes)
-
-
-def leave_cores(nodes: Sequence[CheckedNode]) -> bool:
-    """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
-    return any(node.spec.kind == "model" for node in nodes) and all(
-        _is_one_cores_work(node)
-        if node.spec.kind == "model"
-        else not needs_pytorch(KINDS[node.spec.kind, node.spec.target])
-        for node in nodes
-    )

@@ -17,11 +17,12 @@ from sklearn.linear_model import LinearRegression
 
 from beam_ensembles import logs
 from beam_ensembles.errors import NodeFailed
-from beam_ensembles.execution import cores as at_once
 from beam_ensembles.execution import loaded_stage, node_steps
+from beam_ensembles.graph import planning
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import EnsembleMetrics
+from beam_ensembles.processes import cores as at_once
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.loading import graph_of_file
 from tests.support.patience import SECONDS
@@ -113,7 +114,7 @@ def test_which_nodes_need_nothing_of_each_other(folder: Path) -> None:
     names = [node.spec.name for node in nodes]
     beside = {
         name: {names[at] for at in others}
-        for name, others in zip(names, at_once.may_run_beside(nodes), strict=True)
+        for name, others in zip(names, planning.may_run_beside(nodes), strict=True)
     }
     assert beside["a"] == {"b"}
     assert beside["c"] == ({"d"} if names.index("c") < names.index("d") else set())

@@ -14,7 +14,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from beam_ensembles.handlers.support.file_state import state_of
+from beam_ensembles.files.state import state_of
+from beam_ensembles.handlers.onnx.model import OnnxKind
 from tests.support.models import write_graph
 
 
@@ -51,9 +52,9 @@ def test_weights_beside_an_onnx_graph(tmp_path: Path) -> None:
     ports = [("X", "FLOAT", ["N", 2])], [("Y", "FLOAT", ["N", 2])]
     path = write_graph(tmp_path / "parted.onnx", [node], *ports, [bias])
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
-    before, alone = state_of(str(path), "onnx"), state_of(str(path))
+    before, alone = state_of(str(path), OnnxKind().files_beside), state_of(str(path))
     os.utime(tmp_path / "weights.bin", ns=(1, 1))
-    assert state_of(str(path), "onnx") != before
+    assert state_of(str(path), OnnxKind().files_beside) != before
     assert state_of(str(path)) == alone
 
 

@@ -5,42 +5,39 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import (
+    EnsembleError,
+    ModelFormatError,
+)
 from beam_ensembles.files.deadlines import call_within
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.remote import Beside, nothing_beside
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import open_web
-from beam_ensembles.handlers.onnx.weights import weight_files
-from beam_ensembles.handlers.support.signatures import ModelFormatError
 
-_BESIDE: Final[Mapping[str, Beside]] = {"onnx": weight_files}
-"""The kinds of model that may keep a part of it in files beside the one that is named."""
 _ASK_SECONDS: Final = 10.0
 _SAID_OF_A_FILE: Final = ("etag", "last-modified", "content-length")
 
 
-def state_of(place: str, target: str = "") -> Any:
+def state_of(place: str, beside: Beside = nothing_beside) -> Any:
     """Gives what changes when a file or a folder does, or None where it cannot be looked at.
 
     Args:
         place: Its absolute path or URI. A web server is asked for what it says of the file; where it says neither ETag
             nor time, only another size is a change.
-        target: The kind of model that it is of, such as ``onnx``.
+        beside: Which files of this machine belong to it.
     """
     path = local_path(place)
     if path is not None:
-        return [_local_state(one) for one in (path, *_beside(path, target))]
+        return [_local_state(one) for one in (path, *_paths_beside(path, beside))]
     return _web_state(place) if is_web(place) else _stored_state(place)
 
 
-def _beside(path: str, target: str) -> list[str]:
+def _paths_beside(path: str, beside: Beside) -> list[str]:
     with contextlib.suppress(ModelFormatError, OSError):
-        names = _BESIDE.get(target, nothing_beside)(path)
-        return [os.path.join(os.path.dirname(path), name) for name in names]
+        return [os.path.join(os.path.dirname(path), name) for name in beside(path)]
     return []
 
 
