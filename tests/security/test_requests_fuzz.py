@@ -106,7 +106,7 @@ def attacked() -> Iterator[Attacked]:
         log = service.log
         assert "Traceback" not in log
         assert "Exception" not in log
-        lines = [line for line in log.splitlines() if "beam_ensembles_service.requests.log" in line]
+        lines = [line for line in log.splitlines() if "beam_ensembles_service.request_log" in line]
         assert len(lines) == found.expanded
 
 

@@ -13,7 +13,7 @@ from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.messages.printable import shortened
 
-_LOGGER: Final = logging.getLogger(__name__)
+_LOGGER: Final = logging.getLogger("beam_ensembles_service.request_log")
 _AGENT: Final = "user-agent"
 
 
