@@ -19,7 +19,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.exact_numbers import numbers_of
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
-from beam_ensembles.columns.number_lists import matrix_of, vector_of
+from beam_ensembles.columns.number_lists import matrix_of
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -91,7 +91,7 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
     dtype = dtype_of(type_)
     if dtype is None:
         return _objects(values, type_)
-    found = _of_one_type(values, type_, dtype.kind)
+    found = matrix_of(values, width_of(type_) or 0, dtype.kind) if isinstance(type_, Array) else None
     if found is None:
         found = _by_numpy(values, type_, dtype.kind)
     if found is None:
@@ -102,12 +102,6 @@ def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
             return None
         found = found.reshape(shape)
     return found if found.dtype == dtype else _narrow(found, dtype)
-
-
-def _of_one_type(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | None:
-    if isinstance(type_, Scalar):
-        return vector_of(values, kind)
-    return matrix_of(values, width_of(type_) or 0, kind)
 
 
 def _by_numpy(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | None:

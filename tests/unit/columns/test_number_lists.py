@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from beam_ensembles.columns import convert
 from beam_ensembles.columns.convert import to_column
-from beam_ensembles.columns.number_lists import matrix_of, vector_of
+from beam_ensembles.columns.number_lists import matrix_of
 from beam_ensembles.types import parse_type
 
 ROWS = 40
@@ -65,7 +65,7 @@ def test_one_item_of_another_type_is_left_to_numpy(
 @pytest.mark.parametrize(
     "odd",
     [
-        None, 1.0, "1.0", b"\x00" * 18, [], [1.0], [1.0, 2.0, 3.0], (1.0, 2.0), {1.0: 2.0}, [1.0, True], [1.0, 2],
+        None, 1.0, "1.0", b"\x00" * 18, [], [1.0], [1.0, 2.0, 3.0], {1.0: 2.0}, [1.0, True], [1.0, 2],
         [1.0, 2**40], [[1.0, 2.0]], np.array([1.0, 2.0]), [1.0, Decimal(2)], [1.0, Fraction(2)], [np.float64(1), 2.0],
     ],
     ids=repr,
@@ -90,57 +90,16 @@ def test_floats_do_not_stand_for_whole_numbers_and_truth_values_for_none() -> No
     assert matrix_of([[1]] * ROWS, 1, "b") is None
 
 
-@given(st.lists(st.floats(), min_size=ROWS))
-def test_floats_of_rows_are_what_numpy_makes_of_them_bit_by_bit(values: list[float]) -> None:
-    found = vector_of(values, "f")
-    assert found is not None
-    assert (found.dtype, found.tobytes()) == (np.dtype(np.float64), np.array(values).tobytes())
-    assert found.flags.writeable
-
-
-@given(st.lists(_WHOLE, min_size=ROWS), st.sampled_from("fiu"))
-def test_whole_numbers_of_rows_are_what_numpy_makes_of_them(values: list[int], kind: str) -> None:
-    found = vector_of(values, kind)
-    assert found is not None
-    np.testing.assert_array_equal(found, np.array(values))
-
-
-@given(st.lists(st.floats(), min_size=ROWS), st.data())
-def test_one_odd_number_of_a_row_is_left_to_numpy(values: list[Any], data: st.DataObject) -> None:
-    values[data.draw(st.integers(0, len(values) - 1))] = data.draw(
-        _ITEMS.filter(lambda item: type(item) is not float)
-    )
-    assert vector_of(values, "f") is None
-
-
-def test_few_rows_are_left_to_numpy() -> None:
-    assert vector_of([1.0], "f") is None
-    assert matrix_of([], 1, "f") is None
-    assert matrix_of([[1.0]], 1, "f") is None
-
-
 @settings(max_examples=60)
 @given(
     _matrices(st.one_of(st.floats(), _ITEMS)),
     st.sampled_from(("double", "float", "int64", "int8", "uint32", "boolean")),
 )
 def test_columns_are_those_that_numpy_alone_gives(rows: list[Sequence[Any]], element: str) -> None:
-    _same_without(rows, f"array<{element}>[{len(rows[0])}]", "matrix_of")
-
-
-@given(
-    st.lists(st.one_of(st.floats(), _ITEMS), min_size=1, max_size=4),
-    st.sampled_from(("double", "float", "int64", "int8", "uint32", "boolean")),
-)
-def test_columns_of_numbers_are_those_that_numpy_alone_gives(few: list[Any], element: str) -> None:
-    _same_without([few[at % len(few)] for at in range(ROWS)], element, "vector_of")
-
-
-def _same_without(values: list[Any], text: str, fast: str) -> None:
-    type_ = parse_type(text)
-    found = to_column(values, type_, "x")
-    with mock.patch.object(convert, fast, return_value=None):
-        expected = to_column(values, type_, "x")
+    type_ = parse_type(f"array<{element}>[{len(rows[0])}]")
+    found = to_column(rows, type_, "x")
+    with mock.patch.object(convert, "matrix_of", return_value=None):
+        expected = to_column(rows, type_, "x")
     assert found.values.dtype == expected.values.dtype
     np.testing.assert_array_equal(found.values, expected.values)
     assert {at: vars(one) for at, one in found.faults.items()} == {
