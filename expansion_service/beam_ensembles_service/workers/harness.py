@@ -14,7 +14,7 @@ from apache_beam.runners.worker.log_handler import FnApiLogRecordHandler
 from apache_beam.runners.worker.sdk_worker import SdkHarness
 from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor
 
-from beam_ensembles.runtime import worker_setup as runtime_worker
+from beam_ensembles.runtime import worker_setup
 from beam_ensembles_service.workers.staged_bundles import fetch_bundles
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def run(control: str, provision: str | None, logs: str | None) -> int:
     worker_id = os.environ["WORKER_ID"]
     # Beam 2.77 looks when it is imported: before this worker was forked.
     WorkerIdInterceptor._worker_id = worker_id
-    runtime_worker.prepare()
+    worker_setup.prepare()
     FileSystems.set_options(PipelineOptions(flags=[]))
     if provision:
         fetch_bundles(provision, worker_id)

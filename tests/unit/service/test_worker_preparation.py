@@ -21,6 +21,7 @@ from apache_beam.runners.worker.sdk_worker import BundleProcessorCache
 from apache_beam.runners.worker.statesampler import DEFAULT_SAMPLING_PERIOD_MS, StateSampler
 from apache_beam.utils.counters import CounterFactory
 
+from beam_ensembles.beam_repairs import bundle_errors
 from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder
 from beam_ensembles.errors import RowFailed
 from beam_ensembles.runtime import prepare_workers, worker_setup
@@ -52,7 +53,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", StateSampler.__init__.__defaults__)
     worker_setup.prepare()
     yield
-    delattr(sdk_worker.SdkHarness, worker_setup._PREPARED)
+    delattr(sdk_worker.SdkHarness, bundle_errors._PREPARED)
 
 
 def _execute(task: Any) -> beam_fn_api_pb2.InstructionResponse:
@@ -198,7 +199,7 @@ def test_a_worker_imports_run_inference_without_torch(tmp_path: Path) -> None:
 def test_an_error_whose_chain_is_a_circle_is_searched_once() -> None:
     one, other = ValueError("one"), ValueError("other")
     one.__context__, other.__context__ = other, one
-    assert worker_setup.ensemble_error_in(one) is None
+    assert bundle_errors.ensemble_error_in(one) is None
 
 
 @pytest.mark.parametrize("program", [prepare_workers.HARNESS, "apache_beam.runners.worker.worker_pool_main"])
