@@ -33,7 +33,6 @@ type batcher struct {
 }
 
 func newBatcher(c carriage) (*batcher, error) {
-	holdBallast()
 	row, err := shapeOf(c.Row.T)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,6 @@ type unbatcher struct {
 }
 
 func newUnbatcher(c carriage) (*unbatcher, error) {
-	holdBallast()
 	u := &unbatcher{target: reflect.New(c.Target.T).Elem(), failed: c.Failed}
 	u.restored = u.target
 	if c.Failed {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final
 
 from beam_ensembles.errors import listed
 from beam_ensembles.types import row_shape
@@ -52,13 +52,6 @@ class Meaning:
 
 UNKNOWN: Final = Meaning()
 BEST_FIRST: Final = Meaning(SORTED, refused="its scores stand best first, not in the order of the classes")
-
-
-@runtime_checkable
-class KnowsMeanings(Protocol):
-    """A loaded member that knows more of its columns than the check did."""
-
-    meanings: Mapping[str, Meaning]
 
 
 def meanings_of(member: Any) -> Mapping[str, Meaning]:

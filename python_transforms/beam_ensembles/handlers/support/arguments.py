@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, NodeView
 from beam_ensembles.spec.places import below
-from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape, width_of
+from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -189,9 +189,3 @@ def _refuse_too_large(values: Values, dtype: np.dtype[Any], code: str, name: str
     if int(values.min()) < limits.min or int(values.max()) > limits.max:
         text = f"'{name}' holds a number that is no {dtype} ({limits.min} to {limits.max})"
         raise NodeError(code, text)
-
-
-def numeric_width(types: Mapping[str, Type], names: Sequence[str]) -> int | None:
-    """Gives how many numbers a row of a list of columns has, or None where one of them is text."""
-    widths = [width_of(types[name]) for name in names]
-    return None if None in widths else sum(width for width in widths if width is not None)
