@@ -546,7 +546,7 @@ def test_a_slow_sound_does_not_become_a_long_one() -> None:
 SILENCE: Final = r"""
 import io, re
 import apache_beam as beam, numpy as np, soundfile
-from beam_ensembles.runtime import steps
+from beam_ensembles.execution import node_steps
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from pathlib import Path
 import sys
@@ -560,7 +560,7 @@ Path(sys.argv[1]).write_text(
     "  samples: {apply: audio, rate: 16000, inputs: [s], outputs: {samples: {}}}\n"
     "  n: {apply: sql, select: {n: 'array_length(samples)'}, outputs: {n: int64}}\noutputs: [n]\n"
 )
-steps.MADE_AT_ONCE = 64 << 20
+node_steps.MADE_AT_ONCE = 64 << 20
 handler = EnsembleModelHandler(sys.argv[1])
 model = handler.load_model()
 rows = [beam.Row(id=at, s=data if at != 1 else b"x") for at in range(int(sys.argv[2]))]

@@ -35,7 +35,7 @@ def progress() -> Iterator[Show]:
         TextColumn("{task.fields[shown]}"),
         TimeRemainingColumn(),
     )
-    # A copy: standard error is elsewhere for a while where TensorFlow is imported (handlers.beam_compat).
+    # A copy: standard error is elsewhere for a while where TensorFlow is imported (inference_imports).
     with (
         open(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding) as screen,
         Progress(*columns, console=Console(file=screen), transient=True) as bar,

@@ -14,7 +14,7 @@ from scripts.containers.images import TARGETS, image
 from tests.support.containers import service
 from tests.support.patience import wait_until
 
-_VERSIONS = "import json; from beam_ensembles.runtime import guard; print(json.dumps(guard.versions()))"
+_VERSIONS = "import json; from beam_ensembles.runtime import version_guard; print(json.dumps(version_guard.versions()))"
 
 
 def inside(engine: Engine, name: str, program: str, *words: str) -> str:

@@ -12,12 +12,11 @@ from tests.support.patience import SECONDS
 
 CODE = """\
 import os, sys
-from beam_ensembles.handlers import beam_compat
-from tests.support.patience import SECONDS
+from beam_ensembles.beam_repairs import inference_imports
 if {notebook}:
     sys.modules["ipykernel"] = sys
 try:
-    with beam_compat._without_chatter():
+    with inference_imports._without_chatter():
         os.write(2, b"WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\\n")
         os.write(2, b"I0000 00:00:1795786149.012734   11250 port.cc:153] oneDNN custom operations are on.\\n")
         os.write(2, b"E0000 00:00:1795786152.260455   11250 cuda_platform.cc:52] failed call to cuInit\\n")

@@ -16,7 +16,6 @@ from tests.support.patience import wait_until
 READY = re.compile(r"serving on (\S+)")
 WITH_CHILD = """
 import subprocess, sys, time
-from tests.support.patience import wait_until
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 print("child", child.pid, flush=True)
 print("serving on here:1", flush=True)

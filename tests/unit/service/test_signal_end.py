@@ -16,8 +16,8 @@ SIGNALLED = """
 import argparse
 import sys
 
-from beam_ensembles_service import launch, pool, settings
-from tests.support.patience import SECONDS
+from beam_ensembles_service import launch, settings
+from beam_ensembles_service.workers import command
 
 def signalled(host, port):
     try:
@@ -34,7 +34,7 @@ sys.exit({module}.run(parser.parse_args(["--port=0"])))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("module", "flags"), [("launch", "settings"), ("pool", "pool")])
+@pytest.mark.parametrize(("module", "flags"), [("launch", "settings"), ("command", "command")])
 def test_a_signal_ends_it_with_code_0(module: str, flags: str, number: int, tmp_path: Path) -> None:
     text = SIGNALLED.format(module=module, flags=flags, number=number)
     (tmp_path / "signalled.py").write_text(text, encoding="utf-8")

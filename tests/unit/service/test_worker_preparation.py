@@ -188,8 +188,8 @@ def test_preparing_twice_changes_nothing() -> None:
 def test_a_worker_imports_run_inference_without_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise AssertionError('torch was imported')\n")
     code = (
-        "from beam_ensembles.runtime import worker\n"
-        "worker.prepare()\n"
+        "from beam_ensembles.runtime import worker_setup\n"
+        "worker_setup.prepare()\n"
         "import pickle\n"
         "print(pickle.loads(b'capache_beam.ml.inference.base\\nRunInference\\n.').__name__)\n"
     )

@@ -11,9 +11,9 @@ def test_beams_handlers_are_had_without_tensorflow() -> None:
     pytest.importorskip("transformers")
     code = """
 import sys
-from beam_ensembles.handlers import beam_compat
+from beam_ensembles.beam_repairs import inference_imports
 
-beam = beam_compat.import_handlers("huggingface_inference")
+beam = inference_imports.import_handlers("huggingface_inference")
 names = ["HuggingFaceModelHandlerKeyedTensor", "HuggingFaceModelHandlerTensor", "HuggingFacePipelineModelHandler"]
 print([hasattr(beam, name) for name in names], "tensorflow" in sys.modules)
 """

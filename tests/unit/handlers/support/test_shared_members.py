@@ -93,7 +93,7 @@ def test_a_copy_that_cannot_be_loaded_says_why(onnx_models: Path, sockets: Calla
 def test_workers_share_it_and_it_lives_as_long_as_one_of_them(sockets: Callable[[], list[Path]]) -> None:
     code = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[1]\n"  # a script without __main__, run once
-        "from tests.unit.handlers.test_sharing import echo, pid_of\n"
+        "from tests.unit.handlers.support.test_shared_members import echo, pid_of\n"
         "member = echo(large_model=True); print(pid_of(member), flush=True); sys.stdin.read()\n"
     )
     first = subprocess.Popen(
