@@ -201,13 +201,24 @@ from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, stage_
 stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2)
 batch = ColumnBatch(np.arange(100), {})
 batch.add({"x": np.full((100, 2), -1.0)})
+"""
+WHILE_IT_WAITS: Final = """
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+stage.run(batch)
+"""
+WHILE_ITS_THREADS_START: Final = """
+class Interrupted(threading.Thread):
+    def start(self):
+        super().start()
+        raise KeyboardInterrupt
+threading.Thread = Interrupted
 stage.run(batch)
 """
 
 
-def test_an_interruption_waits_for_no_model_that_hangs(folder: Path) -> None:
-    done = run_script(INTERRUPTED, folder)
+@pytest.mark.parametrize("when", [WHILE_IT_WAITS, WHILE_ITS_THREADS_START])
+def test_an_interruption_waits_for_no_model_that_hangs(folder: Path, when: str) -> None:
+    done = run_script(INTERRUPTED + when, folder)
     _, said = done.communicate(timeout=SECONDS)
     assert done.returncode == -signal.SIGINT
     assert said.endswith("KeyboardInterrupt\n")
