@@ -304,7 +304,7 @@ def row_shape(type_: Type) -> tuple[int, ...]:
 
 
 def holds_too_large(type_: Type) -> bool:
-    """Says whether a type is or holds a tensor that no file may declare; what a model says of itself may be one."""
+    """Whether a type is or holds a tensor that no file may declare; what a model says of itself may be one."""
     if isinstance(type_, Array):
         return _is_too_large(type_.shape or ()) or holds_too_large(type_.element)
     if isinstance(type_, Map):

@@ -12,6 +12,6 @@ look: with its own 200 up to a fifth of what the bundle took, in which Prism, wh
 
 
 def install() -> None:
-    """Sets the period of the samplers that Beam's harness makes; nothing else sets it."""
+    """Set the period of the samplers that Beam's harness makes; nothing else sets it."""
     make: Any = statesampler.StateSampler.__init__
     make.__defaults__ = (_SAMPLING_MILLISECONDS,)

@@ -29,7 +29,7 @@ _NOT_RECEIVED_MEANS: Final = (
 
 
 def install() -> None:
-    """Has a bundle that fails by an error of this project, or because its rows did not come, say so in one line."""
+    """Report a bundle that fails by an error of this project, or because its rows did not come, in one line."""
     harness: Any = sdk_worker.SdkHarness
     if getattr(harness, _PREPARED, False):
         return

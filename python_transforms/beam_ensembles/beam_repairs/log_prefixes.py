@@ -14,7 +14,7 @@ from beam_ensembles import logs
 
 
 def install() -> None:
-    """Has the handler write as ``logs`` does."""
+    """Make the handler write as ``logs`` does."""
     handler: Any = FnApiLogRecordHandler
     if "format" in vars(handler):
         return

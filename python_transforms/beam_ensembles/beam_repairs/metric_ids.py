@@ -12,5 +12,5 @@ from apache_beam.runners.worker import sdk_worker
 
 
 def install() -> None:
-    """Has the ids of this process start at a random place."""
+    """Let the ids of this process start at a random place."""
     sdk_worker.SHORT_ID_CACHE._last_short_id = secrets.randbits(40) << 20

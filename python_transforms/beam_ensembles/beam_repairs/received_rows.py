@@ -14,7 +14,7 @@ from beam_ensembles.beam_repairs.bounded_rows import BoundedStream, check
 
 
 def install() -> None:
-    """Has the workers of this process decode rows by position, whatever their types and names, within their bytes."""
+    """Make workers decode rows by position, whatever their types and names, and within their bytes."""
     row_coder.install()
     reads: Any = bundle_processor.DataInputOperation
     reads.process_encoded = _process_encoded

@@ -1,4 +1,4 @@
-"""Lets other threads than a bundle's own log and count for it. Written for Beam 2.77 (``statesampler``).
+"""Let other threads than a bundle's own log and count for it. Written for Beam 2.77 (``statesampler``).
 
 Beam keeps what a bundle counts, and which step runs, with the bundle's own thread alone.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def as_here(task: Callable[[], T]) -> Callable[[], T]:
-    """Gives a task for another thread: it logs and counts as this thread does, as long as that waits for it."""
+    """Return a task for another thread: it logs and counts as this thread does, as long as that waits for it."""
     from apache_beam.runners.worker import statesampler  # not before it is needed: checks load no Beam
 
     context, tracker = contextvars.copy_context(), statesampler.get_current_tracker()
@@ -28,7 +28,7 @@ def as_here(task: Callable[[], T]) -> Callable[[], T]:
 
 @contextlib.contextmanager
 def counting_into(tracker: Any) -> Iterator[None]:
-    """Has this thread count into what a tracker of Beam's counts into within the block."""
+    """Make this thread count into what a tracker of Beam's counts into within the block."""
     from apache_beam.runners.worker import statesampler
 
     before = statesampler.get_current_tracker()

@@ -103,7 +103,7 @@ def _beside_of(uri: str, graph: EnsembleGraph) -> Beside:
 
 
 def _of_hubs(graph: EnsembleGraph) -> Iterator[Source]:
-    """Gives the models that are named on a hub, from this machine's caches."""
+    """Yield the models that are named on a hub, from this machine's caches."""
     found: dict[str, list[CheckedNode]] = {}
     for node in graph.nodes:
         if node.spec.file is not None and node.kind.is_on_hub(node.spec.file):

@@ -254,7 +254,7 @@ class Kind(abc.ABC):
         raise NotImplementedError
 
     def missing_libraries(self) -> str | None:
-        """Says which libraries that no extra installs are not on this machine and where they come from.
+        """Return which libraries that no extra installs are missing on this machine, and where they come from.
 
         Imports nothing. None: Nothing is missing.
         """

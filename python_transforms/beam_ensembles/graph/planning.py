@@ -197,7 +197,7 @@ def _reason(first: CheckedNode, before: Sequence[Stage]) -> str:
 
 
 def may_run_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
-    """Gives for each node which later ones may begin with it: they read nothing that it or one in between makes.
+    """Return for each node which later ones may begin with it: they read nothing that it or one in between makes.
 
     That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and
     what another machine answers none. PyTorch and TensorFlow use all for a call, and a GPU would have to hold two.

@@ -82,7 +82,7 @@ def _check_times(solid: list[Token]) -> None:
         kinds = (before.word, after[1 if after[0].word else 2].word if is_cast else "")
         if _TIMES.intersection(kinds):
             message = (
-                f"{token.text} at character {token.at + 1} is no time in UTC, which is written like "
+                f"{token.text} at character {token.at + 1} is not a time in UTC, which is written like "
                 "TIMESTAMP '2026-01-31 13:45:00' or DATE '2026-01-31', without an offset"
             )
             raise ExpressionError("bad_expression", message)

@@ -174,7 +174,7 @@ def bytes_limit(node: CheckedNode) -> int | None:
 
 
 def call_limit(node: CheckedNode) -> int | None:
-    """Gives the most rows that one call of a node gets, or None: what it says (``batch_limit``), or its kind does."""
+    """Return the most rows that one call of a node gets, or None: what it says (``batch_limit``), or its kind does."""
     limit, default = batch_limit(node), node.kind.call_rows
     return batch_size(node, default) if limit is None and default is not None else limit
 
