@@ -23,12 +23,10 @@ from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address
 from beam_ensembles_service.signal_end import end_before_ready, when_signalled
 from beam_ensembles_service.usage import UsageError
-from beam_ensembles_service.workers.flags import add_worker_flags, check_workers
+from beam_ensembles_service.workers.flags import REPORT, STOP_RUNNER, add_worker_flags, check_workers
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 50000
-REPORT: Final = "report"
-STOP_RUNNER: Final = "stop-runner"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 DESCRIPTION: Final = """\

@@ -8,6 +8,9 @@ from typing import Final
 from beam_ensembles_service.usage import UsageError
 
 MAX_WORKERS: Final = 64
+REPORT: Final = "report"
+STOP_RUNNER: Final = "stop-runner"
+"""What ``--when-a-worker-dies`` may say."""
 
 
 def add_worker_flags(group: argparse._ActionsContainer) -> None:

@@ -26,8 +26,8 @@ from beam_ensembles_service.requests.admission import Admission
 from beam_ensembles_service.settings import Limits
 from beam_ensembles_service.signal_end import when_signalled
 from beam_ensembles_service.stdin_end import when_stdin_ends
-from beam_ensembles_service.workers.command import STOP_RUNNER
 from beam_ensembles_service.workers.environment import worker_environment
+from beam_ensembles_service.workers.flags import STOP_RUNNER
 from beam_ensembles_service.workers.pool import LostWorker, WorkerPool, start_fork_server
 from beam_ensembles_service.workers.state import PoolState
 from beam_ensembles_service.workers.supervisor import Supervisor

@@ -10,7 +10,7 @@ from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import ensemble_of_file
 
 
-def checked(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
+def checked_file(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
     """Reads and checks an ensemble file; its own folder is trusted, and so are the code and secrets that it names.
 
     Args:

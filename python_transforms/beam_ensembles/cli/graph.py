@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from beam_ensembles.cli.checking import checked
+from beam_ensembles.cli.checking import checked_file
 from beam_ensembles.cli.ensemble_file import YELLOW, add_file_arguments, coloured, no_file, warn, wrong
 from beam_ensembles.cli.output import say
 from beam_ensembles.drawing import Picture, mermaid, picture, picture_of_names, svg
@@ -111,7 +111,7 @@ def _picture(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> 
         InvalidEnsemble: Not even they are.
     """
     try:
-        graph = checked(path, parameters, trust)
+        graph = checked_file(path, parameters, trust)
     except InvalidEnsemble as exc:
         spec = _named(path, parameters)
         if spec is None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.cli.checking import checked
+from beam_ensembles.cli.checking import checked_file
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import InvalidEnsemble
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         say("plan", no_file(args.file))
         return _USAGE
     try:
-        graph = checked(args.file, dict(args.parameter), args.trust)
+        graph = checked_file(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
         print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
         return _WRONG

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.checking import checked
+from beam_ensembles.cli.checking import checked_file
 from beam_ensembles.cli.ensemble_file import (
     GREEN,
     add_file_arguments,
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         say("validate", message)
         return _USAGE
     try:
-        graph = checked(args.file, dict(args.parameter), args.trust)
+        graph = checked_file(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
         return _wrong(args, args.file, exc)
     warn(args.file, graph.warnings)

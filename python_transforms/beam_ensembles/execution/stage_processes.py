@@ -100,7 +100,9 @@ class StageProcesses:
             answers = list((self._threads.map if len(pieces) > 1 else map)(self._ask, pieces))
         except Exception:
             raise
-        except BaseException:  # this process ends, and would wait for threads that wait for answers or for work
+        except (
+            BaseException
+        ):  # this process ends, and would wait for threads that wait for answers or for work
             self._threads.shutdown(wait=False, cancel_futures=True)
             for process in self._processes:
                 process.stop()

@@ -18,7 +18,7 @@ from beam_ensembles.spec.load import read_text
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def checked(text: str, files: Files, parameters: Mapping[str, str] | None) -> EnsembleGraph:
+def checked_with_warnings(text: str, files: Files, parameters: Mapping[str, str] | None) -> EnsembleGraph:
     """Checks an ensemble's text with the kinds of this version, and logs what could not be checked.
 
     Args:
@@ -53,7 +53,7 @@ def graph_of_file(
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
     """
     given = ensemble_of_file(file, parameters, trust)
-    return checked(given.text, given.files, given.parameters)
+    return checked_with_warnings(given.text, given.files, given.parameters)
 
 
 def ensemble_of_file(

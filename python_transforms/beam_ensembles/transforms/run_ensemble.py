@@ -19,7 +19,7 @@ from beam_ensembles.execution.provenance import with_provenance
 from beam_ensembles.files.ensemble_files import Bundle, Files
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.ensemble_text import check_bundle_readable, read_uri
-from beam_ensembles.runtime.loading import checked, files_of, graph_of_file
+from beam_ensembles.runtime.loading import checked_with_warnings, files_of, graph_of_file
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
@@ -200,7 +200,7 @@ def _graph_of(config: RunEnsembleConfig, files: Files) -> tuple[EnsembleGraph, F
         text, folder = read_uri(config.spec_uri or "", dataclasses.replace(files, shared=True))
         base_uri = base_uri or folder
     files = dataclasses.replace(files, base_uri=base_uri)
-    return checked(text, files, config.parameters), files
+    return checked_with_warnings(text, files, config.parameters), files
 
 
 def _graph_of_bundle(config: RunEnsembleConfig, uri: str, files: Files) -> tuple[EnsembleGraph, Files]:
@@ -213,7 +213,7 @@ def _graph_of_bundle(config: RunEnsembleConfig, uri: str, files: Files) -> tuple
         _refuse_refresh(uri)
     check_bundle_readable(uri, dataclasses.replace(files, shared=True))
     opened = open_bundle(uri, files, config.parameters, where="spec_uri", is_asked_for=True)
-    return checked(opened.text, opened.files, opened.parameters), opened.files
+    return checked_with_warnings(opened.text, opened.files, opened.parameters), opened.files
 
 
 def _refuse_refresh(file: str) -> None:

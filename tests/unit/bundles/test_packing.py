@@ -19,7 +19,7 @@ from beam_ensembles.bundles.packing import Packed, Packing, pack
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.registry import KINDS
-from beam_ensembles.runtime.loading import checked, graph_of_file
+from beam_ensembles.runtime.loading import checked_with_warnings, graph_of_file
 from tests.support.models import write_graph
 from tests.support.web_server import content, web_server
 from tests.unit.bundles.conftest import LABELS, Pack
@@ -287,7 +287,7 @@ nodes:
     shutil.rmtree(hub)
     strict = Files(trusted=(str(tmp_path),))  # no host is allowed, and none is needed
     opened = open_bundle(packed.path, strict)
-    graph = checked(opened.text, opened.files, opened.parameters)
+    graph = checked_with_warnings(opened.text, opened.files, opened.parameters)
     assert Path(str(graph.nodes[0].uri), "config.json").is_file()
     (tmp_path / "moods.yaml").write_text(text.replace("NAME", "none"))
     with pytest.raises(
