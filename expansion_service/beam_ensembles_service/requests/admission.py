@@ -124,9 +124,7 @@ class Admission(grpc.ServerInterceptor):
 
         try:
             threading.Thread(target=run, name="request", daemon=True).start()
-        except (
-            RuntimeError
-        ):  # the system has no further thread; a slot that nothing frees would be lost for good
+        except RuntimeError:  # the system has no further thread
             self._slots.give_back()
             _LOGGER.warning("refused a request of %s: no thread can be started", context.peer())
             context.abort(_Code.RESOURCE_EXHAUSTED, "the service can start no thread; try again later")
