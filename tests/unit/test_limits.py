@@ -225,10 +225,11 @@ def test_no_limit_is_without_a_test() -> None:
     """Of the names in ``limits``; these modules use them."""
     modules = (
         "unit/test_limits",
-        "unit/test_foreign",
+        "unit/messages/test_foreign_errors",
         "security/test_quantities",
         "security/test_file_bombs",
         "security/test_hostile_servers",
+        "security/test_hostile_tables",
     )
     tests = "".join((Path(__file__).parents[1] / f"{name}.py").read_text() for name in modules)
     names = [name for name in vars(limits) if name.isupper()]

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from beam_ensembles.drawing import Picture, mermaid
-from tests.unit.graph.drawing.conftest import drawn
+from tests.unit.drawing.conftest import drawn
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "golden" / "pictures"
+GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "pictures"
 LINE = re.compile(
     r"    (?:"
     r'(?:    )?\w+(?:\[/|\[|\{\{|\{|\(\[)"[^"]*"(?:/\]|\]|\}\}|\}|\]\))'

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from beam_ensembles.drawing import Picture, picture
 from beam_ensembles.drawing.picture import COMPARISON, CONDITION, DATA, ROW_IN, ROW_OUT, Flow
 from beam_ensembles.graph import EnsembleGraph, plan
-from tests.unit.graph.drawing.conftest import drawn
+from tests.unit.drawing.conftest import drawn
 
 CHECKED = """\
 ensemble: two

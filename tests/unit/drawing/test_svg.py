@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from beam_ensembles.drawing import Picture, svg
-from tests.unit.graph.drawing.conftest import drawn
+from tests.unit.drawing.conftest import drawn
 
-GOLDEN = pathlib.Path(__file__).parents[3] / "golden" / "pictures"
+GOLDEN = pathlib.Path(__file__).parents[2] / "golden" / "pictures"
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {f"{SVG}{name}" for name in ("svg", "title", "desc", "style", "rect", "g", "path", "text")}
 
@@ -31,7 +31,7 @@ def test_the_golden_picture(review: Picture) -> None:
 
 def test_another_process_draws_the_same_bytes() -> None:
     code = (
-        "from tests.unit.graph.drawing.conftest import STAGES, TEXT, drawn\n"
+        "from tests.unit.drawing.conftest import STAGES, TEXT, drawn\n"
         "import dataclasses, sys; from beam_ensembles.drawing import svg\n"
         "sys.stdout.write(svg(dataclasses.replace(drawn(TEXT), stages=STAGES)))"
     )

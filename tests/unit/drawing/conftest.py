@@ -9,6 +9,10 @@ import pytest
 from beam_ensembles.drawing import Picture, picture_of_names
 from beam_ensembles.drawing.picture import StageBox
 from beam_ensembles.spec import examine_text
+from tests.unit.graph.conftest import check as check
+from tests.unit.graph.conftest import kinds as kinds
+from tests.unit.graph.conftest import mean as mean
+from tests.unit.graph.conftest import model as model
 
 TEXT = """\
 ensemble: review

@@ -19,7 +19,7 @@ from beam_ensembles.drawing.picture import COMPARISON, ROW_IN, ROW_OUT, StageBox
 from beam_ensembles.drawing.shapes import size_of
 from beam_ensembles.drawing.sheet import Sheet, sheet
 from beam_ensembles.drawing.words import width
-from tests.unit.graph.drawing.conftest import drawn
+from tests.unit.drawing.conftest import drawn
 
 KINDS = ({"model": "sklearn"}, {"combine": "mean"}, {"route": "split"}, {"apply": "sql"})
 
