@@ -1,4 +1,4 @@
-"""A loopback worker: one process, started by ``worker_pool``, running Beam's Python harness for a runner."""
+"""A loopback worker: one process, started by ``pool``, running Beam's Python harness for a runner."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The kinds of node that run a model: one file a framework, and the table of them in ``registry``."""
+"""The kinds of node that run a model: one folder a framework, and the table of them in ``registry``."""
