@@ -1,4 +1,4 @@
-"""Beam's Python harness in a loopback worker. Imports Beam; ``process`` is what there is before."""
+"""Beam's Python harness in a loopback worker. Imports Beam; ``worker`` is what there is before."""
 
 from __future__ import annotations
 

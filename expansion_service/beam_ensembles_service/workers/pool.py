@@ -28,7 +28,7 @@ from beam_ensembles_service.workers.request import NotStartedError, check_start
 _LOGGER: Final = logging.getLogger(__name__)
 _STOP_SECONDS: Final = 5.0
 _STDERR: Final = 2
-_WORKER: Final = "beam_ensembles_service.workers.process"
+_WORKER: Final = "beam_ensembles_service.workers.worker"
 _HARNESS: Final = "beam_ensembles_service.workers.harness"
 _Process: TypeAlias = subprocess.Popen[bytes] | ForkedProcess
 
@@ -255,7 +255,7 @@ def start_fork_server(environment: Mapping[str, str] | None = None) -> OwnForkSe
 
 
 def _words(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
-    """Gives the arguments of ``process``."""
+    """Gives the arguments of ``worker``."""
     words = ["--control", request.control_endpoint.url]
     if request.logging_endpoint.url:
         words += ["--logging", request.logging_endpoint.url]

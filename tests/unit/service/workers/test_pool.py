@@ -196,7 +196,7 @@ def test_where_the_fork_server_is_gone_a_worker_imports_beam_and_there_is_anothe
     for count in (1, 2):
         assert not _start(pool, "unix:/s")
         assert len(started) == count
-    assert [command[3] for command in spawned] == ["beam_ensembles_service.workers.process"] * 2
+    assert [command[3] for command in spawned] == ["beam_ensembles_service.workers.worker"] * 2
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said == ["worker 'w' could not be forked: it starts more slowly"] * 2
 

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="beam_ensembles_service.workers.process", description=__doc__)
+    parser = argparse.ArgumentParser(prog="beam_ensembles_service.workers.worker", description=__doc__)
     parser.add_argument("--control", required=True, metavar="HOST:PORT", help="the runner's control endpoint")
     parser.add_argument("--provision", metavar="HOST:PORT", help="where the runner says which files it has")
     parser.add_argument("--logging", metavar="HOST:PORT", help="the runner's logging endpoint")
