@@ -46,7 +46,7 @@ def lanes(overlay: Path) -> list[list[Task]]:
         ],
         [
             Task("Python", [PYTHON, "-m", "pytest", TESTS, *others]),
-            Task("Go", ["go", "test", f"-overlay={overlay}", "-count=1", "./..."], GO_MODULE),
+            Task("Go", ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", "./..."], GO_MODULE),
         ],
     ]
 
