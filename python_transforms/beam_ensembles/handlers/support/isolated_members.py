@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,6 +28,8 @@ _TRYING: Final = 300.0
 class IsolatedMember:
     """A node that runs in a child process; the child is killed where it takes too long, and started again.
 
+    A worker's bundles share it, each in its thread: the child is asked by one of them after another.
+
     Args:
         node: The node.
 
@@ -38,6 +41,7 @@ class IsolatedMember:
         self._node = node
         timeout = node.spec.options.get("timeout")
         self._timeout = None if timeout is None else float(timeout)
+        self._asking = threading.Lock()
         self._unanswered = 0
         self._child: _Child | None = None
         self.meanings: Mapping[str, Meaning] = {}
@@ -49,6 +53,14 @@ class IsolatedMember:
         Raises:
             NodeError: What it raised there; ``timeout`` where it took too long, ``process_died`` where it died.
         """
+        with self._asking:
+            answer = self._ask(columns)
+        if isinstance(answer, Exception):
+            raise answer
+        found: Columns = answer
+        return found
+
+    def _ask(self, columns: Columns) -> Any:
         running = self._child or self._started_again()
         try:
             answer = running.ask(dict(columns), self._timeout)
@@ -61,10 +73,7 @@ class IsolatedMember:
             self._end()  # or its answer would be taken for that to the next rows
             raise
         self._unanswered = 0
-        if isinstance(answer, Exception):
-            raise answer
-        found: Columns = answer
-        return found
+        return answer
 
     def trial(self) -> Trial | None:
         """Have the child try the node. One that dies or hangs has shown nothing of real rows: it is started again.
@@ -72,13 +81,14 @@ class IsolatedMember:
         Raises:
             InvalidEnsemble: The node cannot be right.
         """
-        running = self._child or self._started_again()
-        try:
-            running.send(isolated_process.TRY)
-            found: Trial | EnsembleError | None = running.receive(_TRYING)
-        except _NoAnswer as error:
-            self._end()
-            return Trial(refused=str(error))
+        with self._asking:
+            running = self._child or self._started_again()
+            try:
+                running.send(isolated_process.TRY)
+                found: Trial | EnsembleError | None = running.receive(_TRYING)
+            except _NoAnswer as error:
+                self._end()
+                return Trial(refused=str(error))
         if isinstance(found, EnsembleError):
             raise found
         return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,21 @@ def test_it_gives_what_it_gives_in_the_worker(tmp_path: Path) -> None:
     model = LogisticRegression(max_iter=500).fit(FLOWERS.data, FLOWERS.target)
     found = member(tmp_path, model, outputs={"y": "int64"})({"x": FLOWERS.data})
     assert found["y"].tolist() == model.predict(FLOWERS.data).tolist()
+
+
+@pytest.mark.parametrize(
+    "way", [{}, {"isolate": None, "config": {"large_model": True}}, {"isolate": None}], ids=repr
+)
+def test_bundles_that_call_it_at_one_time_get_their_own_answers(tmp_path: Path, way: dict[str, Any]) -> None:
+    """A worker has a thread for each bundle, and loads a model once."""
+    loaded = member(tmp_path, Hazard(), **way)
+
+    def calls(first: int) -> list[bool]:
+        batches = [rows(10) + first + at for at in range(100)]
+        return [np.array_equal(loaded({"x": x})["y"], x.sum(axis=1)) for x in batches]
+
+    with ThreadPoolExecutor(3) as bundles:
+        assert all(itertools.chain.from_iterable(bundles.map(calls, (0, 1_000, 2_000))))
 
 
 def test_a_row_that_hangs_is_the_only_one_that_fails(tmp_path: Path) -> None:
