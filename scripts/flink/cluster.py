@@ -44,7 +44,9 @@ JAVA_OPTIONS = (
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
 )
 """Java 17 and newer let Flink look into these packages only when told so; Flink's own scripts do the same."""
-_JAVA: Command = ["java", "-Xmx512m", *JAVA_OPTIONS]
+_STARTS_SLOWLY = "-Dpekko.remote.classic.startup-timeout=300s"
+"""Flink 1.19 sets another name from its options, so that what connects its processes has 10 seconds to start."""
+_JAVA: Command = ["java", "-Xmx512m", _STARTS_SLOWLY, *JAVA_OPTIONS]
 _MEMORY = {
     "taskmanager.cpu.cores": "1.0",
     "taskmanager.memory.framework.heap.size": "128m",
