@@ -6,7 +6,7 @@ import dataclasses
 import pathlib
 
 from beam_ensembles.drawing import mermaid, svg
-from tests.unit.graph.drawing.conftest import STAGES, TEXT, drawn
+from tests.unit.drawing.conftest import STAGES, TEXT, drawn
 
 FOLDER = pathlib.Path(__file__).parent / "pictures"
 
