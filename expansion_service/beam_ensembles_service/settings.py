@@ -16,7 +16,7 @@ from typing import Final
 from beam_ensembles.execution.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files, local_path
 from beam_ensembles.files.uris import AmbiguousUri, canonical, is_host_pattern
-from beam_ensembles.logs import LOG_FORMATS, LOG_ROWS_VARIABLE
+from beam_ensembles.logs import LOG_FORMATS, LOG_LEVELS, LOG_ROWS_VARIABLE
 from beam_ensembles_service.callers.flags import Access, access_of, add_access_arguments, check_host
 from beam_ensembles_service.usage import UsageError
 from beam_ensembles_service.workers.flags import MAX_WORKERS, add_worker_flags, check_workers
@@ -26,7 +26,6 @@ __all__ = ["Settings", "UsageError", "add_arguments", "settings_of"]
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 8097
 ENVIRONMENT_TYPES: Final = ("DOCKER", "EXTERNAL", "PROCESS")
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 DESCRIPTION: Final = """\
 Serve ensembles to Beam pipelines of any language: a gRPC expansion service.

@@ -27,6 +27,7 @@ LOG_FORMAT_VARIABLE: Final = "BEAM_ENSEMBLES_LOG_FORMAT"
 QUIET_VARIABLE: Final = "BEAM_ENSEMBLES_QUIET"
 """Names the environment variable that, where it is ``1``, keeps what libraries log for themselves off a screen."""
 LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 ABOUT: Final[contextvars.ContextVar[Mapping[str, str]]] = contextvars.ContextVar("about", default={})  # noqa: B039
 """What this thread logs about, as ``subject`` gives it. ``about`` sets it; so may who counts microseconds."""

@@ -27,7 +27,6 @@ from beam_ensembles_service.workers.flags import REPORT, STOP_RUNNER, add_worker
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 50000
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 DESCRIPTION: Final = """\
 Start Python workers for a runner on this machine: Beam's external worker pool.
@@ -104,7 +103,7 @@ def _add_death_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_log_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--log-level",
-        choices=LOG_LEVELS,
+        choices=logs.LOG_LEVELS,
         default="info",
         help="log messages of this level and above (default: %(default)s)",
     )

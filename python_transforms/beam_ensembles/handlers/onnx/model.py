@@ -138,7 +138,7 @@ class OnnxKind(Kind):
         arguments["providers"] = providers(node, beam.ort)
         find_libraries(beam.ort, arguments["providers"])
         make = functools.partial(_handler, node, beam, arguments)
-        handler, session = member.load(node, make, beside=weight_files)
+        handler, session = member.load(node, make)
         check_device(node, session)
         signature = signature_of(session)
         view = _compare(node, signature)

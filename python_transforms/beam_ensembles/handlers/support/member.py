@@ -16,7 +16,6 @@ import numpy as np
 
 from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
-from beam_ensembles.files.remote import Beside, nothing_beside
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.support.library_versions import Versions
@@ -130,7 +129,6 @@ def load(
     make: Callable[[str], Any],
     *,
     folders: bool = False,
-    beside: Beside = nothing_beside,
     versions: Versions | None = None,
 ) -> tuple[Any, Any]:
     """Loads a node's model through Beam's handler.
@@ -139,7 +137,6 @@ def load(
         node: The node.
         make: Makes the handler for the place of the model's file on this machine.
         folders: Whether a model of this kind may be a folder.
-        beside: Which files belong to a model's file.
         versions: Takes what is found out about the versions that the model was saved with.
 
     Returns:
@@ -151,7 +148,7 @@ def load(
     """
     versions, hint = versions or Versions(), ""
     try:
-        with verified(node, folders=folders, beside=beside) as place:
+        with verified(node, folders=folders) as place:
             try:
                 handler = make(place)
                 handler.validate_inference_args(inference_args(node))

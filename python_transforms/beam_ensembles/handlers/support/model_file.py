@@ -142,8 +142,10 @@ def _not_that(uri: str, pin: str) -> str:
 
 
 @contextlib.contextmanager
-def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothing_beside) -> Iterator[str]:
+def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
+
+    Files that its kind finds beside it (``Kind.files_beside``) are fetched and compared with it.
 
     A file of another place is fetched first, once per worker process, so that what was compared is what is loaded. A
     pinned file that lies in no trusted folder, and that other users of this machine can change, is copied first.
@@ -151,7 +153,6 @@ def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothi
     Args:
         node: The node.
         folders: Whether a model of this kind may be a folder.
-        beside: Which files belong to a model's file; they are fetched and compared with it.
 
     Raises:
         InvalidEnsemble: The file is not the pinned one.
@@ -159,7 +160,7 @@ def verified(node: CheckedNode, *, folders: bool = False, beside: Beside = nothi
         EnsembleError: It cannot be fetched.
     """
     path, place = local_path(str(node.uri)), str(node.uri)
-    pin = node.spec.options.get("sha256")
+    pin, beside = node.spec.options.get("sha256"), node.kind.files_beside
     trusted_for_its_place = pin is None and node.is_trusted
     if path is None:
         refuse_own_network(node.files, place)
