@@ -44,7 +44,7 @@ def install() -> None:
 
 
 def _say_it_once(cache: Any) -> None:
-    """Has a runner that asks how a failed bundle gets on told that it is not running.
+    """Tell a runner that asks how a failed bundle gets on that it is not running.
 
     Beam answers with the failure once more, with tracebacks and maybe before the failure itself.
     """

@@ -212,7 +212,7 @@ def _text(numbers: int) -> str:
 
 @contextlib.contextmanager
 def _slow_requests(count: int) -> Iterator[tuple[RunningService, list[grpc.Future]]]:
-    """Has a service at work on requests that take it about two seconds each, on any machine."""
+    """Keep a service at work on requests that take it about two seconds each, on any machine."""
     with running_service() as running, grpc.insecure_channel(running.address) as channel:
         stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
         assert stub.Expand(like_go({"spec": _text(1)}, ROWS), timeout=SECONDS).error
