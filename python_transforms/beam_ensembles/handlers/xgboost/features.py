@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
-from beam_ensembles.handlers.support.arguments import Argument, Values, matrix
+from beam_ensembles.handlers.support.arguments import Argument, Values
+from beam_ensembles.handlers.support.categories import Category, matrix_reader
 from beam_ensembles.handlers.support.features import (
     Features,
     column_of_each,
@@ -19,10 +19,9 @@ from beam_ensembles.handlers.support.features import (
     nameless,
     warn_of_order,
 )
-from beam_ensembles.handlers.support.missing_values import filler, may_be_missing
-from beam_ensembles.handlers.xgboost.categories import CATEGORY, Category, code_column, codes_of
+from beam_ensembles.handlers.support.missing_values import may_be_missing
+from beam_ensembles.handlers.xgboost.categories import CATEGORY
 from beam_ensembles.handlers.xgboost.header import Header
-from beam_ensembles.types import width_of
 
 MARGIN: Final = "base_margin"
 WHOLE: Final = "data"
@@ -128,16 +127,10 @@ def reader(
     inputs = node.spec.inputs
     ports = dict(zip((inputs.ports if inputs else None) or (), node.spec.columns, strict=False))
     margin = ports.get(MARGIN)
-    fill = filler(node)
-    names = list(features.columns)
-    if categories:
-        coded = {category.feature: code_column(category.feature) for category in categories}
-        places = itertools.accumulate((width_of(node.inputs[name]) or 1 for name in names), initial=0)
-        names = [coded.get(at, name) for at, name in zip(places, names, strict=False)]
+    make = matrix_reader(node, features, categories)
 
     def read(columns: Columns) -> Batch:
-        codes = codes_of(categories, columns)
-        filled = {**fill(columns), **codes}
-        return Batch(matrix(filled, names), None if margin is None else filled[margin])
+        rows, filled = make(columns)
+        return Batch(rows, None if margin is None else filled[margin])
 
     return read

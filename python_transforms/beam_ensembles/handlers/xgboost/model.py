@@ -33,18 +33,14 @@ from beam_ensembles.handlers.support.beam_config import (
     check_calls,
     check_config,
 )
+from beam_ensembles.handlers.support.categories import Category, categories_of, uncategorised
 from beam_ensembles.handlers.support.features import Features, match, order_taken
 from beam_ensembles.handlers.support.missing_values import NULLS, view_of
 from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
-from beam_ensembles.handlers.xgboost.categories import (
-    Category,
-    categories_of,
-    kept_categories,
-    uncategorised,
-)
+from beam_ensembles.handlers.xgboost.categories import HOW_KEPT, kept_categories
 from beam_ensembles.handlers.xgboost.features import (
     MARGIN,
     WHOLE,
@@ -349,14 +345,9 @@ def _features(node: CheckedNode, booster: Any, pandas: Any) -> tuple[Features, t
     if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before
         _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
     found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
-    found = found or list(uncategorised(node, features, kept))
+    found = found or list(uncategorised(node, features, kept, HOW_KEPT))
     if found:
         raise InvalidEnsemble(
             Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
         )
-    categories = categories_of(node, features, kept, pandas)
-    twice = next((one for one in categories if not one.index.is_unique), None)
-    if twice is not None:
-        text = f"'{node.uri}': the feature '{twice.name}' has a category twice"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
-    return features, categories
+    return features, categories_of(node, features, kept, pandas)
