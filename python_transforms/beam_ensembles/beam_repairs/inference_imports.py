@@ -100,7 +100,7 @@ def import_handlers(module: str) -> Any:
         if module in _WITH_TORCH:
             with contextlib.suppress(ImportError):  # Beam's module says so better
                 importlib.import_module("torch")
-        with _patient_openmp():
+        with patient_openmp():
             return _import_as_it_needs(module)
 
 
@@ -119,7 +119,7 @@ def _import_as_it_needs(module: str) -> Any:
 
 
 @contextlib.contextmanager
-def _patient_openmp() -> Iterator[None]:
+def patient_openmp() -> Iterator[None]:
     """Has the OpenMP that is loaded within the block wait without spinning, where the user did not say otherwise."""
     if _OPENMP_WAITING in os.environ:
         yield

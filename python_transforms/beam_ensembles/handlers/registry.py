@@ -6,6 +6,7 @@ from typing import Final
 
 from beam_ensembles.graph.kinds import kind_table
 from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
+from beam_ensembles.handlers.lightgbm.model import LightgbmKind
 from beam_ensembles.handlers.onnx.model import OnnxKind
 from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
 from beam_ensembles.handlers.python.handler import PythonKind
@@ -21,6 +22,7 @@ MODEL_KINDS: Final = kind_table(
         SklearnKind(),
         OnnxKind(),
         XgboostKind(),
+        LightgbmKind(),
         OpenInferenceKind(),
         VertexAIKind(),
         HuggingFaceKind(),

@@ -37,7 +37,7 @@ EXPRESSION_KEYS: Final = ("when", "select", "cases")
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "model": (
-        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "tensorflow", "huggingface", "vertex_ai",
+        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "lightgbm", "tensorflow", "huggingface", "vertex_ai",
         "open_inference", "python",
     ),
     "combine": (

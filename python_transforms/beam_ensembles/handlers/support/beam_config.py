@@ -76,6 +76,14 @@ class Accepted:
     is_valid: Callable[[Any], bool]
 
 
+A_TRUTH: Final = Accepted("true or false", lambda value: isinstance(value, bool))
+A_WHOLE_NUMBER: Final = Accepted(
+    "a whole number of 32 bits",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31,
+)
+SOME_THREADS: Final = Accepted("a whole number of 1 to 256", lambda value: _is_count(value) and value <= 256)
+"""What arguments of calls take (``check_arguments``)."""
+
 HONOURED: Final[Mapping[str, Accepted]] = {
     "max_batch_size": Accepted("a whole number of at least 1", _is_count),
     "env_vars": Accepted("a mapping of texts to texts", _is_text_mapping),
@@ -123,6 +131,23 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
             )
         elif not honoured[name].is_valid(value):
             node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
+
+
+def check_arguments(node: NodeView, known: Mapping[str, Accepted]) -> None:
+    """Reports ``inference_args`` that are not known, which a library may take for settings, and values of the others.
+
+    Args:
+        node: The node.
+        known: What each argument takes.
+    """
+    for name, value in (node.option("inference_args") or {}).items():
+        place = below("inference_args", name)
+        if name not in known:
+            allowed = f"allowed: {listed(sorted(known))}"
+            text = f"unknown argument '{name}'{nearest(name, known)} ({allowed})"
+            node.problem("unknown_option", place, text)
+        elif not known[name].is_valid(value):
+            node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {known[name].accepts}")
 
 
 def check_calls(node: NodeView) -> None:

@@ -14,6 +14,7 @@ from beam_ensembles.files.archives import open_archive
 
 _HEAD: Final = 4_096
 _JSON_MODEL: Final = re.compile(rb'\s*\{\s*"learner"\s*:|\{L\0{7}\x07learner')
+_JSON_LIGHTGBM: Final = re.compile(rb'\s*\{\s*"name"\s*:\s*"tree"\s*,\s*"version"\s*:')
 _JSON_CATBOOST: Final = re.compile(rb'\s*\{\s*"(?:ctr_data|features_info|model_info|oblivious_trees)"\s*:')
 _ONNX: Final = re.compile(rb"\x08[\x01-\x20](?:\x12|\x1a|\x22|\x2a|\x32|\x3a|\x42|\x72)", re.DOTALL)
 """The version of ONNX's format, and then another field of its message."""
@@ -39,11 +40,16 @@ def _run_by(name: str, kind: str, more: str = "") -> Format:
 
 
 _JOBLIB: Final = "and save that with joblib.dump(model, 'model.joblib'), for 'model: sklearn'"
-_LIGHTGBM: Final = Format("a LightGBM model", "", f"load it with lightgbm.Booster(model_file=...) {_JOBLIB}")
+_LIGHTGBM: Final = _run_by("a LightGBM model", "lightgbm")
 _CATBOOST: Final = Format(
     "a CatBoost model",
     "",
     f"load it with CatBoostClassifier().load_model(...), or a CatBoostRegressor's, {_JOBLIB}",
+)
+_LIGHTGBM_DUMP: Final = Format(
+    "what dump_model of LightGBM gives, which nothing loads",
+    "",
+    "save the model with save_model('model.txt')",
 )
 _XGBOOST: Final = _run_by("an XGBoost model", "xgboost")
 _OLD_XGBOOST: Final = Format(
@@ -122,6 +128,8 @@ def _of_head(head: bytes) -> Format | None:
         return found
     if _JSON_MODEL.match(head):
         return _XGBOOST
+    if _JSON_LIGHTGBM.match(head):
+        return _LIGHTGBM_DUMP
     if _JSON_CATBOOST.match(head):
         return _CATBOOST
     if head[4:8] == b"TFL3":

@@ -1,0 +1,1 @@
+"""LightGBM: boosters saved as text; ``model`` is what the registry names."""
