@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from beam_ensembles.graph.kinds import kind_table
+from beam_ensembles.handlers.catboost.model import CatboostKind
 from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
 from beam_ensembles.handlers.lightgbm.model import LightgbmKind
 from beam_ensembles.handlers.onnx.model import OnnxKind
@@ -23,6 +24,7 @@ MODEL_KINDS: Final = kind_table(
         OnnxKind(),
         XgboostKind(),
         LightgbmKind(),
+        CatboostKind(),
         OpenInferenceKind(),
         VertexAIKind(),
         HuggingFaceKind(),

@@ -37,8 +37,8 @@ EXPRESSION_KEYS: Final = ("when", "select", "cases")
 
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "model": (
-        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "lightgbm", "tensorflow", "huggingface", "vertex_ai",
-        "open_inference", "python",
+        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "lightgbm", "catboost", "tensorflow",
+        "huggingface", "vertex_ai", "open_inference", "python",
     ),
     "combine": (
         "mean", "weighted_mean", "median", "max", "min", "hard_vote", "soft_vote", "stack", "rank", "first",

@@ -16,9 +16,8 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.sklearn.fitted_steps import as_given, estimators_of
-from beam_ensembles.handlers.support.missing_values import may_be_missing
+from beam_ensembles.handlers.support.categories import fraction_as_category
 from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
-from beam_ensembles.types import DOUBLE, FLOAT, INT32, INT64
 
 _CATEGORICAL: Final = re.compile(r"^\[categorical_feature: ([\d,]+)\]$", re.MULTILINE)
 _HAS_CATEGORIES: Final = (
@@ -80,24 +79,13 @@ def refuse_categories_of_catboost(node: CheckedNode, model: Any, columns: Sequen
     Raises:
         InvalidEnsemble: ``type_mismatch``.
     """
-    nullable = may_be_missing(node)
     for one in as_given(model):
         # Some models keep the unfitted one that they copy for each class.
         is_fitted = _is_of("catboost", one) and one.is_fitted()
         for at in one.get_cat_feature_indices() if is_fitted else ():
-            column = columns[at] if at < len(columns) else ""
-            type_ = node.inputs.get(column)
-            if type_ is None or type_.required() not in (DOUBLE, FLOAT, INT32, INT64):
-                continue
-            if type_.required() in (DOUBLE, FLOAT):
-                how = "declare int64 or string"
-            elif column in nullable:
-                how = "numbers that may be missing are floating point; replace nulls before the model, "
-                how += f"as in training: COALESCE({column}, -1) in a node of 'apply: sql'"
-            else:
-                continue
-            text = f"'{column}' is {type_}, but its feature is a category to CatBoost: a text or a whole number; {how}"
-            raise InvalidEnsemble([Problem(node.spec.path("inputs"), "type_mismatch", text)])
+            text = fraction_as_category(node, columns[at] if at < len(columns) else "")
+            if text is not None:
+                raise InvalidEnsemble([Problem(node.spec.path("inputs"), "type_mismatch", text)])
 
 
 def takes_truth_as_numbers(model: Any) -> bool:

@@ -17,9 +17,9 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, valid_rows
 from beam_ensembles.handlers.support.arguments import Values, matrix
 from beam_ensembles.handlers.support.features import Features, column_of_each
-from beam_ensembles.handlers.support.missing_values import filler
+from beam_ensembles.handlers.support.missing_values import filler, may_be_missing
 from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
-from beam_ensembles.types import Scalar, Type, width_of
+from beam_ensembles.types import DOUBLE, FLOAT, INT32, INT64, Scalar, Type, width_of
 
 _FRACTIONS = ("float", "double")
 
@@ -128,6 +128,26 @@ def _is_fraction(type_: Type, known: Sequence[Any]) -> bool:
     """Whether a column holds fractions, or lists, where the categories are none."""
     are_fractions = any(isinstance(value, float) for value in known)
     return str(type_).startswith("array" if are_fractions else (*_FRACTIONS, "array"))
+
+
+def fraction_as_category(node: NodeView | CheckedNode, column: str) -> str | None:
+    """Returns why a column of numbers cannot be a category of CatBoost, which fails on every row; None where it can.
+
+    CatBoost takes texts and whole numbers for categories.
+    """
+    type_ = node.inputs.get(column)
+    if type_ is None or type_.required() not in (DOUBLE, FLOAT, INT32, INT64):
+        return None
+    if type_.required() in (DOUBLE, FLOAT):
+        how = "declare int64 or string"
+    elif column in may_be_missing(node):
+        how = "numbers that may be missing are floating point; replace nulls before the model, "
+        how += f"as in training: COALESCE({column}, -1) in a node of 'apply: sql'"
+    else:
+        return None
+    return (
+        f"'{column}' is {type_}, but its feature is a category to CatBoost: a text or a whole number; {how}"
+    )
 
 
 def matrix_reader(

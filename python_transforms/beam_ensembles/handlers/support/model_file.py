@@ -31,6 +31,7 @@ SHA256: Final = Option(
 
 _SECONDS_OF_A_STRANGER: Final = 60.0
 """How long a file that only its pin vouches for is compared, so that no caller holds the service with a huge one."""
+_RUNS_CODE: Final = "runs the code in it"
 _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -41,6 +42,7 @@ def check_file(
     beside: Beside = nothing_beside,
     key: str = "uri",
     runs_code: bool = False,
+    needs_trust: str = "",
 ) -> str | None:
     """Resolves a node's ``uri`` and compares the file with ``sha256``, reporting what is wrong.
 
@@ -51,14 +53,15 @@ def check_file(
         key: The node's key that names the file.
         runs_code: Whether loading any such file runs code in it. Then the file must be pinned or lie under a trusted
             place.
+        needs_trust: What loading any such file may do otherwise, for which it must be pinned or trusted as well.
 
-    Of a file of this machine that may not be named (``Files.may_name``), or that runs code and is not trusted, nothing
+    Of a file of this machine that may not be named (``Files.may_name``), or that needs trust and has none, nothing
     is told, not even whether it is there: without a pin it is ``untrusted_file``, with another one ``sha256_mismatch``.
 
     Returns:
         The absolute place of the file, or None where it cannot be used.
     """
-    pin = node.option("sha256")
+    pin, danger = node.option("sha256"), _RUNS_CODE if runs_code else needs_trust
     pin_is_good = pin is None or _DIGEST.fullmatch(str(pin)) is not None
     if not pin_is_good:
         node.problem("bad_sha256", "sha256", f"'{pin}' is no SHA-256: that is 64 hexadecimal digits")
@@ -72,10 +75,10 @@ def check_file(
         return None
     is_trusted, local = node.files.is_trusted(found), local_path(found)
     is_named = is_trusted or local is None or node.files.may_name(local)
-    if pin is None and not (is_named and (is_trusted or not runs_code)):
-        node.problem("untrusted_file", key, _untrusted(uri) if runs_code else outside(uri))
+    if pin is None and not (is_named and (is_trusted or not danger)):
+        node.problem("untrusted_file", key, _untrusted(uri, danger) if danger else outside(uri))
         return None
-    if local is not None and not (is_named and (is_trusted or not runs_code)):
+    if local is not None and not (is_named and (is_trusted or not danger)):
         return _pinned(node, uri, found, str(pin).lower(), pin_is_good, folders, beside)
     try:
         place = node.files.check(uri, folders=folders)
@@ -127,12 +130,12 @@ def _pinned(
 def check_trust(node: NodeView, place: str) -> None:
     """Reports a file that runs code when it is loaded, unless it is pinned or lies under a trusted place."""
     if node.option("sha256") is None and not node.files.is_trusted(place):
-        node.problem("untrusted_file", "uri", _untrusted(place))
+        node.problem("untrusted_file", "uri", _untrusted(place, _RUNS_CODE))
 
 
-def _untrusted(place: str) -> str:
+def _untrusted(place: str, danger: str) -> str:
     return (
-        f"loading '{place}' runs the code in it, but it is neither pinned nor trusted; "
+        f"loading '{place}' {danger}, but it is neither pinned nor trusted; "
         "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
     )
 

@@ -39,13 +39,8 @@ def _run_by(name: str, kind: str, more: str = "") -> Format:
     return Format(name, kind, f"use 'model: {kind}'{more}")
 
 
-_JOBLIB: Final = "and save that with joblib.dump(model, 'model.joblib'), for 'model: sklearn'"
 _LIGHTGBM: Final = _run_by("a LightGBM model", "lightgbm")
-_CATBOOST: Final = Format(
-    "a CatBoost model",
-    "",
-    f"load it with CatBoostClassifier().load_model(...), or a CatBoostRegressor's, {_JOBLIB}",
-)
+_CATBOOST: Final = _run_by("a CatBoost model", "catboost")
 _LIGHTGBM_DUMP: Final = Format(
     "what dump_model of LightGBM gives, which nothing loads",
     "",

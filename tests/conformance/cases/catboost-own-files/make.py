@@ -1,4 +1,4 @@
-"""Files that CatBoost and LightGBM write themselves: it says how such a model is saved for here."""
+"""Files that CatBoost and LightGBM write themselves, given to other kinds: it says which kind reads them."""
 
 import lightgbm as lgb
 import numpy as np

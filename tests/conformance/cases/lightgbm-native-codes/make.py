@@ -1,4 +1,4 @@
-"""Whole numbers as categories in an array: the file keeps no names of them, and LightGBM has an answer for any other."""
+"""Whole numbers as categories in an array: the file keeps no list of them, and LightGBM answers for any other."""
 
 import lightgbm as lgb
 import numpy as np
