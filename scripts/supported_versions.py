@@ -14,8 +14,8 @@ PAGE: Final = ROOT / "docs" / "deploying.md"
 _SECTION: Final = re.compile(r"(?<=<!-- versions -->\n).*?(?=<!-- /versions -->)", re.DOTALL)
 _NONE: Final = "not here"
 _FRAMEWORKS: Final = (
-    "scikit-learn", "onnxruntime", "xgboost-cpu", "torch", "tensorflow", "transformers", "tritonclient[grpc]",
-    "google-cloud-aiplatform",
+    "scikit-learn", "onnxruntime", "xgboost-cpu", "lightgbm", "catboost", "torch", "tensorflow", "transformers",
+    "tritonclient[grpc]", "google-cloud-aiplatform",
 )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ type opinions struct {
 	SklearnLabel    string    `beam:"sklearn_label" json:"sklearn_label"`
 	SklearnProba    []float64 `beam:"sklearn_proba" json:"sklearn_proba"`
 	XgboostProba    []float32 `beam:"xgboost_proba" json:"xgboost_proba"`
+	LightgbmProba   []float64 `beam:"lightgbm_proba" json:"lightgbm_proba"`
+	CatboostLabel   string    `beam:"catboost_label" json:"catboost_label"`
 	OnnxLabel       int64     `beam:"onnx_label" json:"onnx_label"`
 	OnnxProba       []float32 `beam:"onnx_proba" json:"onnx_proba"`
 	PytorchLogits   []float32 `beam:"pytorch_logits" json:"pytorch_logits"`

@@ -16,7 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import catboost
 import joblib
+import lightgbm
 import numpy as np
 import onnxruntime
 import safetensors.torch
@@ -71,6 +73,24 @@ def _xgboost(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
     booster.save_model(folder / "boost.json")
     node = {"model": "xgboost", "uri": "boost.json", "inputs": ["x"], "outputs": {"xgboost_proba": None}}
     return {"boost": node}, {"xgboost_proba": booster.predict(xgboost.DMatrix(x))}
+
+
+def _lightgbm(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
+    flowers = iris()
+    params = {"objective": "multiclass", "num_class": 3, "num_threads": 1, "verbose": -1}
+    booster = lightgbm.train(params, lightgbm.Dataset(flowers.x, flowers.y), 5)
+    booster.save_model(folder / "light.txt")
+    node = {"model": "lightgbm", "uri": "light.txt", "inputs": ["x"], "outputs": {"lightgbm_proba": None}}
+    return {"light": node}, {"lightgbm_proba": booster.predict(x)}
+
+
+def _catboost(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
+    flowers = iris()
+    small = {"iterations": 5, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    model = catboost.CatBoostClassifier(**small).fit(flowers.x, _NAMES[flowers.y])
+    model.save_model(str(folder / "cat.cbm"))
+    node = {"model": "catboost", "uri": "cat.cbm", "inputs": ["x"], "outputs": {"catboost_label": None}}
+    return {"cat": node}, {"catboost_label": model.predict(x)[:, 0]}
 
 
 def _onnx(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
@@ -219,7 +239,7 @@ def write(folder: Path, port: int) -> None:
     """
     x = iris().x[list(_ROWS)]
     texts = [_TEXTS[at % len(_TEXTS)] for at in range(len(x))]
-    makers = (_sklearn, _xgboost, _onnx, _pytorch, _tensorflow, _python, _vertex_ai)
+    makers = (_sklearn, _xgboost, _lightgbm, _catboost, _onnx, _pytorch, _tensorflow, _python, _vertex_ai)
     parts = [one(folder, x) for one in makers]
     parts += [_huggingface(folder, texts), _remote(port, x)]
     _write_spec(folder / "every.json", {name: node for part, _ in parts for name, node in part.items()})

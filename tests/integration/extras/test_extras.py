@@ -49,6 +49,23 @@ def xgboost_node(folder: Path) -> dict[str, Any]:
     return {"model": "xgboost", "uri": "iris.json"} | X_TO_Y
 
 
+def lightgbm_node(folder: Path) -> dict[str, Any]:
+    import lightgbm
+
+    params = {"objective": "multiclass", "num_class": 3, "verbose": -1}
+    booster = lightgbm.train(params, lightgbm.Dataset(iris().x, iris().y), 2)
+    booster.save_model(folder / "iris.txt")
+    return {"model": "lightgbm", "uri": "iris.txt"} | X_TO_Y
+
+
+def catboost_node(folder: Path) -> dict[str, Any]:
+    import catboost
+
+    small = {"iterations": 2, "verbose": 0, "allow_writing_files": False}
+    catboost.CatBoostClassifier(**small).fit(iris().x, iris().y).save_model(str(folder / "iris.cbm"))
+    return {"model": "catboost", "uri": "iris.cbm", "method": "predict_proba"} | X_TO_Y
+
+
 def pytorch_node(folder: Path) -> dict[str, Any]:
     import torch
 
@@ -113,6 +130,8 @@ MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "sklearn": sklearn_node,
     "onnx": onnx_node,
     "xgboost": xgboost_node,
+    "lightgbm": lightgbm_node,
+    "catboost": catboost_node,
     "pytorch": pytorch_node,
     "tensorflow": tensorflow_node,
     "huggingface": huggingface_node,

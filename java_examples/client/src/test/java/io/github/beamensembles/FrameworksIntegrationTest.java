@@ -46,6 +46,8 @@ public class FrameworksIntegrationTest implements Serializable {
           Map.entry("sklearn_label", FieldType.STRING),
           Map.entry("sklearn_proba", DOUBLES),
           Map.entry("xgboost_proba", FLOATS),
+          Map.entry("lightgbm_proba", DOUBLES),
+          Map.entry("catboost_label", FieldType.STRING),
           Map.entry("onnx_label", FieldType.INT64),
           Map.entry("onnx_proba", FLOATS),
           Map.entry("pytorch_logits", FLOATS),
