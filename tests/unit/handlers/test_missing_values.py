@@ -282,7 +282,7 @@ def test_fail_is_the_default(tmp_path: Path) -> None:
     assert not check_node(tmp_path, TYPES, told).takes_nulls
 
 
-KINDS_THAT_TAKE = {"sklearn", "xgboost", "onnx", "python"}
+KINDS_THAT_TAKE = {"sklearn", "xgboost", "lightgbm", "catboost", "onnx", "python"}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=str), ids=str)

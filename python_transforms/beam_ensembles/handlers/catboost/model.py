@@ -267,7 +267,9 @@ def _wrong_class(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple
 
 def _wrong_feature(node: NodeView | CheckedNode, column: str, name: str, type_: str) -> str:
     """Returns why a column cannot be a feature; empty where it can."""
-    given = node.inputs[column]
+    given = node.inputs.get(column)
+    if given is None:
+        return ""
     is_text = dtype_of(given.required()) is None
     if type_ in (CATEGORY, TEXT) and is_text and column in may_be_missing(node):
         how = f"as in training: COALESCE({column}, 'nan') in a node of 'apply: sql'"

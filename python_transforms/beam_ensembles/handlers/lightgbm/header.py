@@ -183,14 +183,10 @@ def _values(fields: Mapping[str, str], objective: str | None) -> int:
     classes = _whole(fields, "num_class")
     trees = _whole(fields, "num_tree_per_iteration") if "num_tree_per_iteration" in fields else classes
     found = re.fullmatch(_OBJECTIVE, "custom" if objective is None else objective)
-    is_multi = found is not None and found[1] in MULTI
-    is_right = found is not None and found[2] == (str(classes) if is_multi else None)
-    if (
-        not is_right
-        or classes < 1
-        or trees != classes
-        or (classes > 1 and not is_multi and found[1] != "custom")
-    ):
+    name, own = found.groups() if found is not None else (None, None)
+    may_be_many = name in (*MULTI, "custom")
+    is_right = name is not None and own == (str(classes) if name in MULTI else None)
+    if not is_right or not 1 <= classes == trees or (classes > 1 and not may_be_many):
         raise ModelFormatError(
             f"'num_class' is {classes}, 'num_tree_per_iteration' {trees}, and the objective {str(objective)[:80]!r}"
         )

@@ -153,8 +153,8 @@ def _check_trees(trees: Sequence[Tree], features: int) -> None:
     _within("split_feature", arrays["split_feature"], features)
     _within("decision_type", decisions, _HIGHEST_DECISION + 1)
     _check_categories(trees, categories, decisions, arrays["threshold"], splits)
-    for at in np.flatnonzero(is_linear):
-        _check_linear(int(at), trees[at], features)
+    for at in np.flatnonzero(is_linear).tolist():
+        _check_linear(at, trees[at], features)
 
 
 def _check_children(left: np.ndarray, right: np.ndarray, leaves: np.ndarray) -> None:

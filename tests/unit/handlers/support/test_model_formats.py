@@ -62,11 +62,16 @@ def bytes_of(data: bytes) -> Callable[[Path], None]:
 FILES: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "lightgbm.txt": (
         bytes_of(b"tree\nversion=v4\nnum_class=3\n"),
-        "",
-        "LightGBM model: load it with lightgbm.Booster",
+        "lightgbm",
+        "a LightGBM model: use 'model: lightgbm'",
     ),
-    "model.cbm": (bytes_of(b"CBM1\xb03\0\0"), "", "CatBoost model: load it with CatBoostClassifier"),
-    "catboost.json": (bytes_of(b'{\n"ctr_data":\n {}}'), "", "CatBoost model"),
+    "dumped.json": (bytes_of(b'{"name": "tree", "version": "v4"}'), "", "save_model('model.txt')"),
+    "model.cbm": (bytes_of(b"CBM1\xb03\0\0"), "catboost", "a CatBoost model: use 'model: catboost'"),
+    "catboost.json": (
+        bytes_of(b'{\n"ctr_data":\n {}}'),
+        "catboost",
+        "a CatBoost model: use 'model: catboost'",
+    ),
     "xgboost.json": (save_xgboost, "xgboost", "an XGBoost model: use 'model: xgboost'"),
     "xgboost.ubj": (save_xgboost, "xgboost", "an XGBoost model: use 'model: xgboost'"),
     "old.bin": (bytes_of(b"binf\0\0"), "", "save_model('model.json')"),
@@ -100,6 +105,8 @@ FILES: dict[str, tuple[Callable[[Path], None], str, str]] = {
 KINDS: dict[str, dict[str, Any]] = {
     "sklearn": {"format": "joblib", "outputs": {"y": "float"}},
     "xgboost": {"outputs": {"y": "float"}},
+    "lightgbm": {"outputs": {"y": "float"}},
+    "catboost": {"outputs": {"y": "float"}},
     "onnx": {"outputs": {"y": "array<float>[2]"}},
     "pytorch": {"outputs": {"y": "array<float>[2]"}},
     "tensorflow": {"outputs": {"y": "array<float>[2]"}},
