@@ -14,7 +14,8 @@ from apache_beam.portability.api import (
     beam_runner_api_pb2,
 )
 
-from beam_ensembles.bundles.manifest import BadBundle, is_bundle
+from beam_ensembles.bundles.file_names import is_bundle
+from beam_ensembles.bundles.manifest import BadBundle
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles_service.workers.provisioning import provision_info

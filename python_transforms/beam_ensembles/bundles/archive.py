@@ -12,7 +12,8 @@ import struct
 import zipfile
 from typing import IO, Final
 
-from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest, digest_in
+from beam_ensembles.bundles.file_names import digest_in
+from beam_ensembles.bundles.manifest import MANIFEST, BadBundle, Manifest
 from beam_ensembles.files.archives import archive_of
 from beam_ensembles.interruption import checkpoint
 

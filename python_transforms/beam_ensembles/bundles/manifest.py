@@ -12,8 +12,6 @@ from beam_ensembles.bundles.needs import requirement_of, tags_of
 from beam_ensembles.files.bounded_json import read_json
 from beam_ensembles.spec.language import is_name
 
-SUFFIX: Final = ".ensemble.zip"
-"""How the name of a bundle's file ends, by which it is known from an ensemble file."""
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = 1
 FILES: Final = "files"
@@ -24,7 +22,6 @@ CODE: Final = "code"
 """The user's modules and packages: the folder that Python's import looks in."""
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-_WITHOUT_QUERY: Final = re.compile(r"https?://[^?#]*", re.IGNORECASE)
 _SURROGATE: Final = re.compile(rb"\\u[dD]")
 _MOST_ITEMS: Final = 1_000_000
 """Of values in JSON each takes many times the memory of its text; a hundred thousand files have half as many."""
@@ -180,23 +177,6 @@ def _check_needs(requirements: Sequence[str], wheels: Sequence[str]) -> None:
             tags_of(wheel)
     except ValueError as exc:
         raise BadBundle(str(exc)) from exc
-
-
-def name_of(ensemble: str, digest: str) -> str:
-    """Gives the name of a bundle's file: that of the ensemble and the digest's first twelve digits."""
-    return f"{ensemble}-{digest[:12]}{SUFFIX}"
-
-
-def is_bundle(place: str) -> bool:
-    """Says whether a path or URI is that of a bundle, by the end of its name; a web address may go on after it."""
-    found = _WITHOUT_QUERY.match(place)
-    return (found[0] if found else place).endswith(SUFFIX)
-
-
-def digest_in(name: str) -> str | None:
-    """Gives the first digits of the digest that a bundle's name holds, if it does."""
-    found = re.search(r"-([0-9a-f]{12})\.ensemble\.zip$", name)
-    return found[1] if found else None
 
 
 def _get(data: Mapping[str, Any], key: str, type_: type[_T]) -> _T:

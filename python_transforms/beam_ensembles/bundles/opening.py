@@ -12,7 +12,9 @@ from typing import IO, Final
 from urllib.parse import urlsplit
 
 from beam_ensembles.bundles.archive import Archive, read_archive, sha256_of
-from beam_ensembles.bundles.manifest import BadBundle, Manifest, digest_in, name_of
+from beam_ensembles.bundles.file_names import digest_in, name_of
+from beam_ensembles.bundles.manifest import BadBundle, Manifest
+from beam_ensembles.bundles.opened import OpenedBundle
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.files.ensemble_files import Bundle, FileProblem, Files, local_path
@@ -32,21 +34,6 @@ _MOST_BYTES_OF_A_FILE: Final = 16 << 20
 """What an ensemble file may have, which is read to memory as a whole."""
 _PATIENCE: Final = Patience(attempts=2, silence=20.0, seconds=900.0)
 """A caller waits for the answer meanwhile."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class OpenedBundle:
-    """A bundle that was unpacked and compared with its digests.
-
-    Attributes:
-        text: Its ensemble file's text.
-        files: What that file may use: nothing of this machine but the bundle.
-        parameters: Values of ``${name}``: those that it was packed with, and over them the caller's.
-    """
-
-    text: str
-    files: Files
-    parameters: Mapping[str, str]
 
 
 def open_bundle(

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, Final
 
-from beam_ensembles.bundles.manifest import SUFFIX, is_bundle
+from beam_ensembles.bundles.file_names import SUFFIX, is_bundle
 from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, warn, wrong
 from beam_ensembles.cli.output import print_json, print_lines, say
 from beam_ensembles.cli.run_progress import progress

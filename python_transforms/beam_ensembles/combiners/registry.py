@@ -1,32 +1,24 @@
-"""The kinds of combining node. A new one is a file beside this one and a line here."""
+"""The kinds of combining node: a new one is a file beside this one and a line here.
+
+Nothing is imported here: a kind's module is imported when a file uses the kind.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.combiners.agree import AgreeKind
-from beam_ensembles.combiners.averages import MEAN, WEIGHTED_MEAN
-from beam_ensembles.combiners.first import FirstKind
-from beam_ensembles.combiners.hard_vote import HardVoteKind
-from beam_ensembles.combiners.order_statistics import MAX, MEDIAN, MIN
-from beam_ensembles.combiners.rank import RankKind
-from beam_ensembles.combiners.soft_vote import SoftVoteKind
-from beam_ensembles.combiners.stack import StackKind
-from beam_ensembles.graph.kinds import kind_table
-
-COMBINE_KINDS: Final = kind_table(
-    [
-        MEAN,
-        WEIGHTED_MEAN,
-        MEDIAN,
-        MAX,
-        MIN,
-        HardVoteKind(),
-        SoftVoteKind(),
-        StackKind(),
-        RankKind(),
-        FirstKind(),
-        AgreeKind(),
-    ]
-)
-"""Each value of a node's ``combine`` key."""
+COMBINE_KINDS: Final[Mapping[str, str]] = {
+    "mean": "beam_ensembles.combiners.averages:MEAN",
+    "weighted_mean": "beam_ensembles.combiners.averages:WEIGHTED_MEAN",
+    "median": "beam_ensembles.combiners.order_statistics:MEDIAN",
+    "max": "beam_ensembles.combiners.order_statistics:MAX",
+    "min": "beam_ensembles.combiners.order_statistics:MIN",
+    "hard_vote": "beam_ensembles.combiners.hard_vote:HardVoteKind",
+    "soft_vote": "beam_ensembles.combiners.soft_vote:SoftVoteKind",
+    "stack": "beam_ensembles.combiners.stack:StackKind",
+    "rank": "beam_ensembles.combiners.rank:RankKind",
+    "first": "beam_ensembles.combiners.first:FirstKind",
+    "agree": "beam_ensembles.combiners.agree:AgreeKind",
+}
+"""Where each value of a node's ``combine`` key is: ``module:Class``, or ``module:OBJECT``."""

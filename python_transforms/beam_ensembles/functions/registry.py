@@ -1,41 +1,27 @@
-"""The kinds of node that compute columns. A new one is a file beside this one and a line here."""
+"""The kinds of node that compute columns: a new one is a file beside this one and a line here.
+
+Nothing is imported here: a kind's module is imported when a file uses the kind.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.functions.argmax import ArgmaxKind
-from beam_ensembles.functions.audio import AudioKind
-from beam_ensembles.functions.image import ImageKind
-from beam_ensembles.functions.keywords import KeywordsKind
-from beam_ensembles.functions.labels import LabelsKind
-from beam_ensembles.functions.lookup.kind import LookupKind
-from beam_ensembles.functions.processor import ProcessorKind
-from beam_ensembles.functions.python_function import PythonFunctionKind
-from beam_ensembles.functions.read.kind import ReadKind
-from beam_ensembles.functions.softmax import SoftmaxKind
-from beam_ensembles.functions.sql import SqlKind
-from beam_ensembles.functions.text import TextKind
-from beam_ensembles.functions.top_k import TopKKind
-from beam_ensembles.functions.zip import ZipKind
-from beam_ensembles.graph.kinds import kind_table
-
-FUNCTION_KINDS: Final = kind_table(
-    [
-        ArgmaxKind(),
-        AudioKind(),
-        ImageKind(),
-        KeywordsKind(),
-        LabelsKind(),
-        LookupKind(),
-        ProcessorKind(),
-        PythonFunctionKind(),
-        ReadKind(),
-        SoftmaxKind(),
-        SqlKind(),
-        TextKind(),
-        TopKKind(),
-        ZipKind(),
-    ]
-)
-"""Each value of a node's ``apply`` key."""
+FUNCTION_KINDS: Final[Mapping[str, str]] = {
+    "argmax": "beam_ensembles.functions.argmax:ArgmaxKind",
+    "audio": "beam_ensembles.functions.audio:AudioKind",
+    "image": "beam_ensembles.functions.image:ImageKind",
+    "keywords": "beam_ensembles.functions.keywords:KeywordsKind",
+    "labels": "beam_ensembles.functions.labels:LabelsKind",
+    "lookup": "beam_ensembles.functions.lookup.kind:LookupKind",
+    "processor": "beam_ensembles.functions.processor:ProcessorKind",
+    "python": "beam_ensembles.functions.python_function:PythonFunctionKind",
+    "read": "beam_ensembles.functions.read.kind:ReadKind",
+    "softmax": "beam_ensembles.functions.softmax:SoftmaxKind",
+    "sql": "beam_ensembles.functions.sql:SqlKind",
+    "text": "beam_ensembles.functions.text:TextKind",
+    "top_k": "beam_ensembles.functions.top_k:TopKKind",
+    "zip": "beam_ensembles.functions.zip:ZipKind",
+}
+"""Where each value of a node's ``apply`` key is: ``module:Class``, or ``module:OBJECT``."""

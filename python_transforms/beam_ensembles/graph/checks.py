@@ -9,8 +9,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, lis
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.graph.class_meanings import Meaning, contradiction, declared
 from beam_ensembles.graph.environment import check_environment
-from beam_ensembles.graph.expressions.checks import check_condition
-from beam_ensembles.graph.expressions.patterns import few_patterns
+from beam_ensembles.graph.expressions.pattern_allowance import few_patterns
 from beam_ensembles.graph.follow_up_problems import Doubts, doubts
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
 from beam_ensembles.graph.model import EnsembleGraph
@@ -24,7 +23,6 @@ from beam_ensembles.graph.policies import (
     gives_nulls,
     policies,
 )
-from beam_ensembles.graph.route_arms import unknown_arms
 from beam_ensembles.interruption import checkpoint
 from beam_ensembles.limits import MOST_FIELDS
 from beam_ensembles.spec.document import read_document
@@ -108,7 +106,10 @@ class _Checker:
         checked = tuple(node for node in nodes if node is not None)
         settled = tuple((column, type_) for column, type_ in outputs.items() if type_ is not None)
         is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
-        if is_whole and not self.problems and not self._doubts.nodes:
+        has_routes = any(node.kind == "route" for node in self._spec.nodes)
+        if has_routes and is_whole and not self.problems and not self._doubts.nodes:
+            from beam_ensembles.graph.route_arms import unknown_arms
+
             makers = {column: self._nodes[name] for column, name in self._names.makers.items()}
             self.warnings.extend(unknown_arms(self._spec.nodes, makers))
         return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
@@ -162,6 +163,8 @@ class _Checker:
     def _check_condition(self, node: NodeSpec) -> None:
         known = {column: self._types.get(column) for column in node.when_columns}
         if node.when is not None and None not in known.values():
+            from beam_ensembles.graph.expressions.checks import check_condition
+
             place = node.path("when")
             check_condition(
                 node.when,

@@ -1,8 +1,8 @@
 """What the graph's checks need to know about a kind of node, and what a kind gets to check itself.
 
 A kind is one value of a node's ``model``, ``combine``, ``route`` or ``apply`` key. ``handlers``,
-``combiners`` and so on each hold a table of them; the checks take the table as an argument, so that this
-package knows none of them.
+``combiners`` and so on hold them; the checks take the table of all kinds as an argument, so that this package knows
+none of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -283,17 +283,3 @@ def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
 
 Kinds = Mapping[tuple[str, str], Kind]
 """All kinds by (``model``, ``sklearn``)."""
-
-
-def kind_table(kinds: Iterable[Kind]) -> Mapping[str, Kind]:
-    """Makes the table of the kinds of one of a node's four keys, by name.
-
-    Raises:
-        ValueError: Two kinds have one name.
-    """
-    found: dict[str, Kind] = {}
-    for kind in kinds:
-        if kind.name in found:
-            raise ValueError(f"two kinds of {kind.kind} node are named '{kind.name}'")
-        found[kind.name] = kind
-    return found

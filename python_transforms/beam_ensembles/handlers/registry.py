@@ -1,37 +1,25 @@
-"""The kinds of model node. A new one is a folder beside this file and a line here."""
+"""The kinds of model node: a new one is a folder beside this file and a line here.
+
+Nothing is imported here: a kind's module is imported when a file uses the kind.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.graph.kinds import kind_table
-from beam_ensembles.handlers.catboost.model import CatboostKind
-from beam_ensembles.handlers.huggingface.kind import HuggingFaceKind
-from beam_ensembles.handlers.lightgbm.model import LightgbmKind
-from beam_ensembles.handlers.onnx.model import OnnxKind
-from beam_ensembles.handlers.open_inference.kind import OpenInferenceKind
-from beam_ensembles.handlers.python.handler import PythonKind
-from beam_ensembles.handlers.pytorch.model import PytorchKind
-from beam_ensembles.handlers.sklearn.model import SklearnKind
-from beam_ensembles.handlers.tensorflow.model import TensorflowKind
-from beam_ensembles.handlers.tensorrt.model import TensorRTKind
-from beam_ensembles.handlers.vertex_ai.kind import VertexAIKind
-from beam_ensembles.handlers.xgboost.model import XgboostKind
-
-MODEL_KINDS: Final = kind_table(
-    [
-        SklearnKind(),
-        OnnxKind(),
-        XgboostKind(),
-        LightgbmKind(),
-        CatboostKind(),
-        OpenInferenceKind(),
-        VertexAIKind(),
-        HuggingFaceKind(),
-        PytorchKind(),
-        TensorRTKind(),
-        TensorflowKind(),
-        PythonKind(),
-    ]
-)
-"""Each value of a node's ``model`` key."""
+MODEL_KINDS: Final[Mapping[str, str]] = {
+    "sklearn": "beam_ensembles.handlers.sklearn.model:SklearnKind",
+    "onnx": "beam_ensembles.handlers.onnx.model:OnnxKind",
+    "xgboost": "beam_ensembles.handlers.xgboost.model:XgboostKind",
+    "lightgbm": "beam_ensembles.handlers.lightgbm.model:LightgbmKind",
+    "catboost": "beam_ensembles.handlers.catboost.model:CatboostKind",
+    "open_inference": "beam_ensembles.handlers.open_inference.kind:OpenInferenceKind",
+    "vertex_ai": "beam_ensembles.handlers.vertex_ai.kind:VertexAIKind",
+    "huggingface": "beam_ensembles.handlers.huggingface.kind:HuggingFaceKind",
+    "pytorch": "beam_ensembles.handlers.pytorch.model:PytorchKind",
+    "tensorrt": "beam_ensembles.handlers.tensorrt.model:TensorRTKind",
+    "tensorflow": "beam_ensembles.handlers.tensorflow.model:TensorflowKind",
+    "python": "beam_ensembles.handlers.python.handler:PythonKind",
+}
+"""Where each value of a node's ``model`` key is: ``module:Class``, or ``module:OBJECT``."""

@@ -26,12 +26,13 @@ from beam_ensembles.processes.child_process import limit_threads
 from beam_ensembles.processes.descriptor_passing import receive_descriptor
 from beam_ensembles.processes.fork_client import HERE, Ended, Start, Started
 
-_STAGES: Final = ("beam_ensembles.registry", "beam_ensembles.runtime.stage_handler")
+_STAGES: Final = "beam_ensembles.runtime.stage_handler"
+_REGISTRY: Final = "beam_ensembles.registry"
 
 
 def main() -> None:
     """Forks processes as it is asked to until whoever started it is gone; in each, runs what it is for."""
-    _import(*_STAGES, *sys.argv[1:])
+    _import(_STAGES, *sys.argv[1:])
     server = _Server(Connection(os.dup(sys.stdin.fileno())))
     born = server.serve()
     if born is not None:
@@ -43,6 +44,7 @@ def _import(*names: str) -> None:
     logging.disable()  # who starts this process has said what Beam says while it is imported
     for name in names:
         importlib.import_module(name)
+    list(importlib.import_module(_REGISTRY).KINDS.values())  # once, not in each process
     logging.disable(logging.NOTSET)
     logging.getLogger().handlers.clear()  # one that was made for it
     gc.freeze()  # or the collectors of those that are forked write to all that they share

@@ -1,12 +1,15 @@
-"""The kinds of node that choose an arm. A new one is a file beside this one and a line here."""
+"""The kinds of node that choose an arm: a new one is a file beside this one and a line here.
+
+Nothing is imported here: a kind's module is imported when a file uses the kind.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.graph.kinds import kind_table
-from beam_ensembles.routes.split import SplitKind
-from beam_ensembles.routes.switch import SwitchKind
-
-ROUTE_KINDS: Final = kind_table([SplitKind(), SwitchKind()])
-"""Each value of a node's ``route`` key."""
+ROUTE_KINDS: Final[Mapping[str, str]] = {
+    "split": "beam_ensembles.routes.split:SplitKind",
+    "switch": "beam_ensembles.routes.switch:SwitchKind",
+}
+"""Where each value of a node's ``route`` key is: ``module:Class``, or ``module:OBJECT``."""

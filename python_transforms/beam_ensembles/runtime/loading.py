@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from beam_ensembles.bundles.manifest import is_bundle
-from beam_ensembles.bundles.opening import OpenedBundle, open_bundle
+from beam_ensembles.bundles.file_names import is_bundle
+from beam_ensembles.bundles.opened import OpenedBundle
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import ANYTHING, FileProblem, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
@@ -70,6 +70,8 @@ def ensemble_of_file(
     """
     files, path = files_of(file, trust), os.path.abspath(file)
     if is_bundle(path):
+        from beam_ensembles.bundles.opening import open_bundle
+
         return open_bundle(path, files, parameters)
     return OpenedBundle(read_text(path), files, parameters or {})
 

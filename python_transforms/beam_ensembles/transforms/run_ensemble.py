@@ -12,7 +12,7 @@ import pyarrow as pa
 from apache_beam.portability.api import schema_pb2
 
 from beam_ensembles.beam_repairs.row_coder import RowType
-from beam_ensembles.bundles.manifest import is_bundle
+from beam_ensembles.bundles.file_names import is_bundle
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.execution.provenance import with_provenance

@@ -11,8 +11,10 @@ import sys
 import pytest
 
 from beam_ensembles.cli.main import main
+from tests.support.interpreter import run_python
 
-GOLDEN = pathlib.Path(__file__).parents[2] / "golden"
+ROOT = pathlib.Path(__file__).parents[3]
+GOLDEN = ROOT / "tests" / "golden"
 INVALID = GOLDEN / "specs_invalid"
 HEAVY = (
     "apache_beam", "grpc", "joblib", "onnx", "onnxruntime", "pandas", "pyarrow", "scipy", "sklearn",
@@ -125,3 +127,23 @@ def test_it_imports_neither_beam_nor_a_framework() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(HEAVY) & set(done.stdout.splitlines()[-1].split())
+
+
+def test_only_what_a_file_uses_is_imported(tmp_path: pathlib.Path) -> None:
+    """The file of the README: two models of scikit-learn and a vote. Before kinds were imported by need: 274 modules."""
+    for name in ("linear", "forest"):
+        (tmp_path / f"{name}.joblib").write_bytes(b"never read")
+    text = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("# flowers.yaml\n")[2].partition("```")[0]
+    )
+    file = tmp_path / "flowers.yaml"
+    file.write_text(text, encoding="utf-8")
+    code = (
+        "from beam_ensembles.cli.main import main\n"
+        f"assert main(['validate', {str(file)!r}]) == 0\n"
+        f"print(sorted({HEAVY!r} & sys.modules.keys()))\n"
+        "print(len([name for name in sys.modules if name.partition('.')[0] == 'beam_ensembles']))"
+    ).replace(repr(HEAVY), repr({*HEAVY, "polars"}))
+    *_, heavy, count = run_python(code).splitlines()
+    assert heavy == "[]"
+    assert int(count) < 120

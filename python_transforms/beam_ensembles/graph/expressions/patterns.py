@@ -6,13 +6,12 @@ polars compiles a pattern in time that grows with what it stands for, not with i
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator
 from typing import Final
 
-from beam_ensembles.allowance import Allowance
 from beam_ensembles.graph.expressions.functions import function_name
+from beam_ensembles.graph.expressions.pattern_allowance import CHARACTERS
 from beam_ensembles.graph.expressions.trees import Tree, kind_of, parts
 from beam_ensembles.limits import LONGEST_EXPRESSION, MOST_IN_PATTERNS
 from beam_ensembles.spec.sql_tokens import ExpressionError
@@ -27,13 +26,6 @@ _PART: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_CHARACTERS: Final = Allowance("patterns")
-
-
-def few_patterns() -> contextlib.AbstractContextManager[None]:
-    """Limit the patterns that ``check_patterns`` passes within a block to ``limits.MOST_IN_PATTERNS`` characters."""
-    return _CHARACTERS.of(MOST_IN_PATTERNS)
-
 
 def check_patterns(tree: Tree) -> None:
     """Counts the regular expressions of an expression against what is left for its file (``few_patterns``).
@@ -41,11 +33,11 @@ def check_patterns(tree: Tree) -> None:
     Raises:
         ExpressionError: ``bad_expression``: the file's patterns are too large together.
     """
-    if _CHARACTERS.left is None:
+    if CHARACTERS.left is None:
         return
     for pattern in _patterns(tree):
-        _CHARACTERS.spend(_LARGEST_PATTERN if pattern is None else size_of(pattern))
-        if _CHARACTERS.left < 0:
+        CHARACTERS.spend(_LARGEST_PATTERN if pattern is None else size_of(pattern))
+        if CHARACTERS.left < 0:
             text = f"the regular expressions of the file stand for more than {MOST_IN_PATTERNS:,} characters"
             raise ExpressionError(
                 "bad_expression", f"{text}, repetitions counted; repeat less, or use LIKE and STARTS_WITH"

@@ -1,0 +1,17 @@
+"""How much the regular expressions of a file may be together; apart from ``patterns``, for files without any."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+from beam_ensembles.allowance import Allowance
+from beam_ensembles.limits import MOST_IN_PATTERNS
+
+CHARACTERS: Final = Allowance("patterns")
+"""What is left of the characters that a file's patterns may stand for."""
+
+
+def few_patterns() -> contextlib.AbstractContextManager[None]:
+    """Limit the patterns that ``check_patterns`` passes within a block to ``limits.MOST_IN_PATTERNS`` characters."""
+    return CHARACTERS.of(MOST_IN_PATTERNS)
