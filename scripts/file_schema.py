@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Final
 
 from beam_ensembles.graph.json_schema.document import file_schema
-from beam_ensembles.graph.kinds import Kinds
-from beam_ensembles.registry import KINDS
+from beam_ensembles.graph.kinds import Kind
+from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
 from scripts.terminal import say
 
 FILE: Final = ROOT / "python_transforms" / "beam_ensembles" / "ensemble.schema.json"
 
 
-def written(kinds: Kinds) -> str:
+def written(kinds: Iterable[Kind]) -> str:
     """Gives the schema's text."""
-    return f"{json.dumps(file_schema(kinds), indent=2, ensure_ascii=False)}\n"
+    return f"{json.dumps(file_schema(list(kinds)), indent=2, ensure_ascii=False)}\n"
 
 
 def main() -> None:
     """Writes the schema."""
-    FILE.write_text(written(KINDS), encoding="utf-8")
+    FILE.write_text(written(OWN_KINDS.values()), encoding="utf-8")
     say(relative(FILE))
 
 

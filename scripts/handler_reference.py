@@ -8,7 +8,7 @@ from typing import Final
 
 from beam_ensembles.graph.kinds import Kind, Option
 from beam_ensembles.handlers.huggingface.reference import rewritten
-from beam_ensembles.registry import KINDS
+from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
 from scripts.terminal import say
 
@@ -99,7 +99,7 @@ def _cell(text: str) -> str:
 
 def main() -> None:
     """Writes the page, and the table of tasks in that of Hugging Face's models."""
-    PAGE.write_text(reference(list(KINDS.values())), encoding="utf-8")
+    PAGE.write_text(reference(list(OWN_KINDS.values())), encoding="utf-8")
     TASKS_PAGE.write_text(rewritten(TASKS_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     say(f"{relative(PAGE)}, {relative(TASKS_PAGE)}")
 

@@ -8,13 +8,14 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.graph.kinds import Kind, Option
-from beam_ensembles.registry import KINDS
+from beam_ensembles.registry import KINDS, PROJECT
 
 DESCRIPTION: Final = """\
 Show what a node of an ensemble file can run, whether what it needs is installed here, and which keys it takes
-besides 'inputs' and 'outputs'. Nothing is imported to find out.
+besides 'inputs' and 'outputs'. No framework is imported to find out. Kinds that other installed distributions add are
+shown with the distribution's name and version; what is wrong with one goes to standard error.
 """
 _OK: Final = 0
 
@@ -26,11 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table of kinds."""
-    kinds = [describe(kind) for kind in KINDS.values()]
+    kinds = [describe(kind) for kind in KINDS.usable()]
     if args.json:
         print_json(kinds)
     else:
         print("\n\n".join(_lines(kind) for kind in kinds))
+    for error in KINDS.unusable():
+        say("list", str(error))
     return _OK
 
 
@@ -43,8 +46,9 @@ def describe(kind: Kind) -> dict[str, Any]:
         "summary": kind.summary,
         "takes": kind.takes,
         "gives": kind.gives,
+        "distribution": dataclasses.asdict(kind.distribution or PROJECT),
         "extra": kind.extra,
-        "install": f"pip install 'beam-ensembles[{kind.extra}]'" if kind.extra else None,
+        "install": f"pip install '{kind.distribution_name}[{kind.extra}]'" if kind.extra else None,
         "installed": not missing,
         "missing_modules": missing,
         "missing_libraries": kind.missing_libraries(),
@@ -63,7 +67,13 @@ def _option(option: Option) -> dict[str, Any]:
 
 def _lines(kind: Mapping[str, Any]) -> str:
     head = f"{kind['key']}: {kind['name']}"
-    state = "" if kind["installed"] else f"  (not installed: {kind['install']})"
+    if kind["distribution"]["name"] != PROJECT.name:
+        head = f"{head}  (from {kind['distribution']['name']} {kind['distribution']['version']})"
+    state = (
+        ""
+        if kind["installed"]
+        else f"  (not installed: {kind['install'] or ', '.join(kind['missing_modules'])})"
+    )
     if kind["installed"] and kind["missing_libraries"]:
         state = f"  ({kind['missing_libraries']})"
     return "\n".join(

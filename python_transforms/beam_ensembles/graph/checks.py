@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
+from beam_ensembles.errors import (
+    ENDS_THE_PROGRAM,
+    EnsembleError,
+    InvalidEnsemble,
+    Problem,
+    few_suggestions,
+    listed,
+    nearest,
+)
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.graph.class_meanings import Meaning, contradiction, declared
 from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expressions.pattern_allowance import few_patterns
 from beam_ensembles.graph.follow_up_problems import Doubts, doubts
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, reads_nulls
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, UnusableKind, reads_nulls
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -23,14 +32,17 @@ from beam_ensembles.graph.policies import (
     gives_nulls,
     policies,
 )
-from beam_ensembles.interruption import checkpoint
+from beam_ensembles.interruption import Interrupted, checkpoint
 from beam_ensembles.limits import MOST_FIELDS
+from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.spec.document import read_document
-from beam_ensembles.spec.language import EXPRESSION_KEYS, TARGETS
+from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.load import examine_text, without_echo
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.places import in_order
 from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
+
+_T = TypeVar("_T")
 
 
 def check_text(
@@ -127,7 +139,11 @@ class _Checker:
         checkpoint()
         if not node.target:
             return None
-        kind = self._kinds.get((node.kind, node.target))
+        try:
+            kind = self._kinds.get((node.kind, node.target))
+        except UnusableKind as error:
+            self.problems.append(Problem(node.path(node.kind), error.code, str(error)))
+            return None
         if kind is None:
             self.problems.append(_no_such_kind(node, self._kinds))
             return None
@@ -196,11 +212,11 @@ class _Checker:
             meanings,
             told.__setitem__,
         )
-        types = kind.check(view)
+        types = _answer_of(kind, view, kind.check) or {}
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
-        told.update(kind.meanings(view) or {})
+        told.update(_answer_of(kind, view, kind.meanings) or {})
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             found.extend(_missing_types(node, types))
         self.problems.extend(problem for problem in found if problem.path not in wrong)
@@ -249,6 +265,28 @@ class _Checker:
             return None  # its kind has reported it
 
 
+def _answer_of(
+    kind: Kind, view: NodeView, ask: Callable[[NodeView], Mapping[str, _T] | None]
+) -> Mapping[str, _T] | None:
+    """Asks a kind; a mistake in one that a distribution adds is a problem (``broken_plugin``)."""
+    if kind.distribution is None:
+        return ask(view)
+    try:
+        found = ask(view)
+        if found is None or isinstance(found, Mapping):
+            return found
+        fault = f"'{ask.__name__}' returned a {type(found).__name__}, not a mapping of columns"
+    except (EnsembleError, *ENDS_THE_PROGRAM, Interrupted):
+        raise
+    except BaseException as error:
+        fault = f"'{ask.__name__}' failed with {described(error)}"
+    text = f"the kind '{kind.name}' of the installed distribution {kind.distribution} is broken: its {fault}"
+    view.problem(
+        "broken_plugin", view.spec.kind, f"{text}; repair, update or uninstall {kind.distribution.name}"
+    )
+    return None
+
+
 def _expressions(node: NodeSpec) -> int:
     found = (node.options.get(name) for name in EXPRESSION_KEYS)
     return sum(len(one) for one in found if isinstance(one, dict | list))
@@ -294,8 +332,8 @@ def _not_portable(column: str, type_: Type) -> str:
 
 def _no_such_kind(node: NodeSpec, kinds: Kinds) -> Problem:
     known = listed(sorted(name for key, name in kinds if key == node.kind), 20)
-    near = nearest(node.target, TARGETS[node.kind])
-    elsewhere = [key for key, targets in TARGETS.items() if node.target in targets]
+    near = nearest(node.target, [name for key, name in kinds if key == node.kind])
+    elsewhere = [key for key, name in kinds if name == node.target]
     if elsewhere:
         near = f"; write '{elsewhere[0]}: {node.target}'"
     text = f"there is no {node.kind} {node.target!r}{near} (allowed: {known})"

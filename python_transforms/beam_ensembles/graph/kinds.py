@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from beam_ensembles.errors import Problem
+from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.spec.model import NodeSpec, OnError
@@ -178,6 +178,30 @@ class Work(enum.Enum):
     ELSEWHERE = "another machine"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Distribution:
+    """An installed distribution that adds kinds."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class UnusableKind(EnsembleError):
+    """A kind that an installed distribution adds cannot be used.
+
+    Args:
+        code: ``duplicate_kind`` or ``broken_plugin``.
+        message: What is wrong, which distribution has added it, and what to do.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
 class Kind(abc.ABC):
     """One kind of node: how it is described, checked and loaded.
 
@@ -210,6 +234,8 @@ class Kind(abc.ABC):
     """What a call keeps busy on the worker."""
     call_rows: int | None = None
     """The most rows of one call where the node does not say how many; None: as many as there are."""
+    distribution: Distribution | None = None
+    """The distribution that adds it; None: this project. The table of kinds sets it."""
 
     @abc.abstractmethod
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
@@ -259,6 +285,11 @@ class Kind(abc.ABC):
         Imports nothing. None: Nothing is missing.
         """
         return None
+
+    @property
+    def distribution_name(self) -> str:
+        """The name of the distribution that has it, whose ``extra`` installs what it needs."""
+        return self.distribution.name if self.distribution is not None else "beam-ensembles"
 
     @property
     def needs_pytorch(self) -> bool:

@@ -25,7 +25,7 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-_ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
+ACCEPTED: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "string": ("text", lambda value: isinstance(value, str)),
     "string or secret": ("text or a secret", lambda value: isinstance(value, str) or is_secret(value)),
     "integer": ("a whole number", _is_integer),
@@ -35,6 +35,7 @@ _ACCEPTS: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
     "mapping": ("a mapping", lambda value: isinstance(value, dict)),
     "columns": ("a column, a list or a mapping", lambda value: isinstance(value, str | list | dict)),
 }
+"""What an option may accept: in words, and as a check of a value."""
 
 
 CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
@@ -83,7 +84,7 @@ def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[P
     if name == "timeout" and not node.isolated:
         text = "what runs on the worker itself cannot be stopped; give it a process of its own: 'isolate: process'"
         yield Problem(place, "timeout_needs_process", text)
-    elif name == "timeout" and not (_ACCEPTS["number"][1](value) and 0 < value <= LONGEST_WAIT):
+    elif name == "timeout" and not (ACCEPTED["number"][1](value) and 0 < value <= LONGEST_WAIT):
         text = f"'timeout' is {truncate(repr(value), 60)}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
         yield Problem(place, "bad_value", text)
     elif name == "retries" and not (_is_integer(value) and 0 <= value <= MOST_RETRIES):
@@ -105,7 +106,7 @@ def _check_isolation(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
 
 
 def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:
-    wanted, accepts = _ACCEPTS[option.accepts]
+    wanted, accepts = ACCEPTED[option.accepts]
     if not accepts(value):
         yield Problem(place, "wrong_type", f"'{option.name}' must be {wanted}, found {described(value)}")
     elif option.accepts == "integer" and value > LARGEST_COUNT and option.name in COUNTS:

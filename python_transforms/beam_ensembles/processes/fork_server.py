@@ -44,7 +44,7 @@ def _import(*names: str) -> None:
     logging.disable()  # who starts this process has said what Beam says while it is imported
     for name in names:
         importlib.import_module(name)
-    list(importlib.import_module(_REGISTRY).KINDS.values())  # once, not in each process
+    list(importlib.import_module(_REGISTRY).OWN_KINDS.values())  # once, not in each process
     logging.disable(logging.NOTSET)
     logging.getLogger().handlers.clear()  # one that was made for it
     gc.freeze()  # or the collectors of those that are forked write to all that they share

@@ -1,4 +1,4 @@
-"""The words of the language: which keys there are, which kinds, and what a name may look like."""
+"""The words of the language: which keys there are, and what a name may look like."""
 
 from __future__ import annotations
 
@@ -34,23 +34,6 @@ POLICY_KEYS: Final = (
 
 EXPRESSION_KEYS: Final = ("when", "select", "cases")
 """The keys of a node that hold expressions: they read columns by name, and parameters are literals there."""
-
-TARGETS: Final[dict[str, tuple[str, ...]]] = {
-    "model": (
-        "sklearn", "pytorch", "onnx", "tensorrt", "xgboost", "lightgbm", "catboost", "tensorflow",
-        "huggingface", "vertex_ai", "open_inference", "python",
-    ),
-    "combine": (
-        "mean", "weighted_mean", "median", "max", "min", "hard_vote", "soft_vote", "stack", "rank", "first",
-        "agree",
-    ),
-    "route": ("split", "switch"),
-    "apply": (
-        "sql", "image", "audio", "processor", "softmax", "argmax", "top_k", "labels", "zip", "keywords",
-        "text", "read", "lookup", "python",
-    ),
-}  # fmt: skip
-"""All values of a node's four keys."""
 
 NAME_RULE: Final = (
     f"names start with a letter or one '_', then letters, digits, '_' and '-' follow, {LONGEST_NAME} at most"

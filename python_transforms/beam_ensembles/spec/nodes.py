@@ -9,7 +9,7 @@ from typing import Any, Final
 from beam_ensembles.errors import nearest
 from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.messages.printable import is_visible, truncate
-from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS, TARGETS
+from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS
 from beam_ensembles.spec.lookup_keys import with_key
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
@@ -19,6 +19,8 @@ from beam_ensembles.spec.places import below
 from beam_ensembles.spec.policies import with_policies
 
 _OWN_KEYS: Final = (*KINDS, *POLICY_KEYS, "inputs", "outputs")
+_EXAMPLES: Final = {"model": "sklearn", "combine": "mean", "route": "split", "apply": "sql"}
+"""A value of each of the four keys, for messages; the table of kinds has them all."""
 _PORT: Final = re.compile(r"\S(?:.*\S)?")
 
 
@@ -66,7 +68,7 @@ def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str,
         mistakes.add(path, "several_kinds", message)
         return "", ""
     kind = kinds[0]
-    return kind, mistakes.text(given[kind], below(path, kind), TARGETS[kind][0]) or ""
+    return kind, mistakes.text(given[kind], below(path, kind), _EXAMPLES[kind]) or ""
 
 
 def _inputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> Inputs | None:

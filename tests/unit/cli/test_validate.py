@@ -130,7 +130,7 @@ def test_it_imports_neither_beam_nor_a_framework() -> None:
 
 
 def test_only_what_a_file_uses_is_imported(tmp_path: pathlib.Path) -> None:
-    """The file of the README: two models of scikit-learn and a vote. Before kinds were imported by need: 274 modules."""
+    """The file of the README: two models of scikit-learn and a vote."""
     for name in ("linear", "forest"):
         (tmp_path / f"{name}.joblib").write_bytes(b"never read")
     text = (

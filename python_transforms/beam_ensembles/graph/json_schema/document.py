@@ -7,7 +7,7 @@ there, is mostly a value that somebody has yet to write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from beam_ensembles.graph.json_schema.policies import policy_schemas, policy_text
@@ -24,7 +24,7 @@ from beam_ensembles.graph.json_schema.values import (
     ref,
     type_schema,
 )
-from beam_ensembles.graph.kinds import Kind, Kinds
+from beam_ensembles.graph.kinds import Kind
 from beam_ensembles.spec.language import POLICY_KEYS
 from beam_ensembles.spec.model import KINDS
 
@@ -43,11 +43,11 @@ _KEYS: Final = {
 """What each of the keys means of which a node has one."""
 
 
-def file_schema(kinds: Kinds) -> Schema:
+def file_schema(kinds: Sequence[Kind]) -> Schema:
     """Gives the JSON Schema (draft 2020-12) of ensemble files.
 
     Args:
-        kinds: The table of all kinds.
+        kinds: All kinds.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -83,18 +83,18 @@ def file_schema(kinds: Kinds) -> Schema:
             "output": output_schema(),
             **policy_schemas(),
             "node": _node(kinds),
-            **{_definition(kind): _of_kind(kind) for kind in kinds.values()},
+            **{_definition(kind): _of_kind(kind) for kind in kinds},
         },
     }
 
 
-def _node(kinds: Kinds) -> Schema:
+def _node(kinds: Sequence[Kind]) -> Schema:
     """Gives what every node has, and for each kind what else it has."""
     return {
         "type": "object",
         "description": "Reads columns and adds columns. It has one of the keys model, combine, route and apply.",
         "properties": {
-            **{key: _targets(key, kinds.values()) for key in KINDS},
+            **{key: _targets(key, kinds) for key in KINDS},
             # Only named here, so that each mistake is reported once: by the kind.
             "inputs": {"description": "The columns that it reads."},
             "outputs": {"description": "The columns that it adds."},
@@ -106,7 +106,7 @@ def _node(kinds: Kinds) -> Schema:
                 "if": {"required": [kind.kind], "properties": {kind.kind: {"const": kind.name}}},
                 "then": ref(_definition(kind)),
             }
-            for kind in kinds.values()
+            for kind in kinds
         ],
     }
 
@@ -127,7 +127,7 @@ def _of_kind(kind: Kind) -> Schema:
         required.append("inputs")
     if "select" not in names:
         required.append("outputs")
-    extra = f" Workers need 'beam-ensembles[{kind.extra}]'." if kind.extra else ""
+    extra = f" Workers need '{kind.distribution_name}[{kind.extra}]'." if kind.extra else ""
     return {
         "description": f"{kind.summary}{extra}",
         "required": required,

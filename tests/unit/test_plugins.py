@@ -1,0 +1,208 @@
+"""Kinds that installed distributions add: found, used, refused, and named in each message."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beam_ensembles import registry
+from beam_ensembles.cli.main import main
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.plugins import additions
+from beam_ensembles.registry import KindTable
+from tests.support.plugins import copying, install
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of Python's path."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("acme"):
+            del sys.modules[name]
+
+
+def check(*nodes: tuple[str, str]) -> EnsembleGraph:
+    named = {
+        f"n{at}": {key: value, "inputs": ["x"], "outputs": {f"y{at}": None}}
+        for at, (key, value) in enumerate(nodes)
+    }
+    text = json.dumps({"ensemble": "e", "inputs": {"x": "double"}, "nodes": named})
+    return check_text(text, KindTable(additions), Files())
+
+
+def problem(*nodes: tuple[str, str]) -> tuple[str, str, str]:
+    with pytest.raises(InvalidEnsemble) as caught:
+        check(*nodes)
+    (found,) = caught.value.problems
+    return found.path, found.code, found.message
+
+
+@pytest.mark.parametrize("key", ["model", "combine", "route", "apply"])
+def test_a_distribution_adds_a_kind(folder: Path, key: str) -> None:
+    install(folder, "acme-kinds", {f"{key}.copy": "acme_kinds:CopyKind"}, code=copying(key, "copy"))
+    (node,) = check((key, "copy")).nodes
+    assert str(node.outputs["y0"]) == "double"
+    assert str(node.kind.distribution) == "acme-kinds 1.0"
+    assert node.kind.load(node)({"x": np.array([1.0, 2.0])})["y0"].tolist() == [1.0, 2.0]
+
+
+def test_an_object_is_a_kind_too(folder: Path) -> None:
+    code = copying("combine", "copy") + "\nCOPY = CopyKind()\n"
+    install(folder, "acme-kinds", {"combine.copy": "acme_kinds:COPY"}, code=code)
+    assert check(("combine", "copy")).nodes[0].kind.name == "copy"
+
+
+def test_names_are_known_without_importing_the_distribution(folder: Path) -> None:
+    install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code="raise SystemExit('imported')")
+    assert ("model", "copy") in KindTable(additions)
+    assert check(("combine", "mean")).outputs
+    assert problem(("model", "cpy"))[2].startswith("there is no model 'cpy'; did you mean 'copy'?")
+    assert problem(("combine", "copy"))[2].startswith("there is no combine 'copy'; write 'model: copy'")
+    assert "acme_kinds" not in sys.modules
+
+
+def test_a_name_of_this_project_cannot_be_taken(folder: Path) -> None:
+    install(folder, "acme-kinds", {"combine.mean": "acme_kinds:CopyKind"}, code=copying("combine", "mean"))
+    path, code, message = problem(("combine", "mean"), ("combine", "max"))
+    assert (path, code) == ("nodes.n0.combine", "duplicate_kind")
+    assert message == (
+        "there are several kinds 'combine: mean', of the installed distributions beam-ensembles 0.1.0, "
+        "acme-kinds 1.0; uninstall the one that is not this project's"
+    )
+    assert check(("combine", "max")).outputs
+
+
+def test_two_distributions_cannot_add_one_kind(folder: Path) -> None:
+    for name in ("acme-kinds", "acme-more"):
+        place = f"{name.replace('-', '_')}:CopyKind"
+        install(folder, name, {"model.copy": place}, code=copying("model", "copy"))
+    _, code, message = problem(("model", "copy"))
+    assert code == "duplicate_kind"
+    assert "acme-kinds 1.0" in message
+    assert "acme-more 1.0; uninstall all of them but one" in message
+
+
+def test_a_distribution_that_is_found_twice_counts_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds, code = {"model.copy": "acme_kinds:CopyKind"}, copying("model", "copy")
+    install(folder, "acme-kinds", kinds, code=code, version="1.0")
+    install(folder / "first", "Acme_Kinds", kinds, code=code, version="2.0")
+    monkeypatch.syspath_prepend(str(folder / "first"))
+    assert str(check(("model", "copy")).nodes[0].kind.distribution) == "Acme_Kinds 2.0"
+
+
+GOOD = copying("model", "copy")
+BROKEN = {
+    "no module": ("acme_other:CopyKind", "", "cannot be imported: ModuleNotFoundError: No module named 'acme_other'"),
+    "no class": ("acme_kinds:Copy", GOOD, "cannot be imported: AttributeError: module 'acme_kinds' has no attribute"),
+    "no place": ("acme_kinds", GOOD, "cannot be imported: AttributeError"),
+    "a module that fails": ("acme_kinds:CopyKind", "1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+    "a module that exits": ("acme_kinds:CopyKind", "raise SystemExit(3)", "cannot be imported: SystemExit: 3"),
+    "a KeyError": ("acme_kinds:CopyKind", "{}['x']", "cannot be imported: KeyError: 'x'"),
+    "another class": ("acme_kinds:Copy", "class Copy: pass", "is a Copy, not a subclass of beam_ensembles.graph.kinds"),
+    "a function": ("acme_kinds:copy", "def copy(): pass", "is a function, not a subclass of"),
+    "another name": ("acme_kinds:CopyKind", copying("model", "copies"), "calls itself 'model', 'copies'"),
+    "no check": ("acme_kinds:CopyKind", GOOD.replace("def check", "def chek"), "cannot be imported: TypeError"),
+    "no text": ("acme_kinds:CopyKind", GOOD.replace("takes, gives", "taken, gives"), "lacks the text of takes"),
+    "options": ("acme_kinds:CopyKind", GOOD.replace("options = ()", "options = ('a',)"), "has no tuple of Option"),
+    "an option": (
+        "acme_kinds:CopyKind",
+        GOOD.replace("options = ()", "options = (Option('a', 'int', 'A.'),)").replace("Kind\n", "Kind, Option\n", 1),
+        "has an option 'a' that accepts 'int' (allowed: string, ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_one_is_named_and_hurts_no_other_file(folder: Path, case: str) -> None:
+    place, code, text = BROKEN[case]
+    install(folder, "acme-kinds", {"model.copy": place}, code=code)
+    path, code, message = problem(("model", "copy"), ("combine", "mean"))
+    assert (path, code) == ("nodes.n0.model", "broken_plugin")
+    assert message.startswith(
+        f"the kind 'model.copy' of the installed distribution acme-kinds 1.0 ('{place}') {text}"
+    )
+    assert message.endswith("; repair, update or uninstall acme-kinds")
+    assert check(("combine", "mean")).outputs
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("return {}['nothing']", "its 'check' failed with KeyError: 'nothing'"),
+        ("raise SystemExit", "its 'check' failed with SystemExit"),
+        ("return ['double']", "its 'check' returned a list, not a mapping of columns"),
+    ],
+)
+def test_a_mistake_of_its_check_is_a_problem(folder: Path, body: str, text: str) -> None:
+    code = copying("model", "copy").replace("return dict", f"{body}\n        return dict", 1)
+    install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code=code)
+    path, code, message = problem(("model", "copy"))
+    assert (path, code) == ("nodes.n0.model", "broken_plugin")
+    assert message.startswith(
+        f"the kind 'copy' of the installed distribution acme-kinds 1.0 is broken: {text}"
+    )
+
+
+@pytest.mark.parametrize("text", ["[beam_ensembles.kinds]\nno value\n", "\udcff beam_ensembles.kinds"])
+def test_what_no_installer_writes_adds_nothing(folder: Path, text: str) -> None:
+    install(folder, "acme-kinds", {})
+    file = folder / "acme_kinds-1.0.dist-info" / "entry_points.txt"
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert list(additions()) == []
+
+
+@pytest.fixture
+def table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verbs see three distributions: one that is right, and two that are not."""
+    install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code=copying("model", "copy"))
+    install(folder, "acme-broken", {"apply.none": "acme_broken:NoneKind"})
+    install(folder, "acme-names", {"copy": "acme_names:CopyKind"})
+    table = KindTable(additions)
+    for verb in ("list", "schema"):
+        __import__(f"beam_ensembles.cli.{verb}")
+        monkeypatch.setattr(sys.modules[f"beam_ensembles.cli.{verb}"], "KINDS", table)
+
+
+@pytest.mark.usefixtures("table")
+def test_list_says_where_each_kind_comes_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    out, err = capsys.readouterr()
+    assert "\nmodel: copy  (from acme-kinds 1.0)\n  Copies.\n" in out
+    assert "\nmodel: onnx\n" in out
+    broken, misnamed = err.splitlines()
+    assert broken.startswith(
+        "beam-ensembles list: the kind 'apply.none' of the installed distribution acme-broken 1.0"
+    )
+    assert (
+        "has no such name: the name of an entry point is one of model, combine, route, apply, a dot"
+        in misnamed
+    )
+
+
+@pytest.mark.usefixtures("table")
+def test_list_has_the_distribution_of_each_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    found = {kind["name"]: kind["distribution"] for kind in json.loads(capsys.readouterr().out)}
+    assert found["copy"] == {"name": "acme-kinds", "version": "1.0"}
+    assert found["onnx"] == {"name": "beam-ensembles", "version": registry.PROJECT.version}
+
+
+@pytest.mark.usefixtures("table")
+def test_the_schema_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    schema: dict[str, Any] = json.loads(capsys.readouterr().out)
+    named = [one.get("const") for one in schema["$defs"]["node"]["properties"]["model"]["anyOf"]]
+    assert {"copy", "sklearn"} <= set(named)
+    assert schema["$defs"]["model_copy"]["description"] == "Copies."
