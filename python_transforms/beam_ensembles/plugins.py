@@ -118,5 +118,7 @@ def _fault(kind: object, key: tuple[str, str]) -> str | None:
         return "has no tuple of Option as its 'options'"
     wrong = next((option for option in options if option.accepts not in ACCEPTED), None)
     if wrong is not None:
-        return f"has an option '{wrong.name}' that accepts {wrong.accepts!r} (allowed: {listed(list(ACCEPTED))})"
+        return (
+            f"has an option '{wrong.name}' that accepts {wrong.accepts!r} (allowed: {listed(list(ACCEPTED))})"
+        )
     return None

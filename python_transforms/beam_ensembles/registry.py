@@ -22,7 +22,7 @@ from beam_ensembles.routes.registry import ROUTE_KINDS
 _OWN: Final = {"model": MODEL_KINDS, "combine": COMBINE_KINDS, "route": ROUTE_KINDS, "apply": FUNCTION_KINDS}
 PROJECT: Final = Distribution("beam-ensembles", __version__)
 _NAMES: Final = (
-    f"the name of an entry point is one of {listed(list(_OWN))}, a dot, and the kind's name, as in 'model.acme'"
+    f"an entry point is named by one of {listed(list(_OWN))}, a dot and the kind's name, as in 'model.acme'"
 )
 
 
@@ -81,7 +81,7 @@ class KindTable(Mapping[tuple[str, str], Kind]):
     def unusable(self) -> list[UnusableKind]:
         """Returns what is wrong with the kinds that cannot be used; all are imported."""
         misnamed = [
-            one.broken(f"has no such name: {_NAMES}")
+            one.broken(f"cannot be used: {_NAMES}")
             for (key, name), found in self.added.items()
             if key not in _OWN or not name
             for one in found

@@ -185,10 +185,7 @@ def test_list_says_where_each_kind_comes_from(capsys: pytest.CaptureFixture[str]
     assert broken.startswith(
         "beam-ensembles list: the kind 'apply.none' of the installed distribution acme-broken 1.0"
     )
-    assert (
-        "has no such name: the name of an entry point is one of model, combine, route, apply, a dot"
-        in misnamed
-    )
+    assert "cannot be used: an entry point is named by one of model, combine, route, apply, a dot" in misnamed
 
 
 @pytest.mark.usefixtures("table")

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 import bz2
+import functools
 import inspect
 import zlib
-from collections.abc import Container
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from apache_beam.internal import pickler
@@ -22,36 +23,42 @@ from google.protobuf import wrappers_pb2
 from beam_ensembles.runtime import version_guard
 
 _SOURCE: Final = inspect.getsource(version_guard)
+_Guard = Callable[[bytes], version_guard.Guarded]
 
 
 def add_versions(
-    response: beam_expansion_api_pb2.ExpansionResponse, ensemble: str, callers_coders: Container[str]
+    response: beam_expansion_api_pb2.ExpansionResponse,
+    ensemble: str,
+    plugins: Mapping[str, str],
+    callers_coders: Container[str],
 ) -> None:
     """Guards every pickled function and coder of an expansion, in place.
 
     Args:
         response: What the caller gets.
         ensemble: The ensemble's name, for the error.
+        plugins: The versions of the distributions that add kinds which it uses, by name.
         callers_coders: Ids of the coders that came with the request; they stay as they are.
     """
+    guard = functools.partial(version_guard.Guarded, ensemble, source=_SOURCE, plugins=plugins)
     for transform in response.components.transforms.values():
         if transform.spec.urn == common_urns.primitives.PAR_DO.urn:
-            _guard_function(transform.spec, ensemble)
+            _guard_function(transform.spec, guard)
     for name, coder in response.components.coders.items():
         if coder.spec.urn == python_urns.PICKLED_CODER and name not in callers_coders:
-            _guard_coder(coder.spec, ensemble)
+            _guard_coder(coder.spec, guard)
 
 
-def _guard_function(spec: beam_runner_api_pb2.FunctionSpec, ensemble: str) -> None:
+def _guard_function(spec: beam_runner_api_pb2.FunctionSpec, guard: _Guard) -> None:
     pardo = beam_runner_api_pb2.ParDoPayload.FromString(spec.payload)
     if pardo.do_fn.urn == python_urns.PICKLED_DOFN_INFO:
         pickled = bz2.decompress(base64.b64decode(pardo.do_fn.payload))
-        pardo.do_fn.payload = pickler.dumps(version_guard.Guarded(ensemble, pickled, _SOURCE))
+        pardo.do_fn.payload = pickler.dumps(guard(pickled))
         spec.payload = pardo.SerializeToString(deterministic=True)
 
 
-def _guard_coder(spec: beam_runner_api_pb2.FunctionSpec, ensemble: str) -> None:
+def _guard_coder(spec: beam_runner_api_pb2.FunctionSpec, guard: _Guard) -> None:
     kind, _, packed = wrappers_pb2.BytesValue.FromString(spec.payload).value.partition(b"$")
     pickled = zlib.decompress(base64.b64decode(packed))
-    guarded = pickler.dumps(version_guard.Guarded(ensemble, pickled, _SOURCE), use_zlib=True)
+    guarded = pickler.dumps(guard(pickled), use_zlib=True)
     spec.payload = wrappers_pb2.BytesValue(value=b"%s$%s" % (kind, guarded)).SerializeToString()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -314,3 +314,9 @@ def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
 
 Kinds = Mapping[tuple[str, str], Kind]
 """All kinds by (``model``, ``sklearn``)."""
+
+
+def added_by(nodes: Iterable[CheckedNode]) -> dict[str, str]:
+    """Returns the versions of the distributions that add the kinds of nodes, by name; not this project's."""
+    found = {node.kind.distribution for node in nodes if node.kind.distribution is not None}
+    return {one.name: one.version for one in sorted(found, key=str)}

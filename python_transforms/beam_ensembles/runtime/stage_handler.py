@@ -11,6 +11,7 @@ from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage, load_stage
+from beam_ensembles.graph.kinds import added_by
 from beam_ensembles.runtime import version_guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.batch_groups import Group, GroupScoring
@@ -99,7 +100,8 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         return (self._code, self._watch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (version_guard.versions(), self._code.ensemble, type(self), self._args())
+        guard = version_guard.Check(self._code.ensemble, added_by(self._code.nodes))
+        return _restore, (guard, type(self), self._args())  # in this order they are unpickled
 
 
 class StageModelHandler(_StageHandler):
@@ -150,9 +152,6 @@ class ArrowStageHandler(_StageHandler):
         return (self._code, self._rows, self._watch)
 
 
-def _restore(
-    versions: Mapping[str, str], ensemble: str, handler: type[_StageHandler], args: tuple[Any, ...]
-) -> _StageHandler:
-    """Rebuilds the handler on a worker, and refuses where the worker's versions are not those of the sender."""
-    version_guard.check(versions, ensemble)
+def _restore(_: None, handler: type[_StageHandler], args: tuple[Any, ...]) -> _StageHandler:
+    """Rebuilds the handler on a worker, where the check before it has found the sender's versions."""
     return handler(*args)

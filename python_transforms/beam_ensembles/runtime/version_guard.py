@@ -8,21 +8,28 @@ nothing that Python 3.8 could not do.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import pickle
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 PROJECT = "beam-ensembles"
 _MODULES = {PROJECT: "beam_ensembles", "Beam": "apache_beam"}
 _NONE = "none"
+_PLUGIN = "plugin "
+"""In front of the name of a distribution that adds kinds."""
 
 
-def versions() -> dict[str, str]:
-    """Gives what must be the same on both sides: this project's version, Beam's, and Python's first two numbers."""
+def versions(plugins: Iterable[str] = ()) -> dict[str, str]:
+    """Gives what must be the same on both sides: this project's version, Beam's, and Python's first two numbers.
+
+    Args:
+        plugins: Names of distributions that add kinds, whose versions are given, too.
+    """
     found = {name: _version(module) for name, module in _MODULES.items()}
     found["Python"] = "{}.{}".format(*sys.version_info[:2])
-    return found
+    return {**found, **{_PLUGIN + name: _installed(name) for name in plugins}}
 
 
 def check(sent: Mapping[str, str], ensemble: str) -> None:
@@ -35,14 +42,39 @@ def check(sent: Mapping[str, str], ensemble: str) -> None:
     Raises:
         EnsembleError: They differ. (``RuntimeError`` on a worker without this project.)
     """
-    here = versions()
+    here = versions(name[len(_PLUGIN) :] for name in sent if name.startswith(_PLUGIN))
     other = [name for name in sent if here.get(name) != sent[name]]
     if other:
         raise _error()(
             f"ensemble '{ensemble}' was expanded with {_listed(sent, list(sent))}, but this worker has "
-            f"{_listed(here, other)}: the service and its workers must have the same versions "
-            f"(the worker image to take is that of {PROJECT} {sent[PROJECT]} for Python {sent['Python']})"
+            f"{_listed(here, other)}: the service and its workers must have the same versions ({_advice(sent, other)})"
         )
+
+
+def _advice(sent: Mapping[str, str], other: Sequence[str]) -> str:
+    plugins = [name for name in other if name.startswith(_PLUGIN)]
+    advice = []
+    if len(plugins) < len(other):
+        image = f"{PROJECT} {sent[PROJECT]} for Python {sent['Python']}"
+        advice.append(f"the worker image to take is that of {image}")
+    if plugins:
+        advice.append(f"install {_listed(sent, plugins)} on the workers")
+    return "; ".join(advice)
+
+
+class Check:
+    """Pickles as a call of ``check``: what is pickled behind it is not unpickled where the versions differ.
+
+    Args:
+        ensemble: The ensemble's name, for the error.
+        plugins: The versions of the distributions that add kinds which it uses, by name.
+    """
+
+    def __init__(self, ensemble: str, plugins: Mapping[str, str]) -> None:
+        self._ensemble, self._plugins = ensemble, plugins
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return check, (_sent(self._plugins), self._ensemble)
 
 
 def restore(sent: Mapping[str, str], ensemble: str, pickled: bytes) -> Any:
@@ -58,10 +90,11 @@ class Guarded:
         ensemble: The ensemble's name, for the error.
         pickled: What is behind the check.
         source: The text of this module.
+        plugins: The versions of the distributions that add kinds which the ensemble uses, by name.
     """
 
-    def __init__(self, ensemble: str, pickled: bytes, source: str) -> None:
-        self._names = {"ensemble": ensemble, "pickled": pickled, "source": source, "sent": versions()}
+    def __init__(self, ensemble: str, pickled: bytes, source: str, plugins: Mapping[str, str]) -> None:
+        self._names = {"ensemble": ensemble, "pickled": pickled, "source": source, "sent": _sent(plugins)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A pickle can call only what the worker has, and for certain that is Python's own; code objects are
@@ -74,6 +107,17 @@ def _version(module: str) -> str:
     try:
         return str(importlib.import_module(module).__version__)
     except ImportError:
+        return _NONE
+
+
+def _sent(plugins: Mapping[str, str]) -> dict[str, str]:
+    return {**versions(), **{_PLUGIN + name: version for name, version in plugins.items()}}
+
+
+def _installed(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
         return _NONE
 
 

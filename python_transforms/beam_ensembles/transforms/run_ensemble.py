@@ -17,6 +17,7 @@ from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.execution.provenance import with_provenance
 from beam_ensembles.files.ensemble_files import Bundle, Files
+from beam_ensembles.graph.kinds import added_by
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.ensemble_text import check_bundle_readable, read_uri
 from beam_ensembles.runtime.loading import checked_with_warnings, files_of, graph_of_file
@@ -177,6 +178,11 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
     def ensemble(self) -> str:
         """The ensemble's name."""
         return self._graph.spec.name
+
+    @property
+    def plugins(self) -> Mapping[str, str]:
+        """The versions of the distributions that add kinds which the ensemble uses, by name."""
+        return added_by(self._graph.nodes)
 
     def batch_schemas(self) -> dict[str, schema_pb2.Schema]:
         """Gives the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.

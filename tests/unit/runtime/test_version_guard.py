@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import inspect
 import pickle
 import subprocess
@@ -20,7 +21,7 @@ HERE = version_guard.versions()
 
 
 def guarded(value: object) -> bytes:
-    return pickle.dumps(version_guard.Guarded("digits", pickle.dumps(value), SOURCE))
+    return pickle.dumps(version_guard.Guarded("digits", pickle.dumps(value), SOURCE, {}))
 
 
 def test_the_same_versions_give_what_was_pickled() -> None:
@@ -58,7 +59,9 @@ def test_all_that_is_other_is_said() -> None:
 
 
 def test_nothing_is_unpickled_before_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    cannot_be_unpickled = pickle.dumps(version_guard.Guarded("digits", b"cno_such_module\nname\n.", SOURCE))
+    cannot_be_unpickled = pickle.dumps(
+        version_guard.Guarded("digits", b"cno_such_module\nname\n.", SOURCE, {})
+    )
     monkeypatch.setattr(beam_ensembles, "__version__", "9.9.9")
     with pytest.raises(EnsembleError, match=r"but this worker has beam-ensembles 9\.9\.9:"):
         pickle.loads(cannot_be_unpickled)
@@ -85,3 +88,45 @@ def test_any_python_can_read_it() -> None:
         )
     }
     assert imported <= sys.stdlib_module_names
+
+
+PLUGINS = {"packaging": importlib.metadata.version("packaging"), "acme-kinds": "1.0"}
+SAID = (
+    "and plugin acme-kinds 1.0, but this worker has no plugin acme-kinds: the service and its workers must have the "
+    "same versions (install plugin acme-kinds 1.0 on the workers)"
+)
+
+
+def test_a_worker_without_a_plugin_says_so_before_anything_is_unpickled() -> None:
+    cannot_be_unpickled = version_guard.Guarded("e", b"cacme_kinds\nKind\n.", SOURCE, PLUGINS)
+    with pytest.raises(EnsembleError) as refused:
+        pickle.loads(pickle.dumps(cannot_be_unpickled))
+    assert str(refused.value).endswith(SAID)
+
+
+def test_another_version_of_a_plugin_is_refused() -> None:
+    sent = {**HERE, "plugin packaging": "1.0"}
+    with pytest.raises(EnsembleError) as refused:
+        version_guard.check(sent, "e")
+    assert f"but this worker has plugin packaging {PLUGINS['packaging']}: " in str(refused.value)
+    with pytest.raises(
+        EnsembleError, match=r"for Python \d\.\d+; install plugin packaging 1\.0 on the workers"
+    ):
+        version_guard.check({**sent, "Beam": "9.0"}, "e")
+
+
+def test_the_same_version_of_a_plugin_is_right() -> None:
+    version_guard.check({**HERE, "plugin packaging": PLUGINS["packaging"]}, "e")
+
+
+class Unpickled:
+    """Fails where it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return eval, ("1 / 0",)
+
+
+def test_what_is_pickled_behind_a_check_is_not_unpickled() -> None:
+    with pytest.raises(EnsembleError) as refused:
+        pickle.loads(pickle.dumps((version_guard.Check("e", PLUGINS), Unpickled())))
+    assert str(refused.value).endswith(SAID)

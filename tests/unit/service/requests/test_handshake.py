@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,12 @@ from google.protobuf import wrappers_pb2
 
 import beam_ensembles
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.plugins import additions
+from beam_ensembles.registry import KindTable
+from beam_ensembles.runtime import loading
 from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from tests.support.expansion_requests import MEAN_OF_TWO, like_go, like_java, schema
+from tests.support.plugins import copying, install
 
 BOTH = pytest.mark.parametrize("build", [like_go, like_java])
 Build = Callable[..., beam_expansion_api_pb2.ExpansionRequest]
@@ -81,3 +87,26 @@ def test_a_worker_of_another_version_unpickles_nothing(
 def test_a_callers_own_coder_stays_as_it_is(build: Build, servicer: EnsembleExpansionServicer) -> None:
     answer = _expand(build, servicer)
     assert PICKLED in [coder.spec.payload for coder in answer.components.coders.values()]
+
+
+@BOTH
+def test_a_worker_without_a_plugin_unpickles_nothing(
+    build: Build,
+    servicer: EnsembleExpansionServicer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    install(tmp_path, "acme-kinds", {"combine.copy": "acme_kinds:CopyKind"}, code=copying("combine", "copy"))
+    spec = MEAN_OF_TWO.replace("mean", "copy").replace("[a, b]", "[a]")
+    with monkeypatch.context() as service:
+        service.syspath_prepend(str(tmp_path))
+        service.setattr(loading, "KINDS", KindTable(additions))
+        answer = servicer.Expand(build({"spec": spec}, ROWS))
+        assert not answer.error
+        assert all(pickler.loads(function) for function in _functions(answer))
+    del sys.modules["acme_kinds"]
+    for function in _functions(answer):
+        with pytest.raises(
+            EnsembleError, match=r"plugin acme-kinds 1\.0, but this worker has no plugin acme-kinds: "
+        ):
+            pickler.loads(function)
