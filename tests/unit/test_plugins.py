@@ -142,7 +142,7 @@ def test_a_broken_one_is_named_and_hurts_no_other_file(folder: Path, case: str) 
     [
         ("return {}['nothing']", "its 'check' failed with KeyError: 'nothing'"),
         ("raise SystemExit", "its 'check' failed with SystemExit"),
-        ("return ['double']", "its 'check' returned a list, not a mapping of columns"),
+        ("return ['double']", "its 'check' returned a list, not a Mapping"),
     ],
 )
 def test_a_mistake_of_its_check_is_a_problem(folder: Path, body: str, text: str) -> None:

@@ -15,9 +15,11 @@ from beam_ensembles.drawing import Picture, mermaid, picture, picture_of_names, 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph import plan
 from beam_ensembles.graph.follow_up_problems import doubts
+from beam_ensembles.graph.kinds import options_of
 from beam_ensembles.graph.names import check_names, names_of
 from beam_ensembles.graph.order import topological
 from beam_ensembles.limits import MOST_DRAWN
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec.load import examine_text, read_text
 from beam_ensembles.spec.model import EnsembleSpec
 
@@ -125,7 +127,7 @@ def _picture(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> 
 
 def _named(path: str, parameters: Mapping[str, str]) -> EnsembleSpec | None:
     """Reads a file that is wrong; None where it says too little, or its names are wrong."""
-    spec, problems = examine_text(read_text(path), parameters=parameters)
+    spec, problems = examine_text(read_text(path), options_of(KINDS), parameters=parameters)
     if spec is None or any(problem.code not in _HARMLESS for problem in problems):
         return None
     certain = doubts(spec, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import NoneType
 from typing import TypeVar
 
 from beam_ensembles.errors import (
@@ -20,7 +21,15 @@ from beam_ensembles.graph.class_meanings import Meaning, contradiction, declared
 from beam_ensembles.graph.environment import check_environment
 from beam_ensembles.graph.expressions.pattern_allowance import few_patterns
 from beam_ensembles.graph.follow_up_problems import Doubts, doubts
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, NodeView, UnusableKind, reads_nulls
+from beam_ensembles.graph.kinds import (
+    CheckedNode,
+    Kind,
+    Kinds,
+    NodeView,
+    UnusableKind,
+    options_of,
+    reads_nulls,
+)
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.options import check_options
@@ -60,7 +69,7 @@ def check_text(
         InvalidEnsemble: With everything that is wrong, in the order of the file.
     """
     with few_suggestions(), few_patterns():
-        spec, problems = examine_text(text, base_uri=files.base_uri, parameters=parameters)
+        spec, problems = examine_text(text, options_of(kinds), base_uri=files.base_uri, parameters=parameters)
         if spec is None:
             raise InvalidEnsemble(problems)
         return _checked(spec, kinds, files, problems)
@@ -107,6 +116,7 @@ class _Checker:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self._notes: dict[str, list[str]] = {}
+        self._arms: dict[str, Sequence[str]] = {}
 
     def graph(self) -> EnsembleGraph | None:
         self.problems.extend(check_names(self._spec, self._names, self._doubts))
@@ -118,12 +128,11 @@ class _Checker:
         checked = tuple(node for node in nodes if node is not None)
         settled = tuple((column, type_) for column, type_ in outputs.items() if type_ is not None)
         is_whole = len(checked) == len(nodes) and len(settled) == len(outputs)
-        has_routes = any(node.kind == "route" for node in self._spec.nodes)
-        if has_routes and is_whole and not self.problems and not self._doubts.nodes:
+        if any(self._arms.values()) and is_whole and not self.problems and not self._doubts.nodes:
             from beam_ensembles.graph.route_arms import unknown_arms
 
             makers = {column: self._nodes[name] for column, name in self._names.makers.items()}
-            self.warnings.extend(unknown_arms(self._spec.nodes, makers))
+            self.warnings.extend(unknown_arms(self._spec.nodes, makers, self._arms))
         return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
 
     def _in_running_order(self) -> list[NodeSpec]:
@@ -212,12 +221,14 @@ class _Checker:
             meanings,
             told.__setitem__,
         )
-        types = _answer_of(kind, view, kind.check) or {}
+        types = _answer_of(kind, view, kind.check, (Mapping,), {})
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
-        told.update(_answer_of(kind, view, kind.meanings) or {})
+        told.update(_answer_of(kind, view, kind.meanings, (Mapping, NoneType), None) or {})
         if not found and None not in inputs.values() and len(inputs) == len(columns):
+            if not wrong:
+                self._arms[node.name] = _answer_of(kind, view, kind.arms, (Sequence,), ())
             found.extend(_missing_types(node, types))
         self.problems.extend(problem for problem in found if problem.path not in wrong)
         own = [output.column for output in node.outputs if self._names.makers.get(output.column) == node.name]
@@ -266,25 +277,32 @@ class _Checker:
 
 
 def _answer_of(
-    kind: Kind, view: NodeView, ask: Callable[[NodeView], Mapping[str, _T] | None]
-) -> Mapping[str, _T] | None:
-    """Asks a kind; a mistake in one that a distribution adds is a problem (``broken_plugin``)."""
+    kind: Kind, view: NodeView, ask: Callable[[NodeView], _T], shape: tuple[type, ...], instead: _T
+) -> _T:
+    """Asks a kind; a mistake in one that a distribution adds is a problem (``broken_plugin``).
+
+    Args:
+        kind: The kind.
+        view: The node that it is asked about.
+        ask: The kind's method.
+        shape: The types that the method may return, the usual one first.
+        instead: What is returned where the kind is broken.
+    """
     if kind.distribution is None:
         return ask(view)
     try:
         found = ask(view)
-        if found is None or isinstance(found, Mapping):
+        if isinstance(found, shape):
             return found
-        fault = f"'{ask.__name__}' returned a {type(found).__name__}, not a mapping of columns"
+        fault = f"'{ask.__name__}' returned a {type(found).__name__}, not a {shape[0].__name__}"
     except (EnsembleError, *ENDS_THE_PROGRAM, Interrupted):
         raise
     except BaseException as error:
         fault = f"'{ask.__name__}' failed with {described(error)}"
     text = f"the kind '{kind.name}' of the installed distribution {kind.distribution} is broken: its {fault}"
-    view.problem(
-        "broken_plugin", view.spec.kind, f"{text}; repair, update or uninstall {kind.distribution.name}"
-    )
-    return None
+    advice = f"repair, update or uninstall {kind.distribution.name}"
+    view.problem("broken_plugin", view.spec.kind, f"{text}; {advice}")
+    return instead
 
 
 def _expressions(node: NodeSpec) -> int:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from beam_ensembles.errors import Problem
+from beam_ensembles.spec.language import CASES, EXPRESSION_KEYS, PASSTHROUGH, SELECT
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.spec.places import around
 
 _OF_EXPRESSIONS: Final = frozenset(("bad_expression", "expression_not_rowwise", "unknown_column"))
-_EXPRESSIONS: Final = {("apply", "sql"): "select", ("route", "switch"): "cases"}
-"""The kinds that hold several expressions, and where."""
+_SEVERAL: Final = (SELECT, CASES)
+"""The keys that hold several expressions."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,10 +66,11 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
 
 
 def _asked(node: NodeSpec, own: Sequence[Problem]) -> bool:
-    key = _EXPRESSIONS.get((node.kind, node.target))
-    if key is None or node.inputs is None:
-        return False
-    return all(problem.code in _OF_EXPRESSIONS and _is_in(problem.path, node.path(key)) for problem in own)
+    places = [node.path(key) for key in _SEVERAL]
+    return node.inputs is not None and all(
+        problem.code in _OF_EXPRESSIONS and any(_is_in(problem.path, place) for place in places)
+        for problem in own
+    )
 
 
 def _is_in(path: str, place: str) -> bool:
@@ -84,6 +86,6 @@ def _hides_columns(node: NodeSpec, own: Sequence[Problem]) -> bool:
 
 
 def _hides_readers(node: NodeSpec, own: Sequence[Problem]) -> bool:
-    keys = ("inputs", "passthrough", "when", "select", "cases")
+    keys = ("inputs", PASSTHROUGH, *EXPRESSION_KEYS)
     places = [node.path(key) for key in keys]
     return node.inputs is None or any(_is_in(one.path, place) for one in own for place in places)

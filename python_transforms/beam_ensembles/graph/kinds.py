@@ -18,7 +18,7 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import Meaning
-from beam_ensembles.spec.model import NodeSpec, OnError
+from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
 from beam_ensembles.types import Type
 
 Columns = Mapping[str, np.ndarray]
@@ -258,6 +258,10 @@ class Kind(abc.ABC):
         """
         return None
 
+    def arms(self, node: NodeView) -> Sequence[str]:
+        """Returns the texts that the node's column can have, where it chooses an arm; called when all is right."""
+        return ()
+
     def files_beside(self, path: str) -> Sequence[str]:
         """Returns the files beside a model's file that belong to it, relative to its folder.
 
@@ -314,6 +318,19 @@ def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
 
 Kinds = Mapping[tuple[str, str], Kind]
 """All kinds by (``model``, ``sklearn``)."""
+
+
+def options_of(kinds: Kinds) -> OptionsOf:
+    """Returns what knows the options of all kinds."""
+
+    def find(key: str, name: str) -> Mapping[str, str]:
+        try:
+            kind = kinds.get((key, name))
+        except UnusableKind:  # reported where the node is checked
+            kind = None
+        return {} if kind is None else {option.name: option.accepts for option in kind.options}
+
+    return find
 
 
 def added_by(nodes: Iterable[CheckedNode]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from beam_ensembles.errors import Problem, listed, nearest, nearest_of
 from beam_ensembles.graph.follow_up_problems import Doubts
+from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 
 _LONGEST_CYCLE: Final = 24
@@ -164,7 +165,7 @@ def _others(columns: Iterable[str], own: Set[str]) -> Iterator[str]:
 
 def _quoted(column: str, place: str, dashed: Mapping[str, Sequence[str]], own: Set[str]) -> str:
     """Gives a hint where ``my-column`` was written in an expression, which takes ``column`` away from ``my``."""
-    if re.split(r"[.\[]", place)[0] not in ("when", "select", "cases"):
+    if re.split(r"[.\[]", place)[0] not in EXPRESSION_KEYS:
         return ""
     meant = next((known for known in dashed.get(column, ()) if known not in own), None)
     return "" if meant is None else f"; write '{meant}' in double quotes: \"{meant}\""

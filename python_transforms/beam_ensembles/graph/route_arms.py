@@ -11,20 +11,24 @@ from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.graph.expressions.trees import Tree, kind_of, parts
 from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.expressions import parse
+from beam_ensembles.spec.language import CASES
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.sql_tokens import ExpressionError
 
 _EQUALS: Final = ("Eq", "NotEq", "EqValidity", "NotEqValidity")
 
 
-def unknown_arms(nodes: Sequence[NodeSpec], makers: Mapping[str, NodeSpec]) -> Iterator[Problem]:
+def unknown_arms(
+    nodes: Sequence[NodeSpec], makers: Mapping[str, NodeSpec], arms: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
     """Finds comparisons with an arm that there is not (``unknown_arm``): such a condition never holds, or always.
 
     Args:
         nodes: The nodes with conditions.
         makers: The node that adds each column.
+        arms: The arms of each node that gives some.
     """
-    arms_of = {node.name: dict.fromkeys(_arms(node)) for node in nodes}
+    arms_of = {name: dict.fromkeys(found) for name, found in arms.items()}
     for node in nodes:
         yield from _unknown_arms(node, makers, arms_of)
 
@@ -35,7 +39,7 @@ def _unknown_arms(
     for place, text in _conditions(node):
         for column, arm in _compared(text):
             route = makers.get(column)
-            arms = arms_of[route.name] if route is not None else {}
+            arms = arms_of.get(route.name, {}) if route is not None else {}
             if route is None or not arms or arm in arms:
                 continue
             known = listed(list(itertools.islice(arms, 12)), total=len(arms))
@@ -46,9 +50,9 @@ def _unknown_arms(
 def _conditions(node: NodeSpec) -> Iterator[tuple[str, str]]:
     if node.when is not None:
         yield "when", node.when
-    if (node.kind, node.target) == ("route", "switch"):
-        for index, case in enumerate(node.options.get("cases", [])):
-            yield f"cases[{index}].when", case["when"]
+    cases = node.options.get(CASES)
+    for index, case in enumerate(cases if isinstance(cases, list) else []):
+        yield f"{CASES}[{index}].when", case["when"]
 
 
 def _compared(text: str) -> Iterator[tuple[str, str]]:
@@ -75,13 +79,3 @@ def _text(tree: Tree) -> str | None:
     kind, held = kind_of(tree)
     found: Any = held.get("Scalar", {}).get("String") if kind == "Literal" else None
     return found if isinstance(found, str) else None
-
-
-def _arms(route: NodeSpec) -> tuple[str, ...]:
-    """Gives the arms of a route; none, where the node is no route."""
-    if (route.kind, route.target) == ("route", "split"):
-        return tuple(route.options["arms"])
-    if (route.kind, route.target) == ("route", "switch"):
-        named = [case["arm"] for case in route.options["cases"]]
-        return tuple(dict.fromkeys(arm for arm in (*named, route.options.get("default")) if arm is not None))
-    return ()

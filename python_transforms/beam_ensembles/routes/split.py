@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, validity
@@ -44,6 +44,10 @@ class SplitKind(Kind):
         else:
             _check_key(node)
         return settle_arm(node)
+
+    def arms(self, node: NodeView) -> Sequence[str]:
+        """Returns the arms in the order of the file."""
+        return tuple(node.option("arms"))
 
     def load(self, node: CheckedNode) -> Member:
         """Hashes the arms."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +48,11 @@ class SwitchKind(Kind):
             for index, case in enumerate(node.option("cases", [])):
                 _check_case(node, types, case["when"], f"cases[{index}].when")
         return settle_arm(node)
+
+    def arms(self, node: NodeView) -> Sequence[str]:
+        """Returns the arms of the cases and the default, each once."""
+        arms = (*(case["arm"] for case in node.option("cases")), node.option("default"))
+        return tuple(dict.fromkeys(arm for arm in arms if arm is not None))
 
     def load(self, node: CheckedNode) -> Member:
         """Compiles the conditions."""

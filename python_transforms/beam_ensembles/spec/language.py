@@ -32,7 +32,11 @@ POLICY_KEYS: Final = (
 )
 """Those of them that mean the same on a node of any kind."""
 
-EXPRESSION_KEYS: Final = ("when", "select", "cases")
+SELECT: Final = "select"
+CASES: Final = "cases"
+PASSTHROUGH: Final = "passthrough"
+
+EXPRESSION_KEYS: Final = ("when", SELECT, CASES)
 """The keys of a node that hold expressions: they read columns by name, and parameters are literals there."""
 
 NAME_RULE: Final = (

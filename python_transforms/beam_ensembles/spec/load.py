@@ -12,7 +12,7 @@ from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes
-from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill
 from beam_ensembles.spec.places import above, around, below, in_order
@@ -30,12 +30,17 @@ _REQUIRED: Final = {
 
 
 def load_text(
-    text: str, *, base_uri: str | None = None, parameters: Mapping[str, str] | None = None
+    text: str,
+    options_of: OptionsOf,
+    *,
+    base_uri: str | None = None,
+    parameters: Mapping[str, str] | None = None,
 ) -> EnsembleSpec:
     """Reads an ensemble file's text.
 
     Args:
         text: YAML or JSON.
+        options_of: Knows the options of all kinds.
         base_uri: What relative URIs in it are relative to.
         parameters: Values of ``${name}``.
 
@@ -45,20 +50,22 @@ def load_text(
     Raises:
         InvalidEnsemble: With everything that is wrong with it.
     """
-    spec, problems = examine_text(text, base_uri=base_uri, parameters=parameters)
+    spec, problems = examine_text(text, options_of, base_uri=base_uri, parameters=parameters)
     if spec is None or problems:
         raise InvalidEnsemble(problems, ensemble=spec.name if spec else None)
     return spec
 
 
-def load_file(path: str | os.PathLike[str], *, parameters: Mapping[str, str] | None = None) -> EnsembleSpec:
+def load_file(
+    path: str | os.PathLike[str], options_of: OptionsOf, *, parameters: Mapping[str, str] | None = None
+) -> EnsembleSpec:
     """Reads a local ensemble file; relative URIs in it are relative to its folder.
 
     Raises:
         InvalidEnsemble: It cannot be read, or with everything that is wrong with it.
     """
     base_uri = os.path.dirname(os.path.abspath(path))
-    return load_text(read_text(path), base_uri=base_uri, parameters=parameters)
+    return load_text(read_text(path), options_of, base_uri=base_uri, parameters=parameters)
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -99,12 +106,17 @@ def decoded(content: bytes) -> str:
 
 
 def examine_text(
-    text: str, *, base_uri: str | None = None, parameters: Mapping[str, str] | None = None
+    text: str,
+    options_of: OptionsOf,
+    *,
+    base_uri: str | None = None,
+    parameters: Mapping[str, str] | None = None,
 ) -> tuple[EnsembleSpec | None, list[Problem]]:
     """Reads a text as far as it can be read, so that what is readable can be checked further.
 
     Args:
         text: YAML or JSON.
+        options_of: Knows the options of all kinds.
         base_uri: What relative URIs in it are relative to.
         parameters: Values of ``${name}``.
 
@@ -113,18 +125,18 @@ def examine_text(
         column that is missing from the result has a problem at its place.
     """
     with few_suggestions():
-        return _examined(text, base_uri, parameters or {})
+        return _examined(text, options_of, base_uri, parameters or {})
 
 
 def _examined(
-    text: str, base_uri: str | None, parameters: Mapping[str, str]
+    text: str, options_of: OptionsOf, base_uri: str | None, parameters: Mapping[str, str]
 ) -> tuple[EnsembleSpec | None, list[Problem]]:
     document = read_document(text)
     if not isinstance(document.data, dict):
         return None, list(document.problems) or [_no_mapping(document.data)]
     data, unfilled = fill(document.data, parameters)
     mistakes = Mistakes()
-    spec = _ensemble(data, base_uri, text, mistakes)
+    spec = _ensemble(data, options_of, base_uri, text, mistakes)
     disabled = frozenset(below("nodes", name) for name in spec.disabled)
     known = [
         *document.problems,
@@ -152,7 +164,9 @@ def _no_mapping(data: Any) -> Problem:
     )
 
 
-def _ensemble(data: Mapping[str, Any], base_uri: str | None, text: str, mistakes: Mistakes) -> EnsembleSpec:
+def _ensemble(
+    data: Mapping[str, Any], options_of: OptionsOf, base_uri: str | None, text: str, mistakes: Mistakes
+) -> EnsembleSpec:
     mistakes.unknown_keys(data, TOP_KEYS, WHOLE_FILE, "an ensemble file")
     given = {key: item for key, item in data.items() if item is not None}
     for key, meaning in _REQUIRED.items():
@@ -160,7 +174,7 @@ def _ensemble(data: Mapping[str, Any], base_uri: str | None, text: str, mistakes
             mistakes.add(key, "missing_key", f"the file needs the key '{key}': {meaning}")
     name = mistakes.name(given["ensemble"], "ensemble", "digits") if "ensemble" in given else None
     description = given.get("description", "")
-    nodes, disabled = _nodes(given, mistakes)
+    nodes, disabled = _nodes(given, options_of, mistakes)
     return EnsembleSpec(
         name=name or "",
         description=mistakes.text(description, "description", "'Votes on a handwritten digit.'") or "",
@@ -185,7 +199,7 @@ def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[tuple[str, Ty
 
 
 def _nodes(
-    given: Mapping[str, Any], mistakes: Mistakes
+    given: Mapping[str, Any], options_of: OptionsOf, mistakes: Mistakes
 ) -> tuple[tuple[NodeSpec, ...], dict[str, tuple[str, ...]]]:
     """Reads the nodes; gives those of the graph, and the columns of the others by node."""
     if "nodes" not in given:
@@ -204,7 +218,7 @@ def _nodes(
         if not mistakes.is_name(name, path):
             continue
         is_part = is_enabled(item, path, mistakes)
-        node = read_node(name, item, path, mistakes)
+        node = read_node(name, item, path, options_of, mistakes)
         if node is None:
             continue
         if is_part:

@@ -13,7 +13,9 @@ from beam_ensembles.spec.places import below
 KEY: Final = "key"
 
 
-def with_key(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> NodeSpec:
+def with_key(
+    node: NodeSpec, given: Mapping[str, Any], path: str, options: Mapping[str, str], mistakes: Mistakes
+) -> NodeSpec:
     """Adds to a lookup the columns that its key reads; the ports are the names of the table's columns.
 
     Nothing else says what a lookup reads: one that has ``inputs`` too is left as it is, for its kind to report.
@@ -22,9 +24,10 @@ def with_key(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mist
         node: The node as far as it was read.
         given: Its keys, as they stand there.
         path: Its place.
+        options: What each option of its kind accepts.
         mistakes: Takes what is wrong with the key.
     """
-    if (node.kind, node.target) != ("apply", "lookup") or KEY not in given:
+    if options.get(KEY) != "columns" or KEY not in given:
         return node
     names = _names(given[KEY], below(path, KEY), mistakes)
     places = tuple(place.removeprefix(f"{path}.") for place, _, _ in names)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Type
+
+OptionsOf = Callable[[str, str], Mapping[str, str]]
+"""Returns what each option of a kind accepts, by name, for one of ``KINDS`` and its value there; none for no such kind.
+
+Four options name columns, and mean the same on each kind that takes them: ``select`` (a mapping) and ``cases`` (a
+list) hold expressions, ``key`` (columns) and ``passthrough`` (a list) names.
+"""
 
 KINDS: Final = ("model", "combine", "route", "apply")
 """The keys of which a node has exactly one; its value names what the node runs."""

@@ -1,4 +1,4 @@
-"""What a node's own expressions read and make: ``select`` of ``apply: sql``, ``cases`` of ``route: switch``."""
+"""What a node's own expressions read and make: those of ``select`` and of ``cases``, on kinds that take them."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from beam_ensembles.spec.language import CASES, SELECT
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import Inputs, NodeSpec, OutputSpec
 from beam_ensembles.spec.places import below
 
-SELECT: Final = "select"
-CASES: Final = "cases"
 CASE_KEYS: Final = ("when", "arm")
 
 
-def with_expressions(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> NodeSpec:
+def with_expressions(
+    node: NodeSpec, given: Mapping[str, Any], path: str, options: Mapping[str, str], mistakes: Mistakes
+) -> NodeSpec:
     """Adds to a node the columns that its expressions read, and those that ``select`` makes.
 
     Args:
         node: The node as far as it was read.
         given: Its keys, as they stand there.
         path: Its place.
+        options: What each option of its kind accepts.
         mistakes: Takes what is wrong with the expressions.
     """
-    if (node.kind, node.target) == ("apply", "sql") and isinstance(given.get(SELECT), dict):
+    if options.get(SELECT) == "mapping" and isinstance(given.get(SELECT), dict):
         select = given[SELECT]
         read = _columns_read(_selected(select, path, mistakes), path, mistakes, frozenset(select))
         return dataclasses.replace(_reading(node, read), outputs=_outputs(node, select, path, mistakes))
-    if (node.kind, node.target) == ("route", "switch") and isinstance(given.get(CASES), list):
+    if options.get(CASES) == "list" and isinstance(given.get(CASES), list):
         return _reading(node, _columns_read(_conditions(given[CASES], path, mistakes), path, mistakes))
     return node
 
@@ -46,7 +48,7 @@ def _selected(select: Mapping[str, Any], path: str, mistakes: Mistakes) -> Itera
 
 def _conditions(cases: list[Any], path: str, mistakes: Mistakes) -> Iterator[tuple[str, str]]:
     if not cases:
-        mistakes.add(below(path, CASES), "bad_value", "a switch has at least one case")
+        mistakes.add(below(path, CASES), "bad_value", "a node has at least one case")
     for index, value in enumerate(cases):
         place = below(CASES, index)
         at = f"{path}.{place}"

@@ -9,10 +9,10 @@ from typing import Any, Final
 from beam_ensembles.errors import nearest
 from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.messages.printable import is_visible, truncate
-from beam_ensembles.spec.language import OUTPUT_KEYS, POLICY_KEYS
+from beam_ensembles.spec.language import OUTPUT_KEYS, PASSTHROUGH, POLICY_KEYS, SELECT
 from beam_ensembles.spec.lookup_keys import with_key
 from beam_ensembles.spec.mistakes import Mistakes
-from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OutputSpec
+from beam_ensembles.spec.model import KINDS, Inputs, NodeSpec, OptionsOf, OutputSpec
 from beam_ensembles.spec.node_expressions import with_expressions
 from beam_ensembles.spec.placement import isolated, own_stage, resources
 from beam_ensembles.spec.places import below
@@ -24,13 +24,14 @@ _EXAMPLES: Final = {"model": "sklearn", "combine": "mean", "route": "split", "ap
 _PORT: Final = re.compile(r"\S(?:.*\S)?")
 
 
-def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec | None:
+def read_node(name: str, value: Any, path: str, options_of: OptionsOf, mistakes: Mistakes) -> NodeSpec | None:
     """Reads one node as far as it can be read.
 
     Args:
         name: The node's name.
         value: What stands there.
         path: The node's place.
+        options_of: Knows the options of all kinds.
         mistakes: Takes what is wrong.
 
     Returns:
@@ -42,18 +43,19 @@ def read_node(name: str, value: Any, path: str, mistakes: Mistakes) -> NodeSpec 
         return None
     given = {key: item for key, item in found.items() if item is not None}
     kind, target = _kind(given, path, mistakes)
+    options = options_of(kind, target)
     node = NodeSpec(
         name=name,
         kind=kind,
         target=target,
-        inputs=_inputs(given, path, mistakes),
-        outputs=_outputs(given, path, mistakes),
+        inputs=_inputs(given, path, options, mistakes),
+        outputs=_outputs(given, path, options, mistakes),
         options={key: item for key, item in given.items() if key not in _OWN_KEYS},
         own_stage=own_stage(given, path, mistakes),
         resources=resources(given, path, mistakes),
         isolated=isolated(given, path, mistakes),
     )
-    node = with_key(with_expressions(node, given, path, mistakes), given, path, mistakes)
+    node = with_key(with_expressions(node, given, path, options, mistakes), given, path, options, mistakes)
     return with_policies(node, given, path, mistakes)
 
 
@@ -71,7 +73,9 @@ def _kind(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[str,
     return kind, mistakes.text(given[kind], below(path, kind), _EXAMPLES[kind]) or ""
 
 
-def _inputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> Inputs | None:
+def _inputs(
+    given: Mapping[str, Any], path: str, options: Mapping[str, str], mistakes: Mistakes
+) -> Inputs | None:
     place = below(path, "inputs")
     if "inputs" not in given:
         if "model" in given or "combine" in given:
@@ -85,9 +89,9 @@ def _inputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> Inputs |
         return None
     if isinstance(value, dict):
         return _ports(value, place, mistakes)
-    if given.get("combine") == "stack" and "passthrough" in given:
+    if options.get(PASSTHROUGH) == "list" and PASSTHROUGH in given:
         members = mistakes.names(value, place, "[forest, network]")
-        passed = mistakes.names(given["passthrough"], below(path, "passthrough"), "[age, amount]")
+        passed = mistakes.names(given[PASSTHROUGH], below(path, PASSTHROUGH), "[age, amount]")
         return Inputs((*members, *passed), passed=len(passed))
     return Inputs(mistakes.names(value, place, "[pixels], or a mapping such as {X: pixels}"))
 
@@ -102,10 +106,12 @@ def _ports(value: Mapping[str, Any], place: str, mistakes: Mistakes) -> Inputs:
     return Inputs(tuple(named.values()), tuple(named))
 
 
-def _outputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
+def _outputs(
+    given: Mapping[str, Any], path: str, options: Mapping[str, str], mistakes: Mistakes
+) -> tuple[OutputSpec, ...]:
     place = below(path, "outputs")
     if "outputs" not in given:
-        return _selected(given, place, mistakes)
+        return _selected(options, place, mistakes)
     value = mistakes.mapping(given["outputs"], place, "{label: string, confidence: double}")
     if value is not None and not value:
         mistakes.add(place, "no_outputs", "a node adds at least one column")
@@ -113,8 +119,8 @@ def _outputs(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> tuple[O
     return tuple(_output(column, (value or {})[column], below(place, column), mistakes) for column in columns)
 
 
-def _selected(given: Mapping[str, Any], place: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
-    if given.get("apply") == "sql":
+def _selected(options: Mapping[str, str], place: str, mistakes: Mistakes) -> tuple[OutputSpec, ...]:
+    if options.get(SELECT) == "mapping":
         return ()  # its columns are added with what its expressions read
     example = "{label: string, confidence: double}"
     mistakes.add(place, "missing_key", f"a node needs outputs: the columns that it adds, such as {example}")

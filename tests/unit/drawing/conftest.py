@@ -8,11 +8,15 @@ import pytest
 
 from beam_ensembles.drawing import Picture, picture_of_names
 from beam_ensembles.drawing.picture import StageBox
+from beam_ensembles.graph.kinds import options_of
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import examine_text
 from tests.unit.graph.conftest import check as check
 from tests.unit.graph.conftest import kinds as kinds
 from tests.unit.graph.conftest import mean as mean
 from tests.unit.graph.conftest import model as model
+
+OPTIONS = options_of(KINDS)
 
 TEXT = """\
 ensemble: review
@@ -44,7 +48,7 @@ STAGES = (
 
 def drawn(text: str, note: str = "") -> Picture:
     """Gives what there is to draw of a text whose names are right."""
-    spec, _ = examine_text(text)
+    spec, _ = examine_text(text, OPTIONS)
     assert spec is not None
     return picture_of_names(spec, note)
 

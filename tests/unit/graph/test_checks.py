@@ -8,10 +8,13 @@ import beam_ensembles.graph as graph_package
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check, plan
-from beam_ensembles.graph.kinds import Kinds
+from beam_ensembles.graph.kinds import Kinds, options_of
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import load_text
 from beam_ensembles.types import DOUBLE, INT64, parse_type
 from tests.unit.graph.conftest import Check, FakeKind, Problems
+
+OPTIONS = options_of(KINDS)
 
 HEAD = "ensemble: e\ninputs: {x: double}\nnodes:\n"
 
@@ -80,10 +83,10 @@ def test_a_model_has_its_absolute_place(check: Check) -> None:
 
 
 def test_a_parsed_file_is_checked_too(kinds: Kinds) -> None:
-    spec = load_text(HEAD + average("a", "x"))
+    spec = load_text(HEAD + average("a", "x"), OPTIONS)
     assert check(spec, kinds, Files()).spec is spec
     with pytest.raises(InvalidEnsemble, match="unknown_column"):
-        check(load_text(HEAD + average("a", "y")), kinds, Files())
+        check(load_text(HEAD + average("a", "y"), OPTIONS), kinds, Files())
 
 
 def test_a_plan_of_one_stage(check: Check) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.json_schema.document import file_schema
-from beam_ensembles.graph.kinds import Kind
+from beam_ensembles.graph.kinds import Kind, options_of
 from beam_ensembles.graph.options import check_options
 from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import examine_text
@@ -26,6 +26,8 @@ from beam_ensembles.spec.model import KINDS as NODE_KEYS
 from beam_ensembles.types import SCALARS
 from scripts.file_schema import FILE, written
 from scripts.layout import ROOT
+
+OPTIONS = options_of(KINDS)
 
 GOLDEN = ROOT / "tests" / "golden"
 SCHEMA = file_schema(list(KINDS.values()))
@@ -92,7 +94,7 @@ def test_an_editor_can_explain_every_key(kind: Kind) -> None:
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
 def test_what_is_right_is_accepted(path: pathlib.Path) -> None:
     for text in texts(path):
-        spec, problems = examine_text(text)
+        spec, problems = examine_text(text, OPTIONS)
         assert spec is not None
         built = all((node.kind, node.target) in KINDS for node in spec.nodes)
         if built and {problem.code for problem in problems} <= {"missing_parameter"}:
@@ -194,7 +196,7 @@ def nodes(draw: st.DrawFn) -> dict[str, Any]:
 
 def problems_of(data: dict[str, Any]) -> list[Problem]:
     """Gives what the parser and the check of options find."""
-    spec, problems = examine_text(json.dumps(data))
+    spec, problems = examine_text(json.dumps(data), OPTIONS)
     found = list(problems)
     for node in spec.nodes if spec is not None else ():
         kind = KINDS.get((node.kind, node.target))

@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph.kinds import options_of
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import examine_text, load_text
 from beam_ensembles.spec.document import read_document
+
+OPTIONS = options_of(KINDS)
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.recursive(
@@ -142,7 +146,7 @@ def test_yaml_that_was_written_is_read(data: Any) -> None:
 @given(st.text() | st.text(alphabet="ab:-?[]{}\"'#&*!|>%@` \n\t\\,0123.~"))
 def test_no_text_gives_a_traceback(text: str) -> None:
     with pytest.raises(InvalidEnsemble):
-        load_text(text)
+        load_text(text, OPTIONS)
 
 
 @given(
@@ -150,7 +154,7 @@ def test_no_text_gives_a_traceback(text: str) -> None:
 )
 def test_no_mapping_gives_a_traceback(data: dict[str, Any]) -> None:
     with pytest.raises(InvalidEnsemble) as caught:
-        load_text(json.dumps(data))
+        load_text(json.dumps(data), OPTIONS)
     assert caught.value.problems
 
 
@@ -161,7 +165,7 @@ def test_no_mapping_gives_a_traceback(data: dict[str, Any]) -> None:
 )
 def test_no_node_gives_a_traceback(node: dict[str, Any]) -> None:
     spec, problems = examine_text(
-        json.dumps({"ensemble": "e", "inputs": {"x": "double"}, "nodes": {"n": node}})
+        json.dumps({"ensemble": "e", "inputs": {"x": "double"}, "nodes": {"n": node}}), OPTIONS
     )
     assert spec is not None
     assert all(problem.path.startswith("nodes.n") for problem in problems)
@@ -172,6 +176,6 @@ def test_a_file_of_twenty_nodes_is_read_at_once() -> None:
     nodes = "\n".join(f"  n{n}: {{model: sklearn, uri: a.joblib, {node.format(n)}}}" for n in range(20))
     text = f"ensemble: big\ninputs: {{x: double}}\nnodes:\n{nodes}\n"
     start = time.process_time()
-    spec = load_text(text)
+    spec = load_text(text, OPTIONS)
     assert len(spec.nodes) == 20
     assert time.process_time() - start < 0.5  # it takes 1 ms; a quadratic reader would take far more

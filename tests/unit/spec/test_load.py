@@ -10,9 +10,13 @@ import pytest
 
 import beam_ensembles.spec as spec_package
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.graph.kinds import options_of
+from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import Inputs, OutputSpec, examine_text, load_file, load_text
 from beam_ensembles.spec.language import is_name
 from beam_ensembles.types import parse_type
+
+OPTIONS = options_of(KINDS)
 
 TEXT = """\
 ensemble: digits
@@ -41,7 +45,7 @@ def test_the_public_names() -> None:
 
 
 def test_everything_that_a_file_says() -> None:
-    spec = load_text(TEXT, base_uri="/models")
+    spec = load_text(TEXT, OPTIONS, base_uri="/models")
     network, vote = spec.nodes
     assert (spec.name, spec.description, spec.base_uri, spec.text) == ("digits", "Two vote.", "/models", TEXT)
     assert spec.inputs == (("pixels", parse_type("array<double>[64]")), ("id", parse_type("string?")))
@@ -58,21 +62,21 @@ def test_everything_that_a_file_says() -> None:
 
 
 def test_specs_are_values() -> None:
-    spec = load_text(TEXT)
-    assert spec == load_text(TEXT)
+    spec = load_text(TEXT, OPTIONS)
+    assert spec == load_text(TEXT, OPTIONS)
     assert pickle.loads(pickle.dumps(spec)) == spec
     with pytest.raises(dataclasses.FrozenInstanceError):
         spec.name = "other"  # type: ignore[misc]
 
 
 def test_outputs_may_be_left_out() -> None:
-    assert load_text(TEXT.replace("outputs: [vote, label]\n", "")).outputs is None
+    assert load_text(TEXT.replace("outputs: [vote, label]\n", ""), OPTIONS).outputs is None
 
 
 def test_a_file_is_relative_to_its_folder(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "digits.yaml"
     path.write_text("\ufeff" + TEXT, encoding="utf-8")
-    assert load_file(path) == load_text(TEXT, base_uri=str(tmp_path))
+    assert load_file(path, OPTIONS) == load_text(TEXT, OPTIONS, base_uri=str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -84,13 +88,13 @@ def test_a_file_that_cannot_be_read(tmp_path: pathlib.Path, content: bytes | Non
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InvalidEnsemble) as caught:
-        load_file(path)
+        load_file(path, OPTIONS)
     assert [(problem.code, problem.path) for problem in caught.value.problems] == [(code, "$")]
 
 
 def test_a_folder_is_no_file(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InvalidEnsemble, match="unreadable_file"):
-        load_file(tmp_path)
+        load_file(tmp_path, OPTIONS)
 
 
 def test_all_problems_come_together_in_the_order_of_the_file() -> None:
@@ -98,7 +102,7 @@ def test_all_problems_come_together_in_the_order_of_the_file() -> None:
         TEXT.replace("description", "descripton").replace("[proba, proba]", "proba").replace("float>", "flt>")
     )
     with pytest.raises(InvalidEnsemble) as caught:
-        load_text(text)
+        load_text(text, OPTIONS)
     assert caught.value.ensemble == "digits"
     assert [(problem.code, problem.path) for problem in caught.value.problems] == [
         ("unknown_key", "descripton"),
@@ -108,7 +112,9 @@ def test_all_problems_come_together_in_the_order_of_the_file() -> None:
 
 
 def test_what_is_readable_of_a_wrong_file_is_kept() -> None:
-    spec, problems = examine_text(TEXT.replace("combine: mean", "combin: mean").replace("string?", "strig?"))
+    spec, problems = examine_text(
+        TEXT.replace("combine: mean", "combin: mean").replace("string?", "strig?"), OPTIONS
+    )
     assert [problem.code for problem in problems] == ["bad_type", "no_kind"]
     assert spec is not None
     assert [name for name, _ in spec.inputs] == ["pixels"]
@@ -120,7 +126,7 @@ def test_a_missing_parameter_is_not_reported_as_something_else_too() -> None:
     text = (
         TEXT.replace("digits", "${a}").replace("mean", '"${b}"').replace("[proba, proba]", '["${c}", proba]')
     )
-    _, problems = examine_text(text.replace('"array<float>[10]"', '"${d}"'))
+    _, problems = examine_text(text.replace('"array<float>[10]"', '"${d}"'), OPTIONS)
     assert [problem.code for problem in problems] == ["missing_parameter"] * 4
 
 
@@ -145,5 +151,5 @@ def test_no_names(name: str) -> None:
 def test_a_value_that_is_not_read_is_the_only_thing_told_of_its_node(node: str, place: str) -> None:
     other = "{model: &m sklearn, uri: m, inputs: [x], outputs: {y: double}}"
     text = f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  a: {other}\n  b: {node}\n"
-    _, problems = examine_text(text)
+    _, problems = examine_text(text, OPTIONS)
     assert [(problem.code, problem.path) for problem in problems] == [("syntax", place)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.kinds import CheckedNode, Columns, options_of
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signatures import Port, Signature
 from beam_ensembles.registry import KINDS
@@ -22,6 +22,8 @@ from beam_ensembles.types import parse_type
 from tests.support.models import write_graph
 from tests.support.nodes import check_node, load_node, problems_of
 from tests.support.open_inference import Model, served
+
+OPTIONS = options_of(KINDS)
 
 
 def objects(values: Sequence[Any]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -35,7 +37,9 @@ def checked(inputs: dict[str, str], **more: Any) -> CheckedNode:
         "inputs": {name: name for name in inputs},
         "outputs": {"y": "double"},
     }
-    spec = load_text(json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": node | more}}))
+    spec = load_text(
+        json.dumps({"ensemble": "test", "inputs": inputs, "nodes": {"node": node | more}}), OPTIONS
+    )
     types = {name: parse_type(type_) for name, type_ in inputs.items()}
     return CheckedNode(
         spec.nodes[0], KINDS["model", spec.nodes[0].target], types, {"y": parse_type("double")}
