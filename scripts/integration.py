@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Final
 
 from scripts import servers, toolchains
 from scripts.lanes import Task, run_lanes
@@ -20,6 +21,8 @@ TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid", MODELS)
 PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 """Names the environment variable that tells clients with which Python to start a service of their own."""
 
+PLUGINS: Final = "installed"
+"""The folder of packages that ``tests.support.client_calls`` makes for the service."""
 TESTS = "tests/integration"
 BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "readme", "release"))
 """Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
@@ -67,7 +70,9 @@ def run_suites(frameworks: Path) -> list[str]:
     env = toolchains.environment()
     with (
         servers.frameworks(frameworks) as variables,
-        servers.service(*TRUSTED, frameworks, flags=USED, variables=variables) as service,
+        servers.service(
+            *TRUSTED, frameworks, flags=USED, variables=variables, installed=frameworks / PLUGINS
+        ) as service,
         servers.prism() as prism,
     ):
         env |= {

@@ -33,6 +33,7 @@ def service(
     workers: str | None = None,
     shared_files: bool = True,
     variables: Mapping[str, str] | None = None,
+    installed: Path | None = None,
 ) -> Iterator[str]:
     """Runs the service, with a worker of its own, on a free port.
 
@@ -42,6 +43,7 @@ def service(
         workers: Address of a pool of workers on this machine, to use in place of the service's own.
         shared_files: Whether that pool is told to see the service's files.
         variables: What its environment, and so that of its workers, has beside ours.
+        installed: A folder of packages that it and its workers have beside those of this environment.
 
     Yields:
         Its address, ``host:port``.
@@ -54,6 +56,8 @@ def service(
     passed = [word for name in variables or {} for word in ("--worker-env", name)]
     command: Command = [*serve, "--stop-with-stdin", *trust, *passed, *_ANY_USER, *flags]
     env = {**os.environ, **(variables or {})}
+    if installed is not None:
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [env.get("PYTHONPATH"), str(installed)]))
     with serving(command, re.compile(r"listening on (\S+:\d+)"), log=log_path("service"), env=env) as address:
         yield address
 

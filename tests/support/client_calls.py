@@ -3,8 +3,8 @@
 ``write`` makes in a folder ``calls.json``, a list of calls; and for Go, whose types are settled before it runs,
 ``call_types_test.go`` with the types that the service announces, and ``overlay.json``, with which ``go test -overlay``
 puts that file beside the client's tests. ``python -m tests.support.client_calls FOLDER`` does so for ensembles drawn at
-random (``drawn_graphs``) and for the cases of ``tests/conformance``, and makes the files of ``streams`` in the folder
-of that name.
+random (``drawn_graphs``), for the cases of ``tests/conformance`` and for ``examples/plugin``; it makes the files of
+``streams`` in the folder of that name, and installs the plugin in the folder ``PLUGINS``.
 
 Rows are mappings by field. Bytes are Base64, numbers that JSON lacks are ``NaN``, ``Infinity`` and ``-Infinity``.
 """
@@ -15,6 +15,7 @@ import base64
 import dataclasses
 import json
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,15 +26,19 @@ from apache_beam.portability.api import schema_pb2
 from beam_ensembles.beam_repairs import row_coder
 from beam_ensembles.columns.schemas import schema_of, type_of
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.types import Array, Map, Row, Type
+from beam_ensembles.types import Array, Map, Row, Type, parse_type
 from beam_ensembles_service.requests.environment import workers_of
 from beam_ensembles_service.requests.servicer import EnsembleExpansionServicer
 from beam_ensembles_service.settings import Settings
 from scripts.layout import GO_MODULE
-from tests.support import conformance, streams
+from tests.support import conformance, plugins, streams
 from tests.support.expansion_requests import like_java
 from tests.support.go_types import GoStructs
 
+PLUGINS: Final = "installed"
+"""Where in the folder what the service needs beside this project is installed: the distribution of examples/plugin."""
+PLUGIN_SCORES: Final = (25.0, 50.0, 0.0)
+"""What comes of the rows of ``examples/plugin``."""
 BOTH: Final = ("rows", "arrow")
 _EXACT: Final = 1e-9
 _GO_FILE: Final = "call_types_test.go"
@@ -223,11 +228,31 @@ def of_conformance(folder: Path) -> Iterator[Call]:
         )
 
 
+def of_plugin(folder: Path) -> Iterator[Call]:
+    """Gives the ensemble of ``examples/plugin``, copied to a folder; its kinds must be installed."""
+    shutil.copytree(plugins.EXAMPLE, folder)
+    rows = [row | {"id": at} for at, row in enumerate(conformance.lines(folder / "rows.jsonl"))]
+    fields = {"id": parse_type("int64"), "age": parse_type("double"), "income": parse_type("double")}
+
+    def outcomes(added: Sequence[str]) -> Iterator[Outcome]:
+        assert list(added) == ["score"]
+        yield from (Outcome({"score": score}) for score in PLUGIN_SCORES)
+
+    yield Call("plugin", folder / "applicants.yaml", fields, rows, outcomes)
+
+
 def main(folder: Path) -> None:
     """Writes all that pipelines of Go and Java need."""
     from tests.support import drawn_graphs
 
-    write([*drawn_graphs.calls(folder), *of_conformance(folder / "conformance")], folder)
+    plugins.install_example(folder / PLUGINS)
+    sys.path.append(str(folder / PLUGINS))
+    calls = [
+        *drawn_graphs.calls(folder),
+        *of_conformance(folder / "conformance"),
+        *of_plugin(folder / "plugin"),
+    ]
+    write(calls, folder)
     (folder / "streams").mkdir()
     streams.write(folder / "streams")
 

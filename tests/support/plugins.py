@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 import textwrap
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from scripts.layout import ROOT
 
 KIND: Final = """
 from beam_ensembles.graph.kinds import Kind
@@ -59,3 +65,17 @@ def copying(key: str, value: str, name: str = "CopyKind") -> str:
         name: The class's name.
     """
     return KIND.format(key=key, value=value, name=name)
+
+
+EXAMPLE: Final = ROOT / "examples" / "plugin"
+"""The distribution of the examples."""
+
+
+def install_example(folder: Path) -> None:
+    """Builds the wheel of ``examples/plugin`` and puts what is in it into a folder, as an installer does."""
+    with tempfile.TemporaryDirectory() as wheels:
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", wheels]
+        subprocess.run(build, cwd=EXAMPLE, check=True, stdout=subprocess.DEVNULL)
+        (wheel,) = Path(wheels).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
@@ -52,6 +52,8 @@ from beam_ensembles.spec.places import in_order
 from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
 
 _T = TypeVar("_T")
+_NO_TYPES: Final[Mapping[str, Type | None]] = {}
+_NO_MEANINGS: Final[Mapping[str, Meaning] | None] = {}
 
 
 def check_text(
@@ -221,11 +223,11 @@ class _Checker:
             meanings,
             told.__setitem__,
         )
-        types = _answer_of(kind, view, kind.check, (Mapping,), {})
+        types = _answer_of(kind, view, kind.check, (Mapping,), _NO_TYPES)
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
-        told.update(_answer_of(kind, view, kind.meanings, (Mapping, NoneType), None) or {})
+        told.update(_answer_of(kind, view, kind.meanings, (Mapping, NoneType), _NO_MEANINGS) or {})
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             if not wrong:
                 self._arms[node.name] = _answer_of(kind, view, kind.arms, (Sequence,), ())

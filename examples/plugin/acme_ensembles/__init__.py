@@ -1,0 +1,1 @@
+"""Kinds of nodes for beam-ensembles, found by the entry points of this distribution."""
