@@ -15,6 +15,7 @@ from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.plugins import additions
 from beam_ensembles.registry import KindTable
 from tests.support.plugins import copying, install
@@ -153,6 +154,25 @@ def test_a_mistake_of_its_check_is_a_problem(folder: Path, body: str, text: str)
     assert message.startswith(
         f"the kind 'copy' of the installed distribution acme-kinds 1.0 is broken: {text}"
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("1 / 0", "raises ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "raises SystemExit: 3"),
+        ("return 7", "returns a int, which cannot be called with columns"),
+    ],
+)
+def test_a_mistake_of_its_load_is_one_sentence(folder: Path, body: str, text: str) -> None:
+    code = copying("model", "copy").replace("return lambda", f"{body}\n        return lambda")
+    install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code=code)
+    (node,) = check(("model", "copy")).nodes
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_member(node)
+    (found,) = caught.value.problems
+    said = f"'load' of the kind 'copy', of the installed distribution acme-kinds 1.0, {text}"
+    assert (found.path, found.code, found.message) == ("nodes.n0.model", "load_failed", said)
 
 
 @pytest.mark.parametrize("text", ["[beam_ensembles.kinds]\nno value\n", "\udcff beam_ensembles.kinds"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,7 @@ def read(path: str) -> Scorecard:
     with open(path, "rb") as file:
         text = file.read(LARGEST_FILE + 1)
     try:
-        data = json.loads(text) if len(text) <= LARGEST_FILE else None
+        data: Any = json.loads(text) if len(text) <= LARGEST_FILE else None
         points = {str(name): float(value) for name, value in data["points"].items()}
         return Scorecard(float(data["start"]), points)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:

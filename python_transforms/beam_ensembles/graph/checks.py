@@ -227,7 +227,8 @@ class _Checker:
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
-        told.update(_answer_of(kind, view, kind.meanings, (Mapping, NoneType), _NO_MEANINGS) or {})
+        follows = _answer_of(kind, view, kind.meanings, (Mapping, NoneType), _NO_MEANINGS)
+        told.update(follows or {})
         if not found and None not in inputs.values() and len(inputs) == len(columns):
             if not wrong:
                 self._arms[node.name] = _answer_of(kind, view, kind.arms, (Sequence,), ())

@@ -17,8 +17,10 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from beam_ensembles.beam_repairs.thread_counters import as_here
+from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.graph.class_meanings import meanings_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member
+from beam_ensembles.messages.foreign_errors import described
 
 T = TypeVar("T")
 
@@ -35,9 +37,32 @@ def load_here(node: CheckedNode) -> Member:
     Raises:
         EnsembleError: It cannot be loaded.
     """
+    load = node.kind.load if node.kind.distribution is None else functools.partial(_load_foreign, node.kind)
     if not node.kind.needs_pytorch:
-        return node.kind.load(node)
-    return _InTeams(TEAMS.run(functools.partial(node.kind.load, node)))
+        return load(node)
+    return _InTeams(TEAMS.run(functools.partial(load, node)))
+
+
+def _load_foreign(kind: Kind, node: CheckedNode) -> Member:
+    """Loads a node of a kind that a distribution adds; what goes wrong in there becomes one sentence."""
+    try:
+        member = kind.load(node)
+        found: object = member  # whatever its annotations say
+        if callable(found):
+            return member
+        fault = f"returns a {type(found).__name__}, which cannot be called with columns"
+    except (EnsembleError, *ENDS_THE_PROGRAM):
+        raise
+    except BaseException as error:  # SystemExit of somebody else's code, too
+        raise _load_failed(node, f"raises {described(error)}") from error
+    raise _load_failed(node, fault)
+
+
+def _load_failed(node: CheckedNode, fault: str) -> InvalidEnsemble:
+    text = f"'load' of the kind '{node.kind.name}', of the installed distribution {node.kind.distribution}, {fault}"
+    return InvalidEnsemble(
+        [Problem(node.spec.path(node.spec.kind), "load_failed", text)], ensemble=node.ensemble
+    )
 
 
 class _InTeams:
