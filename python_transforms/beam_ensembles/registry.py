@@ -30,7 +30,7 @@ class KindTable(Mapping[tuple[str, str], Kind]):
     """All kinds by (``model``, ``sklearn``).
 
     Asking for a kind raises ``UnusableKind`` where it cannot be used: ``duplicate_kind``, several distributions add it;
-    ``broken_plugin``, it cannot be imported or is no kind. Other kinds are not affected.
+    ``broken_plugin``, it cannot be imported or is not a kind. Other kinds are not affected.
 
     Args:
         added: Finds the kinds that distributions add; it is called once, when the table is first used.

@@ -38,7 +38,7 @@ from tests.support.go_types import GoStructs
 PLUGINS: Final = "installed"
 """Where in the folder what the service needs beside this project is installed: the distribution of examples/plugin."""
 PLUGIN_SCORES: Final = (25.0, 50.0, 0.0)
-"""What comes of the rows of ``examples/plugin``."""
+"""The scores of the rows of ``examples/plugin``."""
 BOTH: Final = ("rows", "arrow")
 _EXACT: Final = 1e-9
 _GO_FILE: Final = "call_types_test.go"
@@ -229,7 +229,7 @@ def of_conformance(folder: Path) -> Iterator[Call]:
 
 
 def of_plugin(folder: Path) -> Iterator[Call]:
-    """Gives the ensemble of ``examples/plugin``, copied to a folder; its kinds must be installed."""
+    """Yields the ensemble of ``examples/plugin``, copied to a folder; its kinds must be installed."""
     shutil.copytree(plugins.EXAMPLE, folder)
     rows = [row | {"id": at} for at, row in enumerate(conformance.lines(folder / "rows.jsonl"))]
     fields = {"id": parse_type("int64"), "age": parse_type("double"), "income": parse_type("double")}

@@ -12,17 +12,17 @@ _WITHOUT_QUERY: Final = re.compile(r"https?://[^?#]*", re.IGNORECASE)
 
 
 def name_of(ensemble: str, digest: str) -> str:
-    """Gives the name of a bundle's file: that of the ensemble and the digest's first twelve digits."""
+    """Returns the name of a bundle's file: that of the ensemble and the digest's first twelve digits."""
     return f"{ensemble}-{digest[:12]}{SUFFIX}"
 
 
 def is_bundle(place: str) -> bool:
-    """Says whether a path or URI is that of a bundle, by the end of its name; a web address may go on after it."""
+    """Whether a path or URI names a bundle, by the end of its name; a web address may go on after it."""
     found = _WITHOUT_QUERY.match(place)
     return (found[0] if found else place).endswith(SUFFIX)
 
 
 def digest_in(name: str) -> str | None:
-    """Gives the first digits of the digest that a bundle's name holds, if it does."""
+    """Returns the first digits of the digest that a bundle's name holds, if it does."""
     found = re.search(r"-([0-9a-f]{12})\.ensemble\.zip$", name)
     return found[1] if found else None

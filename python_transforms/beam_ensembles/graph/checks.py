@@ -289,7 +289,7 @@ def _answer_of(
         view: The node that it is asked about.
         ask: The kind's method.
         shape: The types that the method may return, the usual one first.
-        instead: What is returned where the kind is broken.
+        instead: Returned where the kind is broken.
     """
     if kind.distribution is None:
         return ask(view)

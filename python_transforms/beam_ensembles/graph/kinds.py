@@ -194,7 +194,7 @@ class UnusableKind(EnsembleError):
 
     Args:
         code: ``duplicate_kind`` or ``broken_plugin``.
-        message: What is wrong, which distribution has added it, and what to do.
+        message: Names the fault, the distribution and the remedy.
     """
 
     def __init__(self, code: str, message: str) -> None:

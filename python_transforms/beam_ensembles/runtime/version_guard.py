@@ -22,7 +22,7 @@ _PLUGIN = "plugin "
 
 
 def versions(plugins: Iterable[str] = ()) -> dict[str, str]:
-    """Gives what must be the same on both sides: this project's version, Beam's, and Python's first two numbers.
+    """Returns the versions that must be the same on both sides: this project's, Beam's, and Python's first two numbers.
 
     Args:
         plugins: Names of distributions that add kinds, whose versions are given, too.

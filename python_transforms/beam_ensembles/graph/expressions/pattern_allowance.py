@@ -9,7 +9,7 @@ from beam_ensembles.allowance import Allowance
 from beam_ensembles.limits import MOST_IN_PATTERNS
 
 CHARACTERS: Final = Allowance("patterns")
-"""What is left of the characters that a file's patterns may stand for."""
+"""Counts the characters that a file's patterns may still stand for."""
 
 
 def few_patterns() -> contextlib.AbstractContextManager[None]:
