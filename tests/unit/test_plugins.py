@@ -175,6 +175,78 @@ def test_a_mistake_of_its_load_is_one_sentence(folder: Path, body: str, text: st
     assert (found.path, found.code, found.message) == ("nodes.n0.model", "load_failed", said)
 
 
+def with_option(key: str, name: str, type_: str) -> str:
+    """Returns the code of a kind named ``copy`` with an option, whose outputs are texts."""
+    code = copying(key, "copy").replace("options = ()", f"options = (Option({name!r}, {type_!r}, 'Some.'),)")
+    code = code.replace("*node.inputs.values()", "parse_type('string')").replace(
+        "Kind\n", "Kind, Option\n", 1
+    )
+    return f"{code}\nfrom beam_ensembles.types import parse_type\n"
+
+
+def graph_of(
+    folder: Path, code: str, key: str, node: dict[str, Any], **more: dict[str, Any]
+) -> EnsembleGraph:
+    install(folder, "acme-kinds", {f"{key}.copy": "acme_kinds:CopyKind"}, code=code)
+    nodes = {"n": {key: "copy", **node}, **more}
+    text = json.dumps({"ensemble": "e", "inputs": {"x": "double", "z": "double"}, "nodes": nodes})
+    return check_text(text, KindTable(additions), Files(), parameters={"least": "1' OR '"})
+
+
+def test_expressions_of_select_are_read(folder: Path) -> None:
+    node = {"select": {"y": "x > 1 OR CAST(x AS STRING) = ${least}"}}
+    (spec,) = graph_of(folder, with_option("apply", "select", "mapping"), "apply", node).spec.nodes
+    assert (spec.columns, [output.column for output in spec.outputs]) == (("x",), ["y"])
+    assert spec.options["select"]["y"].endswith(" = '1'' OR '''")
+
+
+def test_expressions_of_cases_are_read(folder: Path) -> None:
+    node = {"cases": [{"when": "z > 1", "arm": "a"}], "outputs": {"y": None}}
+    graph = graph_of(folder, with_option("route", "cases", "list"), "route", node)
+    assert graph.spec.nodes[0].columns == ("z",)
+
+
+def test_columns_of_key_are_read(folder: Path) -> None:
+    node = {"key": {"z": "zip"}, "outputs": {"y": None}}
+    (spec,) = graph_of(folder, with_option("apply", "key", "columns"), "apply", node).spec.nodes
+    assert spec.inputs is not None
+    assert (spec.inputs.columns, spec.inputs.ports) == (("z",), ("zip",))
+
+
+def test_columns_of_passthrough_are_read(folder: Path) -> None:
+    node = {"inputs": ["x"], "passthrough": ["z"], "outputs": {"y": None}}
+    (spec,) = graph_of(folder, with_option("combine", "passthrough", "list"), "combine", node).spec.nodes
+    assert spec.inputs is not None
+    assert (spec.inputs.columns, spec.inputs.passed) == (("x", "z"), 1)
+
+
+def test_an_option_of_such_a_name_and_another_type_is_the_kinds_own(folder: Path) -> None:
+    node = {"inputs": ["x"], "key": "not a column", "outputs": {"y": None}}
+    (spec,) = graph_of(folder, with_option("model", "key", "string"), "model", node).spec.nodes
+    assert spec.columns == ("x",)
+
+
+ARMS = "\n    def arms(self, node):\n        {}\n\n    def load"
+LATER = {"combine": "mean", "inputs": ["x"], "when": "y = 'c'", "outputs": {"m": "double"}}
+
+
+def with_arms(body: str) -> str:
+    return with_option("route", "some", "string").replace("\n    def load", ARMS.format(body))
+
+
+def test_conditions_on_its_arms_are_checked(folder: Path) -> None:
+    node = {"inputs": ["x"], "outputs": {"y": None}}
+    (warning,) = graph_of(folder, with_arms("return ['a', 'b']"), "route", node, later=LATER).warnings
+    assert (warning.path, warning.code) == ("nodes.later.when", "unknown_arm")
+    assert warning.message.endswith("(arms: a, b)")
+
+
+def test_a_mistake_of_its_arms_is_a_problem(folder: Path) -> None:
+    node = {"inputs": ["x"], "outputs": {"y": None}}
+    with pytest.raises(InvalidEnsemble, match="its 'arms' returned a int, not a Sequence"):
+        graph_of(folder, with_arms("return 7"), "route", node, later=LATER)
+
+
 @pytest.mark.parametrize("text", ["[beam_ensembles.kinds]\nno value\n", "\udcff beam_ensembles.kinds"])
 def test_what_no_installer_writes_adds_nothing(folder: Path, text: str) -> None:
     install(folder, "acme-kinds", {})
