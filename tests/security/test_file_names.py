@@ -60,12 +60,16 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 NAMES = ("there", "closed", "folder", "pipe", "zero", "kernel", "th*", "*", "there/x", "folder/../there")
 PINNED = {"sha256": PIN}
+JOBLIB: dict[str, Any] = {
+    "model": "sklearn", "uri": "FILE", "format": "joblib", "inputs": ["x"], "outputs": {"y": "double"}
+}  # fmt: skip
+LABELS: dict[str, Any] = {"apply": "labels", "file": "FILE", "inputs": ["n"], "outputs": {"y": "string"}}
 NODES: tuple[dict[str, Any], ...] = (
     {"model": "onnx", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
     {"model": "onnx", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}, **PINNED},
     {"model": "sklearn", "uri": "FILE", "format": "skops", "inputs": ["x"], "outputs": {"y": "double"}},
-    {"model": "sklearn", "uri": "FILE", "format": "joblib", "inputs": ["x"], "outputs": {"y": "double"}},
-    {"model": "sklearn", "uri": "FILE", "format": "joblib", "inputs": ["x"], "outputs": {"y": "double"}, **PINNED},
+    JOBLIB,
+    {**JOBLIB, **PINNED},
     {"model": "xgboost", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "double"}},
     {"model": "lightgbm", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "double"}},
     {"model": "catboost", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "double"}},
@@ -76,7 +80,7 @@ NODES: tuple[dict[str, Any], ...] = (
     {"model": "python", "handler": "transformers.pipeline", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}},
     {"model": "huggingface", "task": "text-classification", "uri": "FILE", "inputs": ["place"],
      "outputs": {"y": "string"}},
-    {"apply": "labels", "file": "FILE", "inputs": ["n"], "outputs": {"y": "string"}},
+    LABELS,
     {"apply": "labels", "file": "FILE", "inputs": ["n"], "outputs": {"y": "string"}, **PINNED},
     {"apply": "lookup", "url": "sqlite:///FILE", "table": "t", "key": "n", "missing": "nullify",
      "outputs": {"y": "string?"}},
@@ -239,7 +243,7 @@ def test_a_file_that_was_trusted_is_looked_at_again_when_it_is_loaded(tmp_path: 
     (tmp_path / "stranger").mkdir()
     for folder in ("models", "stranger"):
         (tmp_path / folder / "names.txt").write_text("a\nb\n")
-    text = ensemble(NODES[11], f"{tmp_path}/models/names.txt")
+    text = ensemble(LABELS, f"{tmp_path}/models/names.txt")
     (node,) = check_text(text, KINDS, Files(trusted=(f"{tmp_path}/models",))).nodes
     assert KINDS["apply", "labels"].load(node)
     (tmp_path / "models" / "names.txt").unlink()
@@ -251,7 +255,7 @@ def test_a_file_that_was_trusted_is_looked_at_again_when_it_is_loaded(tmp_path: 
 def test_a_pinned_file_that_others_can_change_is_compared_and_loaded_from_a_copy(tmp_path: Path) -> None:
     names = tmp_path / "names.txt"
     names.write_text("a\nb\n")
-    node = {**NODES[4], "sha256": sha256_of(str(names))}
+    node = {**JOBLIB, "sha256": sha256_of(str(names))}
     (checked,) = check_text(ensemble(node, str(names)), KINDS, Files()).nodes
     with verified(checked) as own:
         assert own == str(names)
