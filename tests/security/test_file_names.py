@@ -245,7 +245,7 @@ def test_a_file_that_was_trusted_is_looked_at_again_when_it_is_loaded(tmp_path: 
         (tmp_path / folder / "names.txt").write_text("a\nb\n")
     text = ensemble(LABELS, f"{tmp_path}/models/names.txt")
     (node,) = check_text(text, KINDS, Files(trusted=(f"{tmp_path}/models",))).nodes
-    assert KINDS["apply", "labels"].load(node)
+    KINDS["apply", "labels"].load(node)
     (tmp_path / "models" / "names.txt").unlink()
     (tmp_path / "models" / "names.txt").symlink_to(tmp_path / "stranger" / "names.txt")
     with pytest.raises(InvalidEnsemble, match="leads out of the trusted folder"):
