@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from beam_ensembles.handlers.sklearn.forests import quickened
+from beam_ensembles.handlers.sklearn.forests import _probes, quickened
 from tests.support.models import diabetes, iris
 from tests.support.nodes import load_node
 
@@ -150,6 +150,7 @@ def test_many_rows_go_to_the_jobs_that_the_model_asks_for(monkeypatch: pytest.Mo
         RandomForestClassifier, "predict_proba", lambda self, rows: calls.append(len(rows)) or own(self, rows)
     )
     quick = quickened(model, "predict_proba")
+    calls.clear()  # of the comparison
     many = np.repeat(iris().x, 7, axis=0)
     np.testing.assert_allclose(quick.predict_proba(many)[:150], quick.predict_proba(many[:150]))
     assert calls == [len(many)]
@@ -166,12 +167,57 @@ def test_others_are_called_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
         for method in ("predict", "predict_proba", "transform"):
             assert not is_called_tree_by_tree(model, method)
     forest = RandomForestClassifier(n_estimators=2).fit(x, y)
-    monkeypatch.setattr(
-        type(forest.estimators_[0]),
-        "predict_proba",
-        lambda self, rows, check_input: self.tree_.predict(rows) / 2,
-    )
-    assert not is_called_tree_by_tree(forest, "predict_proba"), "a version whose trees count otherwise"
+    forest.estimators_[0].predict_proba = lambda rows, check_input: rows
+    assert not is_called_tree_by_tree(forest, "predict_proba"), "a tree that was given another method"
+
+
+@pytest.mark.parametrize("version", ["1.4.2", "1.10.0", "2.0.dev0"])
+def test_other_versions_are_called_as_they_are(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = RandomForestClassifier(**MANY).fit(iris().x, iris().y)
+    assert is_called_tree_by_tree(forest, "predict")
+    monkeypatch.setattr("sklearn.__version__", version)
+    assert not is_called_tree_by_tree(forest, "predict")
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda rows: np.isnan(rows).any(axis=1),
+        lambda rows: np.abs(rows).max(axis=1) > 1e30,
+        lambda rows: len(rows) == 1,
+        lambda rows: rows[:, 2] == rows[0, 2],
+    ],
+)
+def test_a_forest_whose_trees_alone_answer_differently_is_called_as_it_is(
+    wrong: Callable[[np.ndarray], Any], method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forest = RandomForestClassifier(**MANY).fit(iris().x, iris().y)
+    own = getattr(RandomForestClassifier, method)
+
+    def other(self: Any, rows: np.ndarray) -> np.ndarray:
+        answers = own(self, rows).copy()
+        answers[np.nonzero(np.broadcast_to(wrong(rows), len(rows)))[0]] = -1
+        return answers
+
+    monkeypatch.setattr(RandomForestClassifier, method, other)
+    assert not is_called_tree_by_tree(forest, method)
+
+
+def test_probes_pass_both_sides_of_each_threshold() -> None:
+    x = np.array([[0.1], [0.2], [0.3]])
+    forest = RandomForestRegressor(n_estimators=10, random_state=0).fit(x, [1.0, 2.0, 3.0])
+    finite = _probes(forest)[0]
+    thresholds = {at for tree in forest.estimators_ for at in tree.tree_.threshold[tree.tree_.feature == 0]}
+    for threshold in thresholds:
+        near = np.abs(finite - threshold) < 1e-7
+        assert (finite[near] > threshold).any()
+        assert (finite[near] <= threshold).any()
+
+
+def test_a_forest_of_too_many_features_to_probe_is_called_as_it_is() -> None:
+    forest = RandomForestRegressor(n_estimators=2, max_depth=1).fit(np.eye(3, 8_000), [1, 2, 3])
+    assert not is_called_tree_by_tree(forest, "predict")
 
 
 def test_a_node_calls_it_tree_by_tree(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,37 @@ one after another. Sums are taken in the same order, so that the values are equa
 
 Most of a tree's time goes to branches that the processor did not foresee. Many rows are therefore put in the order of
 the first tree's leaves: neighbors are alike then, and go much the same way through the other trees, too.
+
+This uses what scikit-learn does not promise (``tree_.predict``, ``_validate_X_predict``). So each forest is asked both
+ways when it is loaded, for rows that are made from its own thresholds, and is called as scikit-learn calls it unless
+all answers are equal. Versions, subclasses and objects that this module does not know are never called otherwise.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import itertools
+import logging
+import warnings
 from typing import Any, Final
 
 import numpy as np
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+_KNOWN_VERSIONS: Final = ((1, 5), (1, 9))
+"""The first and the last of scikit-learn's that the tests compare."""
+
+_PROBES: Final = 600
+"""Rows that a loaded forest is asked both ways: enough that they are put in order."""
+
+_PROBED_CELLS: Final = 1 << 22
+"""A forest of more features than fit in here, for all probes, is called as scikit-learn calls it."""
+
+_PROBED_TREES: Final = 8
+_PROBED_VALUES: Final = 64
+"""The probes are made of so many thresholds of a feature, from so many trees."""
 
 _FEW: Final = 200_000
 """Rows times trees, up to which jobs of joblib take longer than all trees one after another (8 ms)."""
@@ -112,17 +135,82 @@ class _AfterSteps:
 
 
 def _is_known(model: Any, method: str) -> bool:
-    """Says whether a model is a forest of one output whose trees say by themselves what the forest takes of them."""
-    from sklearn import ensemble
+    """Says whether a model is a forest of one output that answers the same when its trees are asked here."""
+    import sklearn
+    from sklearn import ensemble, tree
 
-    classifiers = (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier)
-    regressors = (ensemble.RandomForestRegressor, ensemble.ExtraTreesRegressor)
-    forests = {"predict_proba": classifiers, "predict": classifiers + regressors}
-    if type(model) not in forests.get(method, ()) or getattr(model, "n_outputs_", None) != 1:
+    first, last = _KNOWN_VERSIONS
+    if not first <= tuple(map(int, sklearn.__version__.split(".")[:2])) <= last:
         return False
-    first = model.estimators_[0]
-    by_itself = first.predict_proba if hasattr(model, "classes_") else first.predict
-    row = np.zeros((1, model.n_features_in_), np.float32)
-    return hasattr(model, "_validate_X_predict") and np.array_equal(
-        np.ravel(by_itself(row, check_input=False)), np.ravel(first.tree_.predict(row))
-    )
+    trees: dict[type, type] = {
+        ensemble.RandomForestClassifier: tree.DecisionTreeClassifier,
+        ensemble.ExtraTreesClassifier: tree.ExtraTreeClassifier,
+        ensemble.RandomForestRegressor: tree.DecisionTreeRegressor,
+        ensemble.ExtraTreesRegressor: tree.ExtraTreeRegressor,
+    }
+    if type(model) not in trees or method not in ("predict", "predict_proba") or not hasattr(model, method):
+        return False
+    if getattr(model, "n_outputs_", None) != 1 or not hasattr(model, "_validate_X_predict"):
+        return False
+    if any(type(one) is not trees[type(model)] or method in vars(one) for one in model.estimators_):
+        return False
+    return method not in vars(model) and _answers_alike(model, method)
+
+
+def _answers_alike(model: Any, method: str) -> bool:
+    """Compares a forest's own call with the one of this module, on rows made from the forest's thresholds."""
+    if model.n_features_in_ * _PROBES > _PROBED_CELLS:
+        return False
+    alone = copy.copy(model)
+    alone.n_jobs = None  # with jobs, scikit-learn adds what the trees say in the order in which they are done
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names: the probes have none
+        for rows in _probes(model):
+            wanted = _outcome(getattr(alone, method), rows)
+            if not _are_equal(wanted, _outcome(getattr(_Forest(alone), method), rows)):
+                _LOGGER.info("%s: called as scikit-learn does; its trees alone answer differently", model)
+                return False
+    return True
+
+
+def _probes(model: Any) -> tuple[np.ndarray, ...]:
+    """Makes rows for a forest, [N, features] each: about its thresholds, without some values, and of extreme ones."""
+    random = np.random.default_rng(0)
+    found = [tree.tree_ for tree in model.estimators_[:_PROBED_TREES]]
+    features = np.concatenate([tree.feature for tree in found])
+    order = np.argsort(features, kind="stable")
+    thresholds = np.concatenate([tree.threshold for tree in found])[order]
+    edges = np.searchsorted(
+        features[order], np.arange(model.n_features_in_ + 1)
+    )  # leaves have the feature -2
+    pools = [_values_about(thresholds[start:end], random) for start, end in itertools.pairwise(edges)]
+    finite = np.stack([random.choice(pool, _PROBES) for pool in pools], axis=1)
+    missing = finite.copy()
+    missing[random.random(finite.shape) < 0.25] = np.nan
+    most = float(np.finfo(np.float32).max)
+    extreme = random.choice([-most, -1e-40, 0.0, 1e-40, most], (64, model.n_features_in_))
+    return finite, finite[:1], missing, extreme, np.full((1, model.n_features_in_), np.nan)
+
+
+def _values_about(thresholds: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Gives values of a feature: some of its thresholds, what lies next to them, and zero where it has none."""
+    if not len(thresholds):
+        return np.zeros(1)
+    some = random.choice(thresholds, min(len(thresholds), _PROBED_VALUES), replace=False)
+    narrow = some.astype(np.float32)  # what a forest makes of the rows
+    about = (np.nextafter(narrow, np.float32(way)) for way in (-np.inf, np.inf))
+    return np.concatenate([some, narrow, *about]).astype(np.float64)
+
+
+def _outcome(call: Any, rows: np.ndarray) -> Any:
+    """Gives what a call answers, or the kind and the words of its error."""
+    try:
+        return call(rows)
+    except Exception as error:
+        return (type(error), str(error))
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        return isinstance(one, tuple) and one == other
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
