@@ -1,7 +1,9 @@
 """A parsed expression as the tree that polars writes of it: what may stand in it, and what NaN is in it.
 
 A tree is plain JSON: ``{"BinaryExpr": {"left": ..., "op": "Gt", "right": ...}}``. Only what is on the lists below may
-stand in it, so that whatever polars learns in later versions is refused until somebody has looked at it.
+stand in it, so that whatever polars learns in later versions is refused until somebody has looked at it. polars does
+not promise the form: ``tests/golden/expressions/trees.json`` holds it for 2.1, and none from 3 on is allowed.
+Another parser would type an expression by rules of its own, while polars evaluates it by polars' rules.
 """
 
 from __future__ import annotations
