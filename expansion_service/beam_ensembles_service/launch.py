@@ -8,7 +8,7 @@ import os
 import sys
 
 from beam_ensembles import logs
-from beam_ensembles.execution.process_count import PROCESSES_VARIABLE
+from beam_ensembles.processes.process_count import PROCESSES_VARIABLE
 from beam_ensembles_service.callers.flags import warn_of_unknown_callers
 from beam_ensembles_service.import_noise import drop_import_noise
 from beam_ensembles_service.listening import CannotListenError, try_address

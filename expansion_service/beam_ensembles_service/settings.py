@@ -13,10 +13,10 @@ import os
 import re
 from typing import Final
 
-from beam_ensembles.execution.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files, local_path
 from beam_ensembles.files.uris import AmbiguousUri, canonical, is_host_pattern
 from beam_ensembles.logs import LOG_FORMATS, LOG_LEVELS, LOG_ROWS_VARIABLE
+from beam_ensembles.processes.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles_service.callers.flags import Access, access_of, add_access_arguments, check_host
 from beam_ensembles_service.usage import UsageError
 from beam_ensembles_service.workers.flags import MAX_WORKERS, add_worker_flags, check_workers

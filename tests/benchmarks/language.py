@@ -18,6 +18,7 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.metrics.local import counting
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
 from tests.benchmarks import comparisons
@@ -60,7 +61,7 @@ class _Stage:
         inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
         form = ObjectRows(tuple(kept), tuple(added))
         code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
-        return cls(code, LoadedStage(code), values)
+        return cls(code, LoadedStage(code, this_machine()), values)
 
     def rows(self) -> RowSource:
         """Gives the batch, of rows made just now, as a pipeline's are: still in the processor's cache."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Final, TypeVar
 
-from beam_ensembles.execution.process_count import PROCESSES_VARIABLE
+from beam_ensembles.processes.process_count import PROCESSES_VARIABLE
 from tests.benchmarks import pipelines
 from tests.benchmarks.pipelines import ENSEMBLE, HAND_WIRED, LOOP, ONE_NODE, RUN_INFERENCE
 from tests.benchmarks.sampling import Way

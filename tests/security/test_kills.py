@@ -32,6 +32,7 @@ from beam_ensembles.execution.node_metrics import Update
 from beam_ensembles.execution.stage_processes import StageProcesses
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import check_text
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KINDS
 from tests.support.fuzzing import EXAMPLES
 from tests.support.patience import SECONDS
@@ -108,7 +109,11 @@ def load(folder: Path, forked_children: None, monkeypatch: pytest.MonkeyPatch) -
     def load(way: str, model: Any) -> tuple[Any, Callable[[], list[psutil.Process]]]:
         module, more = WAYS[way]
         code = stage_code(folder, model, **more)
-        stage = StageProcesses(code, 2) if way == "stage" else LoadedStage(code, updates.append)
+        stage = (
+            StageProcesses(code, 2, this_machine().cores)
+            if way == "stage"
+            else LoadedStage(code, this_machine(), updates.append)
+        )
         return stage, lambda: running(module, str(folder) if way == "shared" else "")
 
     return load

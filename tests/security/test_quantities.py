@@ -16,10 +16,10 @@ import pytest
 
 from beam_ensembles import limits
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.execution.process_count import count_of_processes
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text, checks, plan
 from beam_ensembles.processes.child_process import own_cores
+from beam_ensembles.processes.process_count import count_of_processes
 from beam_ensembles.registry import KINDS
 from tests.support.patience import SECONDS
 

@@ -16,7 +16,7 @@ import numpy as np
 import threadpoolctl
 
 from beam_ensembles.processes import child_process
-from beam_ensembles.processes.cores import CORES
+from beam_ensembles.processes.machine import this_machine
 from tests.support.patience import SECONDS
 
 
@@ -41,7 +41,7 @@ def _itself() -> dict[str, Any]:
         "draws": np.random.rand(),
         "log_handlers": list(map(str, logging.getLogger().handlers)),
         "reads": sys.stdin.read(),
-        "cores": CORES.count,
+        "cores": this_machine().cores.count,
         "handles": signal.getsignal(signal.SIGCHLD),
         "threads": [info["num_threads"] for info in threadpoolctl.threadpool_info()],
     }

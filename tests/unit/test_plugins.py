@@ -17,6 +17,7 @@ from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.plugins import additions
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KindTable
 from tests.support.plugins import copying, install
 
@@ -169,7 +170,7 @@ def test_a_mistake_of_its_load_is_one_sentence(folder: Path, body: str, text: st
     install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code=code)
     (node,) = check(("model", "copy")).nodes
     with pytest.raises(InvalidEnsemble) as caught:
-        load_member(node)
+        load_member(node, this_machine())
     (found,) = caught.value.problems
     said = f"'load' of the kind 'copy', of the installed distribution acme-kinds 1.0, {text}"
     assert (found.path, found.code, found.message) == ("nodes.n0.model", "load_failed", said)

@@ -11,8 +11,8 @@ import sys
 from typing import Final
 
 from beam_ensembles import logs
-from beam_ensembles.execution.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles.files.ownership import is_foreign
+from beam_ensembles.processes.process_count import HELP, PROCESSES_VARIABLE, wrong_count
 from beam_ensembles_service.callers.flags import (
     access_of,
     add_access_arguments,

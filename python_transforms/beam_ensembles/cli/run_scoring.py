@@ -25,6 +25,7 @@ from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.messages.foreign_errors import text_of
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
@@ -90,7 +91,9 @@ def score_file(call: Call, show: Show) -> Summary:
     reader = opened(call, graph, columns)
     show("loading the models")
     code = stage_of(graph, columns)
-    scoring = _Scoring(code, load_stage(code), Summary(code.ensemble, call.input, call.output, call.errors))
+    scoring = _Scoring(
+        code, load_stage(code, this_machine()), Summary(code.ensemble, call.input, call.output, call.errors)
+    )
     scoring.summary.loading_seconds = time.monotonic() - start
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds

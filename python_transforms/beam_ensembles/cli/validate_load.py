@@ -27,6 +27,7 @@ from beam_ensembles.handlers.support.shared_members import load_untried
 from beam_ensembles.handlers.support.trial_rows import Trial, try_out
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import NodeMetrics
+from beam_ensembles.processes.machine import Machine, this_machine
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.tables.formats import Columns as TableColumns
 
@@ -120,10 +121,10 @@ class Report:
     failed: int = 0
     failures: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode, machine: Machine) -> Member:
         """Loads and tries one node; one that cannot be loaded is noted, so that the others are loaded too."""
         try:
-            return self._loaded(node)
+            return self._loaded(node, machine)
         except ENDS_THE_PROGRAM:
             raise
         except BaseException as error:  # whatever a model's own code raises
@@ -136,9 +137,9 @@ class Report:
             ]
         return _Missing()
 
-    def _loaded(self, node: CheckedNode) -> Member:
+    def _loaded(self, node: CheckedNode, machine: Machine) -> Member:
         start = time.monotonic()
-        member = load_untried(node)
+        member = load_untried(node, machine)
         took = (time.monotonic() - start) * 1_000
         if node.kind.kind != "model":
             return member
@@ -238,7 +239,7 @@ def load_and_ask(
     code = stage_of(graph, columns)
     try:
         with _logged(report.warnings):
-            stage = LoadedStage(code, load=report.load)
+            stage = LoadedStage(code, this_machine(), load=report.load)
     except InvalidEnsemble as error:
         report.problems += error.problems
     if report.problems or reader is None:

@@ -15,15 +15,12 @@ from typing import Final
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch, concatenated
+from beam_ensembles.graph.core_use import made_bytes
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.support.beam_config import batch_limit
-from beam_ensembles.types import Type, dtype_of, width_of
 
 LARGE_BYTES: Final = 16 << 20
 """Fewer bytes are not worth more calls of a stage's other nodes: about what the caches of a processor hold."""
-
-LARGE_ROW_BYTES: Final = 1 << 10
-"""More of them that a stage's nodes make of a row are large columns: 16 MiB of a batch from Go or Java."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,18 +87,3 @@ def within(sizes: Sequence[int], most: int) -> list[slice]:
             starts.append(at)
             size = own
     return [slice(start, end) for start, end in itertools.pairwise([*starts, len(sizes)])]
-
-
-def makes_large_columns(nodes: Sequence[CheckedNode]) -> bool:
-    """Whether nodes make large columns of a batch from Go or Java."""
-    return made_bytes(nodes) > LARGE_ROW_BYTES
-
-
-def made_bytes(nodes: Sequence[CheckedNode]) -> int:
-    """Gives the bytes of a row in the tensors that nodes make, as far as their types tell."""
-    return sum(_row_bytes(type_) for node in nodes for type_ in node.outputs.values())
-
-
-def _row_bytes(type_: Type) -> int:
-    dtype = dtype_of(type_)
-    return 0 if dtype is None else dtype.itemsize * (width_of(type_) or 0)

@@ -23,6 +23,7 @@ from beam_ensembles.graph.class_meanings import (
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_member
+from beam_ensembles.processes.machine import Machine
 
 _LOGGER: Final = logging.getLogger(__name__)
 _MOST_KEPT: Final = 8
@@ -47,13 +48,14 @@ class StepsByMeaning:
 
     Args:
         steps: The loaded steps.
+        machine: What this process has of its machine.
 
     Raises:
         InvalidEnsemble: What the models say does not go together (``label_mismatch``).
     """
 
-    def __init__(self, steps: Sequence[NodeStep]) -> None:
-        self._steps = steps
+    def __init__(self, steps: Sequence[NodeStep], machine: Machine) -> None:
+        self._steps, self._machine = steps, machine
         self._kept: dict[frozenset[tuple[str, Meaning]], Settled] = {}
         self.settled({})
 
@@ -77,7 +79,7 @@ class StepsByMeaning:
     def _settle(self, given: Mapping[str, Meaning]) -> Settled:
         known, steps = dict(given), []
         for step in self._steps:
-            step, found = _passed(step, known)
+            step, found = _passed(step, known, self._machine)
             if found is None:
                 found = _loaded(step.node, step.member)
             known.update(found)
@@ -105,7 +107,9 @@ def _loaded(node: CheckedNode, member: Member) -> Mapping[str, Meaning]:
     }
 
 
-def _passed(step: NodeStep, known: Mapping[str, Meaning]) -> tuple[NodeStep, Mapping[str, Meaning] | None]:
+def _passed(
+    step: NodeStep, known: Mapping[str, Meaning], machine: Machine
+) -> tuple[NodeStep, Mapping[str, Meaning] | None]:
     """Returns the step of a node for what is known of its inputs, and what follows for its outputs, if it does."""
     now = {**step.node.meanings, **{column: known[column] for column in step.node.inputs if column in known}}
     node = dataclasses.replace(
@@ -122,7 +126,7 @@ def _passed(step: NodeStep, known: Mapping[str, Meaning]) -> tuple[NodeStep, Map
     try:
         if problems:
             raise InvalidEnsemble(problems, ensemble=node.ensemble)
-        return step.renewed(node, load_member(node)), found
+        return step.renewed(node, load_member(node, machine)), found
     except Exception as error:
         if node.spec.shadow_of is None:
             raise

@@ -35,16 +35,16 @@ from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metri
 from beam_ensembles.execution.node_steps import Begun, NodeStep
 from beam_ensembles.execution.provenance import Provenance
 from beam_ensembles.files.remote import fetched_once
+from beam_ensembles.graph.core_use import nodes_beside
 from beam_ensembles.graph.kinds import CheckedNode, Member, validity
-from beam_ensembles.graph.planning import may_run_beside
 from beam_ensembles.handlers.support.load_failures import reason
-from beam_ensembles.handlers.support.pytorch_threads import TEAMS
 from beam_ensembles.handlers.support.shared_members import load_member
-from beam_ensembles.processes.cores import CORES
+from beam_ensembles.processes.cores import Cores
+from beam_ensembles.processes.machine import Machine
 from beam_ensembles.types import Type
 
 _LOGGER: Final = logging.getLogger(__name__)
-_Load: TypeAlias = Callable[[CheckedNode], Member]
+_Load: TypeAlias = Callable[[CheckedNode, Machine], Member]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class LoadedStage:
 
     Args:
         code: What the stage does.
+        machine: What this process has of its machine.
         write: Takes what the nodes write to their metrics.
         load: Loads a node.
     """
@@ -90,16 +91,18 @@ class LoadedStage:
     def __init__(
         self,
         code: StageCode,
+        machine: Machine,
         write: Callable[[Update], None] = write_metric,
         load: _Load = load_member,
     ) -> None:
         nodes = with_bundles_at_hand(code.nodes)
         use_code_of(nodes)
         with fetched_once(node.uri for node in nodes):
-            steps = [_load(node, write, load) for node in nodes]
-        self._steps = StepsByMeaning(steps)
+            steps = [_load(node, write, lambda node: load(node, machine)) for node in nodes]
+        self._machine = machine
+        self._steps = StepsByMeaning(steps, machine)
         self._needs_pytorch = any(node.kind.needs_pytorch for node in nodes)
-        self._beside = may_run_beside(nodes)
+        self._beside = nodes_beside(nodes)
         self._parts, self._kept = Parts.of(nodes), code.kept
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
 
@@ -111,13 +114,13 @@ class LoadedStage:
         """
         settled = self._steps.settled(batch.meanings)
         if self._needs_pytorch:
-            TEAMS.run(functools.partial(self._run_batch, batch, settled.steps))
+            self._machine.pytorch.run(functools.partial(self._run_batch, batch, settled.steps))
         else:
             self._run_batch(batch, settled.steps)
         batch.meanings = settled.meanings
 
     def _run_batch(self, batch: ColumnBatch, steps: Sequence[NodeStep]) -> None:
-        with CORES.one_used():
+        with self._machine.cores.one_used():
             if self._parts is None or not self._parts.are_worth(batch):
                 self._run_nodes(batch, steps)
             else:
@@ -145,7 +148,12 @@ class LoadedStage:
                     self._run_parts(batch, places, steps, at)
                     return
                 if step.is_long:
-                    _begin([(other, steps[other]) for other in self._beside[at]], batch, begun)
+                    _begin(
+                        [(other, steps[other]) for other in self._beside[at]],
+                        batch,
+                        begun,
+                        self._machine.cores,
+                    )
                 if at in begun:
                     step.finish(batch, begun.pop(at))
                 else:
@@ -155,20 +163,26 @@ class LoadedStage:
                 wait([left.answer for left in begun.values()])
 
 
-def _begin(others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: dict[int, Begun]) -> None:
+def _begin(
+    others: Sequence[tuple[int, NodeStep]], batch: ColumnBatch, begun: dict[int, Begun], cores: Cores
+) -> None:
     """Begins other nodes, where there are cores for them."""
     for at, other in others:
-        if at not in begun and other.is_long and CORES.has_spare:
-            begun[at] = other.begin(batch, CORES)
+        if at not in begun and other.is_long and cores.has_spare:
+            begun[at] = other.begin(batch, cores)
 
 
-def _load(node: CheckedNode, write: Callable[[Update], None], load: _Load) -> NodeStep:
+def _load(
+    node: CheckedNode, write: Callable[[Update], None], load: Callable[[CheckedNode], Member]
+) -> NodeStep:
     """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
     with logs.about(node.ensemble, node.spec.name):
         return _load_in_its_name(node, write, load)
 
 
-def _load_in_its_name(node: CheckedNode, write: Callable[[Update], None], load: _Load) -> NodeStep:
+def _load_in_its_name(
+    node: CheckedNode, write: Callable[[Update], None], load: Callable[[CheckedNode], Member]
+) -> NodeStep:
     meter = NodeMeter(node.ensemble, node.spec.name, write)
     before, start = _peak_memory(), time.monotonic()
     try:

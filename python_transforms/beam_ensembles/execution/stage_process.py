@@ -67,13 +67,14 @@ def _serve(pipe: ColumnPipe, records: _Records) -> None:
     logging.disable()  # what Beam says while it is imported the worker has said already
     from beam_ensembles.beam_repairs import inference_imports
     from beam_ensembles.execution.loaded_stage import LoadedStage
+    from beam_ensembles.processes.machine import Machine
 
     inference_imports.import_base()
     code = pipe.recv()
     logging.disable(logging.NOTSET)
     updates: list[Update] = []
     try:
-        stage = LoadedStage(code, updates.append)
+        stage = LoadedStage(code, Machine(), updates.append)
     except Exception as error:
         pipe.send(Answer(_said(code, error), [], records.take()))
         return

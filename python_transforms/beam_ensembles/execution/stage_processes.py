@@ -3,7 +3,7 @@
 Some of Beam's runners start several workers for that where they are told to; Prism, and Beam's runner for Python, start
 one. Here the worker keeps rows, metrics and logs, and columns travel to processes that hold nothing but the loaded
 stage: what comes of a batch is what would come of it in the worker. The environment says how many there are
-(``process_count``).
+(``processes/process_count``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch, concatenated
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution import stage_process
-from beam_ensembles.execution.batch_parts import Parts, makes_large_columns
+from beam_ensembles.execution.batch_parts import Parts
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_metrics import write_metric
-from beam_ensembles.execution.process_count import count_of_processes
 from beam_ensembles.execution.stage_answers import Answer, Scored
-from beam_ensembles.graph.planning import compute_here, leave_cores
+from beam_ensembles.graph.core_use import worth_processes
 from beam_ensembles.processes import child_process
-from beam_ensembles.processes.cores import CORES
+from beam_ensembles.processes.cores import Cores
+from beam_ensembles.processes.machine import Machine
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LEAST_ROWS: Final = 32
@@ -38,25 +38,20 @@ _PIECES_A_PROCESS: Final = 2
 """Of stages whose models take some rows a call anyway: whichever process is free first takes the next piece."""
 
 
-def load_stage(code: StageCode, *, arrow: bool = False) -> Stage:
-    """Loads a stage, in this process or in as many as the environment says, where it has work for them.
+def load_stage(code: StageCode, machine: Machine, *, arrow: bool = False) -> Stage:
+    """Loads a stage, in this process or in as many as the machine has for one, where it has work for them.
 
     Args:
         code: What the stage does.
-        arrow: Whether its batches come in Arrow. Rows that come one by one keep this process busy; small models may as
-            well run in it.
+        machine: What this process has of its machine.
+        arrow: Whether its batches come in Arrow.
 
     Raises:
         EnsembleError: It cannot be loaded.
     """
-    count = count_of_processes()
-    return StageProcesses(code, count) if count > 1 and _has_work(code, arrow) else LoadedStage(code)
-
-
-def _has_work(code: StageCode, arrow: bool) -> bool:
-    if makes_large_columns(code.nodes):
-        return True
-    return compute_here(code.nodes) and (arrow or not leave_cores(code.nodes))
+    if machine.stage_processes > 1 and worth_processes(code.nodes, arrow):
+        return StageProcesses(code, machine.stage_processes, machine.cores)
+    return LoadedStage(code, machine)
 
 
 class StageProcesses:
@@ -65,17 +60,18 @@ class StageProcesses:
     Args:
         code: What the stage does.
         count: How many processes.
+        cores: The cores of this process, which they share.
 
     Raises:
         EnsembleError: It cannot be loaded.
     """
 
-    def __init__(self, code: StageCode, count: int) -> None:
-        self._count = count
+    def __init__(self, code: StageCode, count: int, cores: Cores) -> None:
+        self._count, self._cores = count, cores
         self._parts = Parts.of(code.nodes)
         self._threads = ThreadPoolExecutor(count, "stage")
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
-        self._processes = [_Process(code, max(CORES.count // count, 1)) for _ in range(count)]
+        self._processes = [_Process(code, max(cores.count // count, 1)) for _ in range(count)]
         for process in self._processes:
             weakref.finalize(self, process.let_go)
         try:
@@ -117,7 +113,7 @@ class StageProcesses:
             count = min(self._idle.qsize(), rows // _LEAST_ROWS)
         else:
             count = min(self._count * _PIECES_A_PROCESS, rows // self._parts.rows)
-        if count <= 1 or CORES.is_one_used():
+        if count <= 1 or self._cores.is_one_used():
             return [ColumnBatch(batch.rows, batch.columns, meanings=batch.meanings)]
         edges = [rows * at // count for at in range(count + 1)]
         places = [slice(start, end) for start, end in itertools.pairwise(edges)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.graph.kinds import CheckedNode, Work
+from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.limits import MOST_STAGES
 
@@ -194,40 +194,3 @@ def _reason(first: CheckedNode, before: Sequence[Stage]) -> str:
     if first.spec.resources != before[-1].resources:
         return f"'{name}' needs other resources than the nodes before"
     return f"the stage before is that of '{before[-1].nodes[0].spec.name}' alone"
-
-
-def may_run_beside(nodes: Sequence[CheckedNode]) -> tuple[tuple[int, ...], ...]:
-    """Return for each node which later ones may begin with it: they read nothing that it or one in between makes.
-
-    That is for models that leave cores idle: scikit-learn uses one, XGBoost and onnxruntime few for a small batch, and
-    what another machine answers none. PyTorch and TensorFlow use all for a call, and a GPU would have to hold two.
-
-    Args:
-        nodes: In the order in which they run.
-
-    Returns:
-        For each node the positions of such nodes.
-    """
-    return tuple(tuple(_beside(nodes, at)) if _leaves_cores(node) else () for at, node in enumerate(nodes))
-
-
-def _beside(nodes: Sequence[CheckedNode], first: int) -> Iterator[int]:
-    made = set(nodes[first].outputs)
-    for at, node in enumerate(nodes[first + 1 :], first + 1):
-        if _leaves_cores(node) and made.isdisjoint((*node.inputs, *node.condition)):
-            yield at
-        made.update(node.outputs)
-
-
-def _leaves_cores(node: CheckedNode) -> bool:
-    return node.kind.work in (Work.ONE_CORE, Work.ELSEWHERE)
-
-
-def compute_here(nodes: Sequence[CheckedNode]) -> bool:
-    """Whether some nodes have a model that computes on this machine."""
-    return any(node.spec.kind == "model" and node.kind.work is not Work.ELSEWHERE for node in nodes)
-
-
-def leave_cores(nodes: Sequence[CheckedNode]) -> bool:
-    """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
-    return any(map(_leaves_cores, nodes)) and all(node.kind.work is not Work.ALL_CORES for node in nodes)

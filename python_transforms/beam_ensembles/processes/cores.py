@@ -35,13 +35,15 @@ class Cores:
 
     def __init__(self, count: int) -> None:
         self._lock = threading.Lock()
-        self.have(count)
-
-    def have(self, count: int) -> None:
-        """Says how many there are; nothing may have used one yet."""
         self.count = self._spare = count
         # A batch waits for its nodes: if they shared their threads, all of these could wait for some that never come.
         self._for_nodes, self._for_batches = (ThreadPoolExecutor(count, name) for name in ("node", "batch"))
+
+    @classmethod
+    def of_this_process(cls) -> Cores:
+        """Returns those that the environment or else the operating system gives this process."""
+        has_affinity = hasattr(os, "sched_getaffinity")
+        return cls(own_cores() or (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1))
 
     @property
     def has_spare(self) -> bool:
@@ -120,18 +122,3 @@ class Cores:
     def _change(self, by: int) -> None:
         with self._lock:
             self._spare += by
-
-
-def _count() -> int:
-    if (own := own_cores()) is not None:
-        return own
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-CORES: Final = Cores(_count())
-"""Those of this process, for all stages and threads in it."""
-
-
-def recount_cores() -> None:
-    """Counts those of a process that was forked: its environment may say other than what ``CORES`` was made by."""
-    CORES.have(_count())

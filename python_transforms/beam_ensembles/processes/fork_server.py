@@ -101,8 +101,6 @@ class _Server:
 
     def become(self, born: _Born) -> None:
         """Makes a process that was just forked what a new one would be."""
-        from beam_ensembles.processes.cores import recount_cores  # imports Beam, as _import does
-
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
@@ -116,7 +114,6 @@ class _Server:
         given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = list(dict.fromkeys([*filter(None, given), *sys.path]))
         limit_threads()
-        recount_cores()
         np.random.seed()  # or all draw the same numbers
         with contextlib.suppress(OSError):  # for who lists processes; the kernel takes 15 characters
             Path("/proc/self/comm").write_text(born.request.module.rpartition(".")[2])

@@ -2,8 +2,7 @@
 
 A call of a small model keeps one core busy. Runners give a worker few bundles at one time, Prism one; so a stage whose
 models leave cores idle takes some batches of a bundle together, and scores each on a core that nothing else uses.
-Whether that is faster depends on the share that Python's lock has in it: it is tried out. Stages that make large
-columns, pixels above all, score one batch after another: memory would be needed for those of each.
+Whether that is faster depends on the share that Python's lock has in it: it is tried out.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ import apache_beam as beam
 from apache_beam.utils.windowed_value import WindowedValue, create
 
 from beam_ensembles.columns.arrow_batch import Element, size_of_element
-from beam_ensembles.execution.batch_parts import makes_large_columns
-from beam_ensembles.graph.planning import Stage, leave_cores
-from beam_ensembles.processes.cores import CORES, WORTH_NANOSECONDS
+from beam_ensembles.processes.cores import WORTH_NANOSECONDS, Cores
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.arrow_source import ArrowResult
 from beam_ensembles.runtime.faster_way import Trials
 
@@ -29,14 +27,6 @@ BATCHES_A_CORE: Final = 2
 
 BYTES: Final = 32 << 20
 """A group that has them is complete."""
-
-
-def are_worth(stages: Sequence[Stage]) -> bool:
-    """Whether an ensemble of some stages puts batches into groups: it has one stage, which may leave cores idle."""
-    if len(stages) > 1:
-        return False
-    (stage,) = stages
-    return leave_cores(stage.nodes) and not makes_large_columns(stage.nodes)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,7 +62,7 @@ class GroupBatches(beam.DoFn):
         self._cores = cores
 
     def setup(self) -> None:
-        cores = self._cores or CORES.count
+        cores = self._cores or this_machine().cores.count
         self._count = cores * BATCHES_A_CORE if cores > 1 else 1
 
     def start_bundle(self) -> None:
@@ -116,12 +106,13 @@ class GroupScoring:
     def __init__(self) -> None:
         self._trials = Trials()
 
-    def each(self, score: Callable[[Element], ArrowResult], group: Group) -> Group:
+    def each(self, score: Callable[[Element], ArrowResult], group: Group, cores: Cores) -> Group:
         """Scores the batches of a group.
 
         Args:
             score: Scores one.
             group: Batches.
+            cores: Those of this process.
 
         Returns:
             Their results, in the same order.
@@ -129,10 +120,10 @@ class GroupScoring:
         Raises:
             Exception: What ``score`` raised first.
         """
-        can_both = len(group) > 1 and CORES.has_spare
+        can_both = len(group) > 1 and cores.has_spare
         start = time.perf_counter_ns()
         if can_both and self._trials.takes_other:
-            found = CORES.each(score, group.items)
+            found = cores.each(score, group.items)
         else:
             found = [score(item) for item in group.items]
         took = time.perf_counter_ns() - start

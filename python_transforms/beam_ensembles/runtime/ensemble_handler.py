@@ -14,6 +14,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph.planning import needs_stages
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import ScoredColumns, score
@@ -84,7 +85,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
 
     def load_model(self) -> Stage:
         """Loads every member of the ensemble."""
-        return load_stage(self._code)
+        return load_stage(self._code, this_machine())
 
     def run_inference(
         self, batch: Sequence[Any], model: Stage, inference_args: Mapping[str, Any] | None = None

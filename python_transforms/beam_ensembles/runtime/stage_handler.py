@@ -12,6 +12,7 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph.kinds import added_by
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime import version_guard
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.batch_groups import Group, GroupScoring
@@ -42,7 +43,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
 
     def _load(self, code: StageCode) -> Stage:
         """Loads the stage as it is in one version."""
-        return load_stage(code)
+        return load_stage(code, this_machine())
 
     def should_skip_batching(self) -> bool:
         """Batches are made before: Beam's own batching loses the event time of rows."""
@@ -139,11 +140,13 @@ class ArrowStageHandler(_StageHandler):
     ) -> Iterable[Any]:
         """Scores one batch, or those of a group; gives the outputs, or what the next stage goes on with."""
         if isinstance(batch, Group):
-            return [self._groups.each(lambda element: self._score(element, model), batch)]
+            return [
+                self._groups.each(lambda element: self._score(element, model), batch, this_machine().cores)
+            ]
         return super().run_inference(batch, model, inference_args)
 
     def _load(self, code: StageCode) -> Stage:
-        return load_stage(code, arrow=True)
+        return load_stage(code, this_machine(), arrow=True)
 
     def _open(self, batch: Element) -> Source:
         return ArrowSource(self._reader.read(batch))

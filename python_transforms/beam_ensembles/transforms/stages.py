@@ -14,9 +14,9 @@ from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.provenance import Provenance
+from beam_ensembles.graph.core_use import batches_beside
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.planning import Plan, Stage, alive_between, plan
-from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.arrow_source import ArrowResult, EmitArrow
 from beam_ensembles.runtime.batch_coder import register_batch_types
 from beam_ensembles.runtime.batch_groups import Group, GroupBatches, items_of
@@ -82,7 +82,7 @@ def run_plan_on_arrow(
     binding = bind(graph, rows, call)
     held = arrow_rows(rows, graph, binding, announced)
     stages = plan(graph)
-    grouped = batch_groups.are_worth(stages.stages)
+    grouped = batches_beside(stages.stages)
     ends = _ArrowEnds(graph.spec.name, held, pcoll.element_type, errors, grouped)
     return _run(pcoll, graph, stages, binding, ends, call.watch)
 

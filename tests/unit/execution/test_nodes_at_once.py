@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ from sklearn.linear_model import LinearRegression
 
 from beam_ensembles import logs
 from beam_ensembles.errors import NodeFailed
-from beam_ensembles.execution import loaded_stage, node_steps
-from beam_ensembles.graph import planning
+from beam_ensembles.execution import node_steps
+from beam_ensembles.graph.core_use import nodes_beside
 from beam_ensembles.graph.kinds import Columns
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import EnsembleMetrics
-from beam_ensembles.processes import cores as at_once
+from beam_ensembles.processes.cores import Cores
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.loading import graph_of_file
+from tests.support.machines import Have
+from tests.support.machines import have as have
 from tests.support.patience import SECONDS
 
 FLOWERS = load_iris()
@@ -38,14 +41,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+def cores(have: Have, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Cores]:
     """Has every call count as a long one, and this process have so many cores."""
     monkeypatch.setattr(node_steps, "WORTH_NANOSECONDS", -1)
-
-    def have(count: int) -> None:
-        monkeypatch.setattr(loaded_stage, "CORES", at_once.Cores(count))
-
-    return have
+    return lambda count: have(cores=count).cores
 
 
 def handler(folder: Path, *nodes: str) -> EnsembleModelHandler:
@@ -113,8 +112,7 @@ def test_which_nodes_need_nothing_of_each_other(folder: Path) -> None:
     nodes = graph_of_file(folder / "ensemble.yaml").nodes
     names = [node.spec.name for node in nodes]
     beside = {
-        name: {names[at] for at in others}
-        for name, others in zip(names, planning.may_run_beside(nodes), strict=True)
+        name: {names[at] for at in others} for name, others in zip(names, nodes_beside(nodes), strict=True)
     }
     assert beside["a"] == {"b"}
     assert beside["c"] == ({"d"} if names.index("c") < names.index("d") else set())
@@ -208,4 +206,4 @@ def test_a_node_that_fails_the_bundle_waits_for_what_it_began(
     with pytest.raises(NodeFailed, match=r"nodes\.a"):
         answered(made, model, rows(3))
     assert ended == [True]
-    assert loaded_stage.CORES._spare == 2
+    assert this_machine().cores._spare == 2

@@ -26,16 +26,18 @@ from beam_ensembles.errors import EnsembleError, NodeFailed
 from beam_ensembles.execution import stage_processes
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_metrics import Update
-from beam_ensembles.execution.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
 from beam_ensembles.execution.stage_processes import StageProcesses, load_stage
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.metrics import names
 from beam_ensembles.processes.column_pipe import ColumnPipe
-from beam_ensembles.processes.cores import CORES
 from beam_ensembles.processes.fork_client import HERE
+from beam_ensembles.processes.machine import Machine, this_machine
+from beam_ensembles.processes.process_count import MOST_PROCESSES, PROCESSES_VARIABLE
 from beam_ensembles.registry import KINDS
 from tests.support.hazards import ByProcess, Hazard
+from tests.support.machines import Have
+from tests.support.machines import have as have
 from tests.support.patience import wait_until
 from tests.support.processes import children_that_run
 
@@ -80,7 +82,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
         model: type[Hazard] = Hazard, on_error: str = '"fail_row"'
     ) -> tuple[StageProcesses, LoadedStage]:
         code = stage_code(tmp_path_factory.mktemp("stage"), model(), on_error=json.loads(on_error))
-        return StageProcesses(code, 2), LoadedStage(code, lambda update: None)
+        return StageProcesses(code, 2, this_machine().cores), LoadedStage(
+            code, this_machine(), lambda update: None
+        )
 
     return load
 
@@ -152,7 +156,7 @@ def test_a_batch_alone_is_scored_in_all_processes_and_one_beside_others_in_one(l
     processes, _ = loaded(ByProcess)
     alone, beside = batch(), batch()
     processes.run(alone)
-    with CORES.one_used():
+    with this_machine().cores.one_used():
         processes.run(beside)
     pids = set(alone.columns["y"].tolist())
     assert len(pids) == 2
@@ -170,7 +174,7 @@ def test_a_batch_beside_another_one_is_scored_as_a_whole_in_the_process_that_is_
 
 
 def test_metrics_are_written_in_the_worker(tmp_path: Path, written: list[Update]) -> None:
-    StageProcesses(stage_code(tmp_path, Hazard()), 2).run(batch(bad=10))
+    StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores).run(batch(bad=10))
     found = collections.Counter[tuple[str, str]]()
     for _, namespace, name, value in written:
         found[namespace, name] += value
@@ -203,7 +207,7 @@ def test_a_process_that_is_killed_is_started_again(
     others = set(children())
     if not is_forked:
         monkeypatch.setattr(HERE, "_connection", None)
-    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2 if is_forked else 1)
+    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2 if is_forked else 1, this_machine().cores)
     for child in set(children()) - others:
         child.kill()
         wait_until(lambda child=child: has_ended(child))
@@ -249,7 +253,7 @@ def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
 @pytest.mark.parametrize("asked", [{}, {"bad": 3}, {"dies": 3}])
 def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> None:
     others = set(children())
-    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2)
+    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores)
     with contextlib.suppress(EnsembleError):
         processes.run(batch(**asked))
     assert len(set(children()) - others) >= 1
@@ -261,36 +265,33 @@ def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     code = stage_code(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"nothing")
     with pytest.raises(EnsembleError) as said:
-        LoadedStage(code)
+        LoadedStage(code, this_machine())
     with pytest.raises(type(said.value)) as found:
-        StageProcesses(code, 2)
+        StageProcesses(code, 2, this_machine().cores)
     assert str(found.value) == str(said.value)
 
 
 @pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", str(MOST_PROCESSES + 1)])
-def test_a_wrong_number_says_what_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
-) -> None:
+def test_a_wrong_number_says_what_is_allowed(monkeypatch: pytest.MonkeyPatch, have: Have, said: str) -> None:
     monkeypatch.setenv(PROCESSES_VARIABLE, said)
     with pytest.raises(
         EnsembleError, match=rf"\${PROCESSES_VARIABLE} must be a whole number from 1 to 256, not '{said}'"
     ):
-        load_stage(stage_code(tmp_path, Hazard()))
+        have()
 
 
 def test_small_models_of_rows_that_come_one_by_one_stay_in_the_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv(PROCESSES_VARIABLE, "2")
+    machine = Machine(stage_processes=2)
     code = stage_code(tmp_path, Hazard())
-    assert isinstance(load_stage(code), LoadedStage)
-    assert isinstance(load_stage(code, arrow=True), StageProcesses)
-    monkeypatch.setenv(PROCESSES_VARIABLE, "1")
-    assert isinstance(load_stage(code, arrow=True), LoadedStage)
+    assert isinstance(load_stage(code, machine), LoadedStage)
+    assert isinstance(load_stage(code, machine, arrow=True), StageProcesses)
+    assert isinstance(load_stage(code, Machine(), arrow=True), LoadedStage)
 
 
-def test_a_pipeline_counts_what_its_processes_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PROCESSES_VARIABLE, "2")
+def test_a_pipeline_counts_what_its_processes_score(tmp_path: Path, have: Have) -> None:
+    have(stage_processes=2)
     graph = checked(tmp_path, Hazard())
     file = tmp_path / "e.json"
     file.write_text(graph.spec.text)

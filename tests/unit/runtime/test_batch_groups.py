@@ -12,6 +12,7 @@ import pytest
 from apache_beam.transforms.window import FixedWindows, GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from beam_ensembles.graph.core_use import batches_beside
 from beam_ensembles.graph.planning import plan
 from beam_ensembles.processes.cores import Cores
 from beam_ensembles.runtime import batch_groups
@@ -23,15 +24,9 @@ from tests.support.patience import SECONDS
 
 @pytest.fixture
 def cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Cores]:
-    """Has this process have so many cores, and every group count as a long one."""
+    """Gives so many cores, and has every group count as a long one."""
     monkeypatch.setattr(batch_groups, "WORTH_NANOSECONDS", -1)
-
-    def have(count: int) -> Cores:
-        made = Cores(count)
-        monkeypatch.setattr(batch_groups, "CORES", made)
-        return made
-
-    return have
+    return Cores
 
 
 def grouped(dofn: GroupBatches, elements: list[WindowedValue]) -> list[WindowedValue]:
@@ -78,7 +73,7 @@ def test_windows_are_not_mixed_and_the_oldest_time_holds_the_watermark() -> None
 
 
 def test_batches_meet_on_their_cores(cores: Callable[[int], Cores]) -> None:
-    cores(2)
+    both = cores(2)
     meet = threading.Barrier(2, timeout=SECONDS)
     scoring = GroupScoring()
 
@@ -89,8 +84,8 @@ def test_batches_meet_on_their_cores(cores: Callable[[int], Cores]) -> None:
 
     group = Group([b"a", b"b"], [1, 2], ())
     for _ in range(2):
-        scoring.each(lambda element: score(element, together=False), group)
-    found = scoring.each(lambda element: score(element, together=True), group)
+        scoring.each(lambda element: score(element, together=False), group, both)
+    found = scoring.each(lambda element: score(element, together=True), group, both)
     assert ([result.ok for result in found.items], found.micros) == ([b"a", b"b"], [1, 2])
 
 
@@ -104,7 +99,7 @@ def test_where_no_core_is_idle_they_are_scored_one_after_another(cores: Callable
 
     with busy.one_used():
         for _ in range(9):
-            scoring.each(score, Group([b"a", b"b"], [1, 2], ()))
+            scoring.each(score, Group([b"a", b"b"], [1, 2], ()), busy)
     assert threads == {threading.current_thread()}
 
 
@@ -179,4 +174,4 @@ SKLEARN = "a: {model: sklearn, uri: line.joblib, inputs: [x], outputs: {a: doubl
 def test_which_ensembles_have_groups(tmp_path: Path, nodes: tuple[str, ...], worth: bool) -> None:
     (tmp_path / "line.joblib").touch()
     pytest.importorskip("torch").save({}, tmp_path / "network.pt")
-    assert batch_groups.are_worth(nodes_of(tmp_path, *nodes)) == worth
+    assert batches_beside(nodes_of(tmp_path, *nodes)) == worth

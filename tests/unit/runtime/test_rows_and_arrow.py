@@ -16,6 +16,7 @@ from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.row_source import RowSource
 from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type, row_shape, width_of
@@ -88,7 +89,7 @@ def cases(draw: st.DrawFn) -> tuple[Type, Type, list[Any]]:
 
 def finished(code: StageCode, source: Any) -> Any:
     columns = source.read(code)
-    LoadedStage(code).run(columns)
+    LoadedStage(code, this_machine()).run(columns)
     return source.finish(code, columns)
 
 

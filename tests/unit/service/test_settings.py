@@ -10,8 +10,8 @@ import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 from apache_beam.runners.pipeline_context import PipelineContext
 
-from beam_ensembles.execution.process_count import PROCESSES_VARIABLE
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE
+from beam_ensembles.processes.process_count import PROCESSES_VARIABLE
 from beam_ensembles_service.launch import run
 from beam_ensembles_service.requests.environment import WORKER_IMAGE, workers_of
 from beam_ensembles_service.settings import Settings, UsageError, add_arguments, settings_of

@@ -18,13 +18,13 @@ from apache_beam.transforms.window import TimestampedValue
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.processes.cores import Cores
-from beam_ensembles.runtime import batch_groups
 from beam_ensembles.runtime.faster_way import Trials
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, record_batch, stream
 from tests.support.iris import expected, flowers
+from tests.support.machines import Have
+from tests.support.machines import have as have
 
 FIELDS = {
     "id": "int64",
@@ -157,7 +157,7 @@ def test_elements_keep_their_windows_and_times(iris: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 4])
 def test_batches_at_one_time_give_what_one_after_another_gives(
-    iris: Path, monkeypatch: pytest.MonkeyPatch, count: int
+    iris: Path, have: Have, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     tried = []
 
@@ -165,7 +165,7 @@ def test_batches_at_one_time_give_what_one_after_another_gives(
         tried.append(True)
         return True
 
-    monkeypatch.setattr(batch_groups, "CORES", Cores(count))
+    have(cores=count)
     monkeypatch.setattr(Trials, "takes_other", property(takes_other))
     values, (labels, _) = rows(), expected(iris.parent)
     values[9] = (9, float("nan"), *values[9][2:])

@@ -13,10 +13,11 @@ from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, NodeError
 from beam_ensembles.graph.class_meanings import meanings_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.load_failures import reason
-from beam_ensembles.handlers.support.pytorch_threads import load_here
+from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.trial_rows import Trial, trial_of
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.column_pipe import ColumnPipe
+from beam_ensembles.processes.machine import Machine
 
 TRY: Final = "try"
 """Asks the process to try the node; sent instead of columns."""
@@ -45,11 +46,11 @@ def _serve(pipe: ColumnPipe, node: CheckedNode) -> None:
 
 
 def loaded(
-    node: CheckedNode, load: Callable[[CheckedNode], Member] = load_here
+    node: CheckedNode, load: Callable[[CheckedNode, Machine], Member] = load_here
 ) -> tuple[Member | None, EnsembleError | None]:
     """Loads a node: gives it, or why it cannot be loaded."""
     try:
-        return load(node), None
+        return load(node, Machine()), None
     except EnsembleError as error:
         return None, error
     except ENDS_THE_PROGRAM:

@@ -29,11 +29,12 @@ from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support import shared_process
 from beam_ensembles.handlers.support.isolated_members import IsolatedMember
-from beam_ensembles.handlers.support.pytorch_threads import load_here
+from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.trial_rows import try_out
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.column_pipe import ColumnPipe
 from beam_ensembles.processes.file_locks import locked
+from beam_ensembles.processes.machine import Machine
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NOBODY_THERE: Final = (EOFError, FileNotFoundError, ConnectionError)
@@ -41,21 +42,22 @@ _LONGEST_ADDRESS: Final = 100
 """Bytes that the path of a socket may have; systems allow 103 to 107."""
 
 
-def load_member(node: CheckedNode) -> Member:
+def load_member(node: CheckedNode, machine: Machine) -> Member:
     """Loads a node and tries it: here, in a process of its own (``isolate``), or in some that all share (``config``).
 
     Args:
         node: The node.
+        machine: What this process has of its machine.
 
     Raises:
         EnsembleError: It cannot be loaded, or its trial shows that it cannot be right.
     """
-    member = load_untried(node)
+    member = load_untried(node, machine)
     try_out(node, member)
     return member
 
 
-def load_untried(node: CheckedNode) -> Member:
+def load_untried(node: CheckedNode, machine: Machine) -> Member:
     """Loads a node as ``load_member`` does; only the process of a shared model tries it.
 
     Raises:
@@ -65,7 +67,7 @@ def load_untried(node: CheckedNode) -> Member:
         return IsolatedMember(node)
     config = node.spec.options.get("config") or {}
     if not config.get("large_model") and config.get("model_copies") is None:
-        return load_here(node)
+        return load_here(node, machine)
     return SharedMember(node, copies=config.get("model_copies") or 1)
 
 

@@ -35,7 +35,8 @@ from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, 
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import TRIAL, call_limit
-from beam_ensembles.handlers.support.pytorch_threads import load_here
+from beam_ensembles.handlers.support.loading_here import load_here
+from beam_ensembles.processes.machine import Machine
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -90,13 +91,13 @@ class TriesItself(Protocol):
         """
 
 
-def load_tried(node: CheckedNode) -> Member:
+def load_tried(node: CheckedNode, machine: Machine) -> Member:
     """Loads a node in this process and tries it.
 
     Raises:
         EnsembleError: It cannot be loaded, or cannot be right.
     """
-    member = load_here(node)
+    member = load_here(node, machine)
     try_out(node, member)
     return member
 

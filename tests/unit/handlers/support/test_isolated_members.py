@@ -25,6 +25,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.processes.column_pipe import ColumnPipe
 from beam_ensembles.processes.fork_client import OwnForkServer
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KINDS
 from tests.support.hazards import Hazard
 from tests.support.patience import wait_until
@@ -51,7 +52,7 @@ def check_isolated(folder: Path, model: Any, **more: Any) -> CheckedNode:
 
 
 def member(folder: Path, model: Any, **more: Any) -> Any:
-    return load_member(check_isolated(folder, model, **more))
+    return load_member(check_isolated(folder, model, **more), this_machine())
 
 
 def rows(count: int, **bad: int) -> np.ndarray:
@@ -114,7 +115,7 @@ def test_what_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     node = check_isolated(tmp_path, Hazard())
     (tmp_path / "model.joblib").write_bytes(b"no model")
     with pytest.raises(EnsembleError, match="load_failed"):
-        load_member(node)
+        load_member(node, this_machine())
 
 
 def test_a_killed_child_is_started_again_and_none_is_left(tmp_path: Path) -> None:

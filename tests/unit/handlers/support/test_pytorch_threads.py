@@ -17,9 +17,10 @@ import pytest
 from apache_beam.metrics import Metrics
 
 from beam_ensembles import logs
-from beam_ensembles.handlers.support.pytorch_threads import LastUsed
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.metrics.local import counting
+from beam_ensembles.processes.last_used_threads import LastUsed
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from tests.support.nodes import check_node
 from tests.support.patience import SECONDS, wait_until
@@ -139,7 +140,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_pytorch_is_loaded_and_called_in_one_thread(folder: Path) -> None:
     node = check_node(folder, {"x": "float"}, NODE)
-    member = load_member(node)
+    member = load_member(node, this_machine())
 
     def call() -> tuple[int, int]:
         loaded, called = member({"x": np.ones(1, np.float32)})["y"][0]

@@ -21,6 +21,7 @@ from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.shared_members import load_member
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KINDS
 from tests.support.nodes import check_node
 from tests.support.patience import wait_until
@@ -52,7 +53,7 @@ def echo(handler: str = "Echo", **config: object) -> Member:
         {"ensemble": "e", "inputs": {"x": "string"}, "nodes": {"n": described | {"config": config}}}
     )
     (node,) = check_text(text, KINDS, Files(code=(f"{HERE}.*",))).nodes
-    return load_member(node)
+    return load_member(node, this_machine())
 
 
 def pid_of(member: Member) -> int:
@@ -69,11 +70,11 @@ def _code_of(member: Member, columns: Columns) -> str:
 
 def test_copies_run_in_processes_of_their_own(onnx_models: Path, sockets: Callable[[], list[Path]]) -> None:
     checked = graph(onnx_models, large_model=True, model_copies=2)
-    member = load_member(checked)
+    member = load_member(checked, this_machine())
     for value in (1, 2, 3):
         assert member({"x": np.full((1, 2), value, np.float32)})["y"].tolist() == [[2 * value, 2 * value]]
     assert len(sockets()) == 2
-    again = load_member(checked)
+    again = load_member(checked, this_machine())
     assert again(ONES)["y"].tolist() == [[2, 2]]
     assert len(sockets()) == 2
     assert _code_of(member, {"x": np.ones((1, 3), np.float32)}) == "model_error"
@@ -86,7 +87,7 @@ def test_copies_run_in_processes_of_their_own(onnx_models: Path, sockets: Callab
 def test_a_copy_that_cannot_be_loaded_says_why(onnx_models: Path, sockets: Callable[[], list[Path]]) -> None:
     wrong = graph(onnx_models, model_copies=1, providers=["DmlExecutionProvider"])
     with pytest.raises(EnsembleError, match=r"onnxruntime has no provider 'DmlExecutionProvider'"):
-        load_member(wrong)
+        load_member(wrong, this_machine())
     assert not sockets()
 
 
@@ -136,7 +137,7 @@ def test_a_handler_that_wants_to_be_shared_is_shared_once(sockets: Callable[[], 
 
 
 def test_nobody_else_can_reach_it(onnx_models: Path, sockets: Callable[[], list[Path]]) -> None:
-    member = load_member(graph(onnx_models))
+    member = load_member(graph(onnx_models), this_machine())
     (socket,) = sockets()
     assert socket.parent.stat().st_mode & 0o077 == 0
     process = next(
@@ -152,4 +153,4 @@ def test_a_folder_that_others_can_write_to_is_refused(
     Path(tempfile.gettempdir(), f"beam-ensembles-{os.getuid()}").mkdir()
     Path(tempfile.gettempdir(), f"beam-ensembles-{os.getuid()}").chmod(0o777)
     with pytest.raises(EnsembleError, match="a folder that is yours and nobody else's"):
-        load_member(graph(onnx_models))
+        load_member(graph(onnx_models), this_machine())

@@ -16,6 +16,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.handlers.support import isolated_members
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.handlers.support.trial_rows import made_up, trial_of
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KINDS
 from beam_ensembles.types import parse_type
 from tests.support import tried_models
@@ -53,7 +54,7 @@ BOTH = pytest.mark.parametrize("make", [sklearn, python])
 
 def load(folder: Path, described: dict[str, Any]) -> Any:
     node = check_node(folder, INPUT, described)
-    return load_member(node)
+    return load_member(node, this_machine())
 
 
 @BOTH
