@@ -6,7 +6,7 @@ import dataclasses
 from typing import Final
 
 import grpc
-from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc, schema_pb2
+from apache_beam.portability.api import beam_expansion_api_pb2, beam_expansion_api_pb2_grpc
 from apache_beam.transforms.environments import Environment
 
 from beam_ensembles.errors import EnsembleError
@@ -14,7 +14,6 @@ from beam_ensembles.files.ensemble_files import Bundle, Files
 from beam_ensembles.interruption import Interrupted, checkpoint
 from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
-from beam_ensembles.transforms.config import OUTPUT
 from beam_ensembles_service.requests.artifacts import OfferedArtifacts
 from beam_ensembles_service.requests.compatibility import adapt, restore
 from beam_ensembles_service.requests.configuration import decode_configuration
@@ -84,7 +83,7 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         line.ensemble = transform.ensemble
         adapted = adapt(request)
         response = expand(adapted.request, transform, self._environment(transform.bundle))
-        restore(adapted, response, _expected_schemas(config))
+        restore(adapted, response, transform.expected_schemas())
         checkpoint()
         add_versions(response, transform.ensemble, transform.plugins, adapted.renamed.coders)
         for tag, schema in transform.batch_schemas().items():
@@ -95,16 +94,6 @@ class EnsembleExpansionServicer(beam_expansion_api_pb2_grpc.ExpansionServiceServ
         if bundle is None:
             return self._workers.environment
         return self._workers.environment_with([self._artifacts.offer(bundle)])
-
-
-def _expected_schemas(config: RunEnsembleConfig) -> dict[str, schema_pb2.Schema]:
-    """Gives the schemas that the caller decodes outputs with, by tag; the transform has parsed them."""
-    if config.is_arrow:
-        return {}
-    given = {OUTPUT: config.output_schema}
-    if config.error_output is not None:
-        given[config.error_output] = config.errors_schema
-    return {tag: schema_pb2.Schema.FromString(data) for tag, data in given.items() if data is not None}
 
 
 def _internal(error: Exception) -> str:

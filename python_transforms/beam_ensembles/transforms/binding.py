@@ -18,7 +18,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, lis
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
-from beam_ensembles.transforms.output_schema import parse_schema, positions_in
+from beam_ensembles.transforms.output_schema import positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
 from beam_ensembles.types import Array, Map, Row, Type, widens
 
@@ -35,7 +35,7 @@ class CallOptions:
         prefix: Put before the name of every added column.
         pass_through: The fields that the output keeps; None: all.
         opaque: Fields that the caller carries where no model can read them, with their types' names.
-        output_schema: Serialized schema that the caller decodes the output with, or None.
+        output_schema: The schema that the caller decodes the output with, or None.
         errors_schema: The same for the error output.
         watch: What is looked at for newer versions of the ensemble, if anything.
     """
@@ -44,8 +44,8 @@ class CallOptions:
     prefix: str = ""
     pass_through: Sequence[str] | None = None
     opaque: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    output_schema: bytes | None = None
-    errors_schema: bytes | None = None
+    output_schema: schema_pb2.Schema | None = None
+    errors_schema: schema_pb2.Schema | None = None
     watch: Watch | None = None
 
 
@@ -238,7 +238,7 @@ def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:
         text = "a Python pipeline's rows are read by name; output_schema is for other languages"
         raise InvalidEnsemble([Problem("output_schema", "wrong_config", text)])
     if call.output_schema is not None:
-        wanted = parse_schema(call.output_schema, "output_schema")
+        wanted = call.output_schema
         found = positions_in(hint.schema, wanted, "output_schema")
         names = tuple(field.name for field in wanted.fields)
         form = dataclasses.replace(form, positions=tuple(form.positions[at] for at in found), output=names)
@@ -248,8 +248,7 @@ def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:
     return OutputRows(form, hint, errors_hint)
 
 
-def _ordered_errors(errors_hint: Any, wanted_schema: bytes) -> RowType:
-    wanted = parse_schema(wanted_schema, "errors_schema")
+def _ordered_errors(errors_hint: Any, wanted: schema_pb2.Schema) -> RowType:
     found = positions_in(errors_hint.schema, wanted, "errors_schema")
     if found != tuple(range(len(errors_hint.schema.fields))):
         names = listed([field.name for field in errors_hint.schema.fields])

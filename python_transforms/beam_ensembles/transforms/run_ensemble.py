@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.ensemble_text import check_bundle_readable, read_uri
 from beam_ensembles.runtime.loading import checked_with_warnings, files_of, graph_of_file
 from beam_ensembles.runtime.refresh import Watch
-from beam_ensembles.transforms.binding import CallOptions, bind
+from beam_ensembles.transforms.binding import Binding, CallOptions, bind
 from beam_ensembles.transforms.config import OUTPUT, RunEnsembleConfig
 from beam_ensembles.transforms.output_schema import parse_schema
 from beam_ensembles.transforms.row_forms import InputRows, arrow_input_rows
@@ -127,7 +128,8 @@ class RunEnsemble(beam.PTransform[Any, Any]):
             outputs = run_plan(pcoll, graph, call, errors)
         else:
             rows = arrow_input_rows(schema)
-            outputs = run_plan_on_arrow(pcoll, rows, graph, call, errors, schema)
+            binding = bind(graph, rows, call)
+            outputs = run_plan_on_arrow(pcoll, rows, graph, binding, call.watch, errors, schema)
         return outputs[OUTPUT] if self._errors is None else (outputs[OUTPUT], outputs[self._errors])
 
 
@@ -162,8 +164,8 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
             prefix=config.prefix or "",
             pass_through=config.pass_through,
             opaque=config.opaque or {},
-            output_schema=config.output_schema,
-            errors_schema=config.errors_schema,
+            output_schema=_parsed(config.output_schema, "output_schema"),
+            errors_schema=_parsed(config.errors_schema, "errors_schema"),
             watch=watch,
         )
 
@@ -172,7 +174,13 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         graph, call, errors = self._graph, self._call, self._errors
         if self._rows is None:
             return run_plan(pcoll, graph, call, errors)
-        return run_plan_on_arrow(pcoll, self._rows, graph, call, errors)
+        return run_plan_on_arrow(pcoll, self._rows, graph, self._arrow_binding, call.watch, errors)
+
+    @functools.cached_property
+    def _arrow_binding(self) -> Binding:
+        if self._rows is None:
+            raise TypeError("rows that cross as rows are bound when they are known")
+        return bind(self._graph, self._rows, self._call)
 
     @property
     def ensemble(self) -> str:
@@ -192,9 +200,22 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         """
         if self._rows is None:
             return {}
-        outputs = bind(self._graph, self._rows, self._call).outputs
+        outputs = self._arrow_binding.outputs
         schemas = {OUTPUT: outputs.hint.schema}
         return schemas if self._errors is None else {**schemas, self._errors: outputs.errors_hint.schema}
+
+    def expected_schemas(self) -> dict[str, schema_pb2.Schema]:
+        """Returns the schemas that the caller decodes the outputs' rows with, by tag; none for record batches."""
+        if self._rows is not None:
+            return {}
+        given = {OUTPUT: self._call.output_schema}
+        if self._errors is not None:
+            given[self._errors] = self._call.errors_schema
+        return {tag: schema for tag, schema in given.items() if schema is not None}
+
+
+def _parsed(data: bytes | None, path: str) -> schema_pb2.Schema | None:
+    return None if data is None else parse_schema(data, path)
 
 
 def _graph_of(config: RunEnsembleConfig, files: Files) -> tuple[EnsembleGraph, Files]:

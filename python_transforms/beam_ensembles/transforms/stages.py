@@ -59,7 +59,8 @@ def run_plan_on_arrow(
     pcoll: beam.PCollection[Any],
     rows: InputRows,
     graph: EnsembleGraph,
-    call: CallOptions,
+    binding: Binding,
+    watch: Watch | None,
     errors: str | None,
     announced: pa.Schema | None = None,
 ) -> dict[str, beam.PCollection[Any]]:
@@ -69,22 +70,19 @@ def run_plan_on_arrow(
         pcoll: Elements are Arrow IPC streams of one record batch or, in a Python pipeline, record batches or tables.
         rows: The rows in them.
         graph: The checked ensemble.
-        call: What the caller says beside the ensemble.
+        binding: The ensemble bound to these rows.
+        watch: What is looked at for newer versions of the ensemble, if anything.
         errors: Tag of the error output, or None: a bad row fails its bundle.
         announced: The schema of record batches in a Python pipeline.
 
     Returns:
         The outputs by tag; their elements are what the input's are.
-
-    Raises:
-        InvalidEnsemble: The rows are not what the ensemble reads.
     """
-    binding = bind(graph, rows, call)
     held = arrow_rows(rows, graph, binding, announced)
     stages = plan(graph)
     grouped = batches_beside(stages.stages)
     ends = _ArrowEnds(graph.spec.name, held, pcoll.element_type, errors, grouped)
-    return _run(pcoll, graph, stages, binding, ends, call.watch)
+    return _run(pcoll, graph, stages, binding, ends, watch)
 
 
 def _run(

@@ -90,7 +90,7 @@ def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: Ens
 def test_the_output_comes_under_the_callers_own_schema(graph: EnsembleGraph) -> None:
     wanted = schema_of([("confidence", parse_type("double?")), ("a", parse_type("double"))])
     wanted.id = "the caller's"
-    found = bind(graph, _rows(), CallOptions(output_schema=wanted.SerializeToString()))
+    found = bind(graph, _rows(), CallOptions(output_schema=wanted))
     assert found.outputs.hint.schema == wanted
     assert found.outputs.form.extend([(1.0, 2.0, 3.0, 4.0)], [["x"], [0.5]]) == [(0.5, 1.0)]
 
