@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.graph.kinds import Kind
+from beam_ensembles.graph.options import Option
 from beam_ensembles.handlers.huggingface.reference import rewritten
 from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
@@ -40,7 +41,7 @@ def reference(kinds: Sequence[Kind]) -> str:
     Args:
         kinds: All kinds, in the order in which they are to be listed.
     """
-    uses = Counter(option for kind in kinds for option in kind.options)
+    uses = Counter(option for kind in kinds for option in kind.keys)
     common = [option for option, count in uses.items() if count >= _COMMON]
     parts = [_HEAD]
     for key, title in _KEYS.items():
@@ -69,8 +70,8 @@ def _table(kinds: Iterable[Kind], every: Sequence[Kind]) -> str:
 
 
 def _section(kind: Kind, title: str, common: Sequence[Option]) -> str:
-    own = [option for option in kind.options if option not in common]
-    shared = [f"`{option.name}`" for option in kind.options if option in common]
+    own = [option for option in kind.keys if option not in common]
+    shared = [f"`{option.name}`" for option in kind.keys if option in common]
     lines = [f"### `{title}`\n", f"{kind.summary}\n"]
     if kind.extra is not None:
         lines.append(f"Workers need `pip install 'beam-ensembles[{kind.extra}]'`.\n")

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, listed
-from beam_ensembles.graph.kinds import Distribution, Kind, Option, UnusableKind
-from beam_ensembles.graph.options import ACCEPTED
+from beam_ensembles.graph.kinds import Distribution, Kind, UnusableKind
+from beam_ensembles.graph.options import Options, declared_options
 from beam_ensembles.messages.foreign_errors import described
 
 GROUP: Final = "beam_ensembles.kinds"
@@ -114,11 +114,10 @@ def _fault(kind: object, key: tuple[str, str]) -> str | None:
     if lacking:
         return f"lacks the text of {listed(lacking)}"
     options = getattr(kind, "options", None)
-    if not isinstance(options, tuple) or not all(isinstance(option, Option) for option in options):
-        return "has no tuple of Option as its 'options'"
-    wrong = next((option for option in options if option.accepts not in ACCEPTED), None)
-    if wrong is not None:
-        return (
-            f"has an option '{wrong.name}' that accepts {wrong.accepts!r} (allowed: {listed(list(ACCEPTED))})"
-        )
+    if not (isinstance(options, type) and issubclass(options, Options)):
+        return "has no subclass of beam_ensembles.graph.options.Options as its 'options'"
+    try:
+        declared_options(options)
+    except TypeError as error:
+        return f"has {error}"
     return None

@@ -15,11 +15,12 @@ from scripts.layout import ROOT
 
 KIND: Final = """
 from beam_ensembles.graph.kinds import Kind
+from beam_ensembles.graph.options import Options
 
 class {name}(Kind):
     kind, name = {key!r}, {value!r}
     summary, takes, gives = "Copies.", "One column.", "The same."
-    options = ()
+    options = Options
 
     def check(self, node):
         return dict.fromkeys((one.column for one in node.spec.outputs), *node.inputs.values())

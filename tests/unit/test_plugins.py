@@ -104,6 +104,13 @@ def test_a_distribution_that_is_found_twice_counts_once(
     assert str(check(("model", "copy")).nodes[0].kind.distribution) == "Acme_Kinds 2.0"
 
 
+def with_options(code: str, fields: str) -> str:
+    """Returns the code of a kind with options."""
+    declared = f"class CopyOptions(Options):\n{fields}\n\n\nclass CopyKind"
+    code = code.replace("import Options\n", "import Options, option\n").replace("class CopyKind", declared)
+    return code.replace("options = Options", "options = CopyOptions")
+
+
 GOOD = copying("model", "copy")
 BROKEN = {
     "no module": ("acme_other:CopyKind", "", "cannot be imported: ModuleNotFoundError: No module named 'acme_other'"),
@@ -117,11 +124,25 @@ BROKEN = {
     "another name": ("acme_kinds:CopyKind", copying("model", "copies"), "calls itself 'model', 'copies'"),
     "no check": ("acme_kinds:CopyKind", GOOD.replace("def check", "def chek"), "cannot be imported: TypeError"),
     "no text": ("acme_kinds:CopyKind", GOOD.replace("takes, gives", "taken, gives"), "lacks the text of takes"),
-    "options": ("acme_kinds:CopyKind", GOOD.replace("options = ()", "options = ('a',)"), "has no tuple of Option"),
+    "options": (
+        "acme_kinds:CopyKind",
+        GOOD.replace("options = Options", "options = ('a',)"),
+        "has no subclass of beam_ensembles.graph.options.Options as its 'options'",
+    ),
     "an option": (
         "acme_kinds:CopyKind",
-        GOOD.replace("options = ()", "options = (Option('a', 'int', 'A.'),)").replace("Kind\n", "Kind, Option\n", 1),
-        "has an option 'a' that accepts 'int' (allowed: string, ",
+        with_options(GOOD, "    a: complex = option(None, 'A.')"),
+        "has an option 'a' that accepts 'complex' (allowed: string, ",
+    ),
+    "an option without a description": (
+        "acme_kinds:CopyKind",
+        with_options(GOOD, "    a: int = 3"),
+        "has an option 'a' that is not declared with 'option(default, description)'",
+    ),
+    "a type that is not there": (
+        "acme_kinds:CopyKind",
+        with_options(GOOD, "    a: 'Nothing' = option(None, 'A.')"),
+        "cannot be imported: NameError",
     ),
 }  # fmt: skip
 
@@ -178,10 +199,10 @@ def test_a_mistake_of_its_load_is_one_sentence(folder: Path, body: str, text: st
 
 def with_option(key: str, name: str, type_: str) -> str:
     """Returns the code of a kind named ``copy`` with an option, whose outputs are texts."""
-    code = copying(key, "copy").replace("options = ()", f"options = (Option({name!r}, {type_!r}, 'Some.'),)")
-    code = code.replace("*node.inputs.values()", "parse_type('string')").replace(
-        "Kind\n", "Kind, Option\n", 1
+    code = with_options(
+        copying(key, "copy"), f"    {name}: object = option(None, 'Some.', accepts={type_!r})"
     )
+    code = code.replace("*node.inputs.values()", "parse_type('string')")
     return f"{code}\nfrom beam_ensembles.types import parse_type\n"
 
 

@@ -13,13 +13,13 @@ from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem, li
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, verified
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file, verified
 from beam_ensembles.types import DOUBLE, Type, dtype_of, row_shape
 
 LARGEST_FILE = 1_000_000
 
 
-class ScorecardKind(Kind):
+class ScorecardKind(Kind[FileOptions]):
     """Adds the points of a row's columns: ``{"start": 1.0, "points": {"age": 0.5}}``."""
 
     kind = "model"
@@ -27,9 +27,9 @@ class ScorecardKind(Kind):
     summary = "Adds points for each column, from a JSON file."
     takes = "The columns that the file has points for: a number each."
     gives = "score: a double."
-    options = (URI, SHA256)
+    options = FileOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[FileOptions]) -> Mapping[str, Type | None]:
         """Checks the columns, and the file where it is on this machine; no value of a row is known yet."""
         place = check_file(node)
         for at, column in enumerate(node.spec.columns):
@@ -50,7 +50,7 @@ class ScorecardKind(Kind):
                     node.problem("signature_mismatch", "inputs", text)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, ["score"]), DOUBLE))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[FileOptions]) -> Member:
         """Reads the file on a worker, once it is known to be the pinned one."""
         try:
             with verified(node) as path:

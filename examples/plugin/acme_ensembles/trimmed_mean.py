@@ -9,12 +9,19 @@ import numpy as np
 
 from beam_ensembles.combiners.members import common_numbers
 from beam_ensembles.combiners.options import check_members
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Type, row_shape
 
 
-class TrimmedMeanKind(Kind):
+class TrimmedMeanOptions(Options):
+    """The keys that its nodes take."""
+
+    drop: int = option(1, "How many members to leave out at each end.")
+
+
+class TrimmedMeanKind(Kind[TrimmedMeanOptions]):
     """The mean of the members in the middle, row by row."""
 
     kind = "combine"
@@ -22,13 +29,13 @@ class TrimmedMeanKind(Kind):
     summary = "The mean without the least and the greatest members of each row."
     takes = "The members: columns of numbers."
     gives = "mean: a double."
-    options = (Option("drop", "integer", "How many members to leave out at each end.", default="1"),)
+    options = TrimmedMeanOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[TrimmedMeanOptions]) -> Mapping[str, Type | None]:
         """Checks that the members are numbers, and that some are left."""
         check_members(node)
-        members, drop = len(node.spec.columns), node.option("drop", 1)
-        if isinstance(drop, int) and not 0 <= 2 * drop < members:
+        members, drop = len(node.spec.columns), node.options.drop
+        if not 0 <= 2 * drop < members:
             text = f"'drop' is {drop}, which leaves none of {members} members (allowed: 0 to {(members - 1) // 2})"
             node.problem("bad_value", "drop", text)
         found = common_numbers(node)
@@ -38,9 +45,9 @@ class TrimmedMeanKind(Kind):
             )
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, ["mean"]), DOUBLE))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[TrimmedMeanOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        return TrimmedMean(node.spec.columns, node.spec.options.get("drop", 1), tuple(node.outputs))
+        return TrimmedMean(node.spec.columns, node.options.drop, tuple(node.outputs))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

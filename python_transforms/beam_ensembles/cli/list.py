@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from beam_ensembles.cli.output import print_json, say
-from beam_ensembles.graph.kinds import Kind, Option
+from beam_ensembles.graph.kinds import Kind
+from beam_ensembles.graph.options import Option
 from beam_ensembles.registry import KINDS, PROJECT
 
 DESCRIPTION: Final = """\
@@ -18,6 +19,8 @@ besides 'inputs' and 'outputs'. No framework is imported to find out. Kinds that
 shown with the distribution's name and version; what is wrong with one goes to standard error.
 """
 _OK: Final = 0
+_SHOWN: Final = ("name", "accepts", "description", "required", "choices", "default")
+"""What is shown of an option."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +55,7 @@ def describe(kind: Kind) -> dict[str, Any]:
         "installed": not missing,
         "missing_modules": missing,
         "missing_libraries": kind.missing_libraries(),
-        "options": [_option(option) for option in kind.options],
+        "options": [_option(option) for option in kind.keys],
     }
 
 
@@ -62,7 +65,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    return dataclasses.asdict(option) | {"choices": list(option.choices)}
+    return {key: getattr(option, key) for key in _SHOWN} | {"choices": list(option.choices)}
 
 
 def _lines(kind: Mapping[str, Any]) -> str:

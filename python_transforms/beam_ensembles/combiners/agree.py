@@ -8,7 +8,7 @@ from typing import Final
 
 from beam_ensembles.combiners.ballots import Ballot
 from beam_ensembles.combiners.members import has_quorum, presence
-from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
+from beam_ensembles.combiners.options import QuorumOptions, check_members, check_quorum
 from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.class_meanings import Meaning, check_given_labels
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
@@ -18,7 +18,7 @@ from beam_ensembles.types import BOOLEAN, DOUBLE, Type
 PORTS: Final = ("unanimous", "agreement", "label")
 
 
-class AgreeKind(Kind):
+class AgreeKind(Kind[QuorumOptions]):
     """Compares the members' labels; of labels that equally many gave, ``label`` is the lowest."""
 
     kind = "combine"
@@ -29,9 +29,9 @@ class AgreeKind(Kind):
         "unanimous: whether all gave the same; agreement: the greatest share of the members that gave the same; "
         "label: what these gave."
     )
-    options = (QUORUM,)
+    options = QuorumOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[QuorumOptions]) -> Mapping[str, Type | None]:
         """Checks that all members give labels of one kind."""
         check_members(node)
         check_quorum(node)
@@ -44,7 +44,7 @@ class AgreeKind(Kind):
         check_given_labels(node, None)
         return {}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[QuorumOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         return Agreement(node.spec.columns, has_quorum(node), Ballot.of(node, PORTS))
 

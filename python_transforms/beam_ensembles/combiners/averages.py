@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from beam_ensembles.combiners.members import average, common_numbers, has_quorum, presence
 from beam_ensembles.combiners.options import (
-    QUORUM,
-    WEIGHTS,
+    QuorumOptions,
+    VoteOptions,
     check_members,
     check_quorum,
     check_weights,
     weights_of,
 )
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 PORT = "mean"
 
 
-class MeanKind(Kind):
+class WeightedMeanOptions(VoteOptions):
+    """What the weighted mean takes."""
+
+    weights: list[Any] = option([], "One number a member, not negative.", required=True)
+
+
+class MeanKind(Kind[QuorumOptions]):
     """The average of its members, each counting the same or by its weight."""
 
     kind = "combine"
     takes = "The members: columns of numbers, or of tensors of one shape."
     gives = "mean: a double, or a tensor of doubles of that shape."
 
-    def __init__(self, name: str, summary: str, options: tuple[Option, ...]) -> None:
+    def __init__(self, name: str, summary: str, options: type[QuorumOptions]) -> None:
         self.name = name
         self.summary = summary
         self.options = options
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[QuorumOptions]) -> Mapping[str, Type | None]:
         """Checks that all members are numbers of one shape; the average is a double of that shape."""
         check_members(node)
         check_weights(node)
@@ -50,7 +58,7 @@ class MeanKind(Kind):
         """Compares the order of the members' classes, where they are scores; the outputs have the same."""
         return of_all_outputs(node.spec, check_positions(node))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[QuorumOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         return Average(node.spec.columns, weights_of(node), has_quorum(node), node.outputs)
 
@@ -82,9 +90,9 @@ class Average:
         return {name: found.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}
 
 
-MEAN = MeanKind("mean", "The average of numbers or tensors of one shape.", (QUORUM,))
+MEAN = MeanKind("mean", "The average of numbers or tensors of one shape.", QuorumOptions)
 WEIGHTED_MEAN = MeanKind(
     "weighted_mean",
     "The weighted average of numbers or tensors of one shape.",
-    (dataclasses.replace(WEIGHTS, description="One number a member, not negative.", required=True), QUORUM),
+    WeightedMeanOptions,
 )

@@ -19,6 +19,7 @@ from beam_ensembles.graph.kinds import (
     valid_rows,
     validity,
 )
+from beam_ensembles.graph.options import Options
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import Type, dtype_of, row_shape
 
@@ -34,7 +35,7 @@ class FirstKind(Kind):
     takes = "The members: columns of one type, in the order in which they are asked."
     gives = "first: a value of that type; null only where all members may be null and are."
     takes_nulls = True
-    options = ()
+    options = Options
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that all members are of one type; the answer is of it, nullable where all of them are."""

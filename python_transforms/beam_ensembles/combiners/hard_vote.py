@@ -9,8 +9,7 @@ from typing import Any
 from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, has_quorum, presence
 from beam_ensembles.combiners.options import (
-    QUORUM,
-    WEIGHTS,
+    VoteOptions,
     check_members,
     check_quorum,
     check_weights,
@@ -18,12 +17,22 @@ from beam_ensembles.combiners.options import (
 )
 from beam_ensembles.combiners.tally import Tally, common_label
 from beam_ensembles.graph.class_meanings import LABELS, Meaning, check_given_labels, labels_of
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
+from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.types import Type
 
 
-class HardVoteKind(Kind):
+class HardVoteOptions(LabelOptions, VoteOptions):
+    """What a hard vote takes."""
+
+    labels: list[Any] | None = option(
+        None, "All labels that there can be; the first of equals wins.", shown="sorted as found"
+    )
+
+
+class HardVoteKind(Kind[HardVoteOptions]):
     """Counts the members' labels; among those with the most votes the first wins.
 
     The first is the lowest label, as in scikit-learn, or the first of ``labels`` where the node has them.
@@ -36,18 +45,9 @@ class HardVoteKind(Kind):
     gives = (
         "label and confidence: the label with the most votes, its share of them; probabilities: all shares."
     )
-    options = (
-        WEIGHTS,
-        QUORUM,
-        Option(
-            "labels",
-            "list",
-            "All labels that there can be; the first of equals wins.",
-            default="sorted as found",
-        ),
-    )
+    options = HardVoteOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[HardVoteOptions]) -> Mapping[str, Type | None]:
         """Checks that all members give labels of one kind."""
         check_members(node)
         check_weights(node)
@@ -56,9 +56,9 @@ class HardVoteKind(Kind):
         if label is not None and declared is not None and label != declared:
             text = f"the labels are of type {declared}, but the members give {label}"
             node.problem("bad_labels", "labels", text)
-        labels = node.option("labels")
+        labels = node.options.labels
         self._check_probabilities(node, labels)
-        return settle_ballot(node, label or declared, len(labels) if isinstance(labels, list) else None)
+        return settle_ballot(node, label or declared, None if labels is None else len(labels))
 
     def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
         """Compares the members' classes; the outputs are about the node's labels."""
@@ -72,9 +72,9 @@ class HardVoteKind(Kind):
                 text = "the share of every label is known only where the node lists all of them in 'labels'"
                 node.problem("bad_labels", f"outputs.{output.column}", text)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[HardVoteOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        labels = node.spec.options.get("labels")
+        labels = node.options.labels
         known = None if labels is None else label_array(labels)
         return HardVote(node.spec.columns, weights_of(node), has_quorum(node), known, Ballot.of(node))
 

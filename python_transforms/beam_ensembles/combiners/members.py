@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.combiners.options import QuorumOptions
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, valid_rows
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
@@ -49,9 +50,9 @@ def numbers_of(dtype: np.dtype, shape: tuple[int, ...]) -> Type:
     return Array(element, shape) if shape else element
 
 
-def has_quorum(node: CheckedNode) -> bool:
+def has_quorum(node: CheckedNode[QuorumOptions]) -> bool:
     """Says whether a checked node goes on without some of its members."""
-    return "quorum" in node.spec.options
+    return node.options.quorum is not None
 
 
 def presence(columns: Columns, members: Sequence[str]) -> Values:

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Final
+from typing import Any
 
-from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import Options, option
 
-WEIGHTS: Final = Option(
-    "weights", "list", "One number a member, not negative; all count the same without it."
-)
 
-QUORUM: Final = Option(
-    "quorum",
-    "integer",
-    "How many members must have a value; weights count among those that do.",
-    default="all",
-)
+class WeightOptions(Options):
+    """How much each member counts."""
+
+    weights: list[Any] | None = option(
+        None, "One number a member, not negative; all count the same without it."
+    )
+
+
+class QuorumOptions(Options):
+    """How many members are enough."""
+
+    quorum: int | None = option(
+        None, "How many members must have a value; weights count among those that do.", shown="all"
+    )
+
+
+class VoteOptions(QuorumOptions, WeightOptions):
+    """Both."""
+
+
+def _weights(options: Options) -> list[Any] | None:
+    return options.weights if isinstance(options, WeightOptions) else None
 
 
 def check_members(node: NodeView) -> None:
@@ -33,8 +47,8 @@ def check_members(node: NodeView) -> None:
 
 def check_weights(node: NodeView) -> None:
     """Reports weights of the wrong count, kind, sign or sum (``bad_weights``)."""
-    weights = node.option("weights")
-    if not isinstance(weights, list):
+    weights = _weights(node.options)
+    if weights is None:
         return
     members = len(node.spec.columns)
     wrong = [weight for weight in weights if not _is_weight(weight)]
@@ -55,17 +69,17 @@ def _is_weight(weight: Any) -> bool:
     return 0 <= weight <= sys.float_info.max
 
 
-def check_quorum(node: NodeView) -> None:
+def check_quorum(node: NodeView[QuorumOptions]) -> None:
     """Reports a quorum of no or too many members (``bad_value``), or one that members of no weight can make up."""
-    quorum, members = node.option("quorum"), len(node.spec.columns)
-    if not isinstance(quorum, int):
+    quorum, members = node.options.quorum, len(node.spec.columns)
+    if quorum is None:
         return
     if not 1 <= quorum <= members:
         text = f"'quorum' cannot be {quorum}: {node.spec.target} has {members} members here (allowed: 1 to {members})"
         node.problem("bad_value", "quorum", text)
         return
-    weights = node.option("weights")
-    if isinstance(weights, list) and (idle := sum(weight == 0 for weight in weights)) >= quorum:
+    weights = _weights(node.options)
+    if weights is not None and (idle := sum(weight == 0 for weight in weights)) >= quorum:
         text = (
             f"members of weight 0 (there are {idle}) could make up the quorum of {quorum} alone, and then nothing "
             f"counts; ask for a 'quorum' of at least {idle + 1}, or leave these members out"
@@ -75,5 +89,5 @@ def check_quorum(node: NodeView) -> None:
 
 def weights_of(node: CheckedNode) -> list[float] | None:
     """Gives a checked node's weights, or None where all members count the same."""
-    weights = node.spec.options.get("weights")
+    weights = _weights(node.options)
     return None if weights is None else [float(weight) for weight in weights]

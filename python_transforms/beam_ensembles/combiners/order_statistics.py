@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from beam_ensembles.combiners.members import Values, beside, common_numbers, has_quorum, presence
-from beam_ensembles.combiners.options import QUORUM, check_members, check_quorum
+from beam_ensembles.combiners.options import QuorumOptions, check_members, check_quorum
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
@@ -18,7 +18,7 @@ Pick = Callable[[Values, Values], Values]
 """Makes one value of those of all members, ``[members, N, ...]``, where ``[members, N]`` says which there are."""
 
 
-class OrderKind(Kind):
+class OrderKind(Kind[QuorumOptions]):
     """One of the members' values in their order; a NaN among them makes the answer NaN, as numpy has it.
 
     Args:
@@ -30,7 +30,7 @@ class OrderKind(Kind):
 
     kind = "combine"
     takes = "The members: columns of numbers, or of tensors of one shape."
-    options = (QUORUM,)
+    options = QuorumOptions
 
     def __init__(self, name: str, summary: str, pick: Pick, *, keeps_type: bool) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class OrderKind(Kind):
         )
         self._pick, self._keeps_type = pick, keeps_type
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[QuorumOptions]) -> Mapping[str, Type | None]:
         """Checks that all members are numbers of one shape."""
         check_members(node)
         check_quorum(node)
@@ -53,7 +53,7 @@ class OrderKind(Kind):
         """Compares the order of the members' classes, where they are scores; the outputs have the same."""
         return of_all_outputs(node.spec, check_positions(node))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[QuorumOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         return Picked(node.spec.columns, self._pick, has_quorum(node), node.outputs)
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from beam_ensembles.combiners.ranking import Field, Ranking, item_of
 from beam_ensembles.errors import nearest
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports
+from beam_ensembles.limits import LARGEST_COUNT
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import OutputSpec
 from beam_ensembles.spec.places import below
@@ -21,7 +23,13 @@ _NAMES = {"candidates": "candidate", _SCORES: "score"}
 _EXAMPLE = "{candidates: captions, scores: probabilities}"
 
 
-class RankKind(Kind):
+class RankOptions(Options):
+    """What a ranking takes."""
+
+    k: int | None = option(None, "The most candidates to keep of each row.", shown="all", most=LARGEST_COUNT)
+
+
+class RankKind(Kind[RankOptions]):
     """Sorts a row's candidates by their scores, the greatest first; of equals the first stays first."""
 
     kind = "combine"
@@ -32,12 +40,12 @@ class RankKind(Kind):
         "holds their items."
     )
     gives = "top: a list of rows with a field each, candidate and score where the declared type has no other names."
-    options = (Option("k", "integer", "The most candidates to keep of each row.", default="all"),)
+    options = RankOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[RankOptions]) -> Mapping[str, Type | None]:
         """Checks that there are lists of one length and numbers to sort them by; the declared type names the fields."""
-        k = node.option("k")
-        if isinstance(k, int) and k < 1:
+        k = node.options.k
+        if k is not None and k < 1:
             node.problem(
                 "bad_value", "k", f"'k' cannot be {k}: it is how many candidates to keep, at least 1"
             )
@@ -49,7 +57,7 @@ class RankKind(Kind):
                 types[output.column] = _settled(node, output, columns)
         return types
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[RankOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         inputs = node.spec.inputs
         ports = dict(zip((inputs.ports if inputs else None) or (), node.spec.columns, strict=True))
@@ -62,7 +70,7 @@ class RankKind(Kind):
                 for source, (name, wanted) in zip(sources, fields, strict=True)
             )
         dtype = dtype_of(item_of(node.inputs[ports[_SCORES]])) or np.dtype(np.float64)
-        return Ranking(ports[_SCORES], dtype, node.spec.options.get("k"), made)
+        return Ranking(ports[_SCORES], dtype, node.options.k, made)
 
 
 def _items(node: NodeView) -> dict[str, Type] | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, average, has_quorum, presence
 from beam_ensembles.combiners.options import (
-    QUORUM,
-    WEIGHTS,
+    VoteOptions,
     check_members,
     check_quorum,
     check_weights,
@@ -28,14 +28,29 @@ from beam_ensembles.graph.class_meanings import (
     check_vote,
     labels_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, valid_rows
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
+from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
 
 _TODO = "apply 'softmax' before, or allow any values with 'check_probabilities: false' on the vote"
 
 
-class SoftVoteKind(Kind):
+class SoftVoteOptions(LabelOptions, VoteOptions):
+    """What a soft vote takes."""
+
+    labels: list[Any] | None = option(
+        None,
+        "The classes in the order of the probabilities.",
+        shown="the members' classes where these are whole numbers, else their indices, from 0",
+    )
+    check_probabilities: bool = option(
+        True, "Whether a row fails where a member's values are not from 0 to 1 or do not add up to 1."
+    )
+
+
+class SoftVoteKind(Kind[SoftVoteOptions]):
     """Averages the members' class probabilities; the first class of the greatest average wins."""
 
     kind = "combine"
@@ -43,35 +58,20 @@ class SoftVoteKind(Kind):
     summary = "The class with the greatest average probability over its members."
     takes = "The members: columns of probabilities, one a class; those whose classes differ in order are put into one."
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
-    options = (
-        WEIGHTS,
-        QUORUM,
-        Option(
-            "labels",
-            "list",
-            "The classes in the order of the probabilities.",
-            default="the members' classes where these are whole numbers, else their indices, from 0",
-        ),
-        Option(
-            "check_probabilities",
-            "boolean",
-            "Whether a row fails where a member's values are not from 0 to 1 or do not add up to 1.",
-            default="true",
-        ),
-    )
+    options = SoftVoteOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[SoftVoteOptions]) -> Mapping[str, Type | None]:
         """Checks that all members have one probability a class and that there are as many labels."""
         check_members(node)
         check_weights(node)
         check_quorum(node)
         classes = _classes(node)
-        label = check_labels(node) if node.option("labels") is not None else INT64
-        labels = node.option("labels")
-        if label is not None and isinstance(labels, list) and classes is not None and len(labels) != classes:
+        labels = node.options.labels
+        label = check_labels(node) if labels is not None else INT64
+        if label is not None and labels is not None and classes is not None and len(labels) != classes:
             text = f"{len(labels)} labels for {classes} probabilities; give one a class, in their order"
             node.problem("bad_labels", "labels", text)
-        if node.option("check_probabilities", True):
+        if node.options.check_probabilities:
             check_refused(node, _TODO)
         return settle_ballot(node, label, classes)
 
@@ -82,21 +82,20 @@ class SoftVoteKind(Kind):
         is_named = own is not None or _are_numbers(agreed)
         return ballot_meanings(node, LABELS if is_named else PLACES, agreed)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[SoftVoteOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        members, own = node.spec.columns, node.spec.options.get("labels")
+        members, own = node.spec.columns, node.options.labels
         agreed = Agreed(own, node.meanings)
         orders = tuple(agreed.order(node.meanings.get(column, UNKNOWN)) for column in members)
         numbers = agreed.classes if _are_numbers(agreed.classes) else None
         labels = own or numbers or list(range(_probabilities(node.inputs[members[0]]) or 0))
-        is_checked = bool(node.spec.options.get("check_probabilities", True))
         return SoftVote(
             members,
             weights_of(node),
             has_quorum(node),
             orders,
             label_array(labels),
-            is_checked,
+            node.options.check_probabilities,
             Ballot.of(node),
         )
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.combiners.members import numbers_of
 from beam_ensembles.combiners.options import check_members
 from beam_ensembles.combiners.probabilities import check_values
-from beam_ensembles.graph.class_meanings import UNKNOWN, Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.class_meanings import UNKNOWN
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 PORT: Final = "features"
@@ -23,7 +23,20 @@ _IF_BINARY: Final = "if_binary"
 _TODO: Final = "'drop: none' on the stack keeps both values"
 
 
-class StackKind(Kind):
+class StackOptions(Options):
+    """What a stack takes."""
+
+    passthrough: list[Any] | None = option(
+        None, "Columns to put behind the members, such as the members' own features."
+    )
+    drop: str = option(
+        _IF_BINARY,
+        "Whether the first of two probabilities is left out, as it follows from the other one.",
+        choices=(_IF_BINARY, "none"),
+    )
+
+
+class StackKind(Kind[StackOptions]):
     """Puts the members' answers side by side, and the columns of ``passthrough`` behind them."""
 
     kind = "combine"
@@ -33,34 +46,21 @@ class StackKind(Kind):
         "The members: columns of numbers or tensors: what predict_proba, decision_function or predict give."
     )
     gives = "features: a tensor of all their numbers, in that order, then those of passthrough."
-    options = (
-        Option(
-            "passthrough", "list", "Columns to put behind the members, such as the members' own features."
-        ),
-        Option(
-            "drop",
-            "string",
-            "Whether the first of two probabilities is left out, as it follows from the other one.",
-            choices=(_IF_BINARY, "none"),
-            default=_IF_BINARY,
-        ),
-    )
+    options = StackOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[StackOptions]) -> Mapping[str, Type | None]:
         """Checks that there are only numbers; the features are as many, of the dtype that holds them all."""
         check_members(node)
         features = _features(node)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), features))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[StackOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        drops = tuple(
-            _drops(node.spec, at, node.inputs, node.meanings) for at in range(len(node.spec.columns))
-        )
+        drops = tuple(_drops(node, at) for at in range(len(node.spec.columns)))
         return Stacked(tuple(zip(node.spec.columns, drops, strict=True)), node.outputs)
 
 
-def _features(node: NodeView) -> Type | None:
+def _features(node: NodeView[StackOptions]) -> Type | None:
     """Gives the type of the feature row, where it is known; reports columns that are no numbers."""
     dtypes, width, is_known = [], 0, True
     for at, column in enumerate(node.spec.columns):
@@ -73,26 +73,25 @@ def _features(node: NodeView) -> Type | None:
                 node.problem("type_mismatch", node.spec.inputs.path(at), text)
             continue
         shape = row_shape(type_)
-        drops = _drops(node.spec, at, node.inputs, node.meanings)
+        drops = _drops(node, at)
         dtypes.append(dtype)
         width += math.prod((*shape[:-1], shape[-1] - 1) if drops else shape)
     return numbers_of(np.result_type(*dtypes), (width,)) if is_known and dtypes else None
 
 
-def _drops(
-    spec: NodeSpec, at: int, types: Mapping[str, Type | None], meanings: Mapping[str, Meaning]
-) -> bool:
+def _drops(node: NodeView[StackOptions] | CheckedNode[StackOptions], at: int) -> bool:
     """Says whether a column's first probability is left out: it has two, of one or of several answers.
 
     Of two values that are known to be no probabilities both are kept.
     """
-    inputs, type_ = spec.inputs, types.get(spec.columns[at])
-    if inputs is None or type_ is None or spec.options.get("drop") == "none":
+    inputs, column = node.spec.inputs, node.spec.columns[at]
+    type_ = node.inputs.get(column)
+    if inputs is None or type_ is None or node.options.drop == "none":
         return False
     dtype, shape = dtype_of(type_), row_shape(type_)
     if at >= len(inputs.columns) - inputs.passed or dtype is None or dtype.kind != "f":
         return False
-    return shape[-1:] == (2,) and len(shape) <= 2 and not meanings.get(spec.columns[at], UNKNOWN).refused
+    return shape[-1:] == (2,) and len(shape) <= 2 and not node.meanings.get(column, UNKNOWN).refused
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

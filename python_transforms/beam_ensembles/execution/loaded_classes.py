@@ -116,7 +116,9 @@ def _passed(
         step.node, meanings={name: now[name] for name in step.node.inputs if name in now}
     )
     problems: list[Problem] = []
-    view = NodeView(node.spec, node.inputs, Files(), problems.append, node.makers, meanings=node.meanings)
+    view = NodeView(
+        node.spec, node.options, node.inputs, Files(), problems.append, node.makers, meanings=node.meanings
+    )
     passed = node.kind.meanings(view)
     if passed is None:
         return step, None

@@ -197,7 +197,7 @@ def _load_in_its_name(
             raise InvalidEnsemble([Problem(node.spec.path(), "load_failed", text)]) from error
         member = unloaded(node, error)
     meter.loaded(int((time.monotonic() - start) * 1_000), _peak_memory() - before)
-    has_own = any(option.name == "retries" for option in node.kind.options)
+    has_own = any(option.name == "retries" for option in node.kind.keys)
     retries = 0 if has_own else int(node.spec.options.get("retries", 0))
     return NodeStep(node, member, meter, retries)
 

@@ -18,6 +18,7 @@ from beam_ensembles.functions.scores import (
 )
 from beam_ensembles.graph.class_meanings import Meaning, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
@@ -32,7 +33,7 @@ class ArgmaxKind(Kind):
     summary = "Says where the greatest of a row's scores stands, counted from 0; of equals the first."
     takes = "One column of a row's scores."
     gives = "index: int64; of a tensor of several dimensions one for each of its last."
-    options = ()
+    options = Options
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there is one column of scores."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
 from beam_ensembles.limits import MOST_SAMPLES
@@ -22,7 +23,14 @@ _RATES: Final = (LOWEST_RATE, 384_000)
 _LONGEST: Final = 86_400
 
 
-class AudioKind(Kind):
+class AudioOptions(Options):
+    """What the decoder of sounds takes."""
+
+    rate: int = option(0, "Samples a second of the result, as the model takes them.", required=True)
+    max_seconds: float = option(MOST_SECONDS, "The longest sound that is decoded.")
+
+
+class AudioKind(Kind[AudioOptions]):
     """Decodes sounds with libsndfile, brings them to one rate with soxr, and mixes their channels to one."""
 
     kind = "apply"
@@ -32,30 +40,26 @@ class AudioKind(Kind):
     gives = "samples: array<float>, -1 to 1, the mean of the channels."
     extra = "audio"
     modules = ("soundfile", "soxr")
-    options = (
-        Option("rate", "integer", "Samples a second of the result, as the model takes them.", required=True),
-        Option("max_seconds", "number", "The longest sound that is decoded.", default=f"{MOST_SECONDS:g}"),
-    )
+    options = AudioOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[AudioOptions]) -> Mapping[str, Type | None]:
         """Checks that there is one column of bytes, and the rate."""
         type_ = one_column(node, "sound files", "data")
         if type_ is not None and type_ != BYTES:
             wrong_input(node, 0, "sound files: bytes")
-        rate, seconds = node.option("rate"), node.option("max_seconds")
-        if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
+        rate, seconds = node.options.rate, node.options.max_seconds
+        if not _RATES[0] <= rate <= _RATES[1]:
             text = f"'rate' is {rate}; allowed: {_RATES[0]} to {_RATES[1]} samples a second"
             node.problem("bad_value", "rate", text)
-        if seconds is not None and not 0 < seconds <= _LONGEST:
+        if not 0 < seconds <= _LONGEST:
             text = f"'max_seconds' is {seconds}; allowed: more than 0, at most {_LONGEST}"
             node.problem("bad_value", "max_seconds", text)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), GIVEN))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[AudioOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        options = node.spec.options
-        seconds = float(options.get("max_seconds", MOST_SECONDS))
-        return Samples(node.spec.columns[0], int(options["rate"]), seconds, node.outputs)
+        options = node.options
+        return Samples(node.spec.columns[0], options.rate, float(options.max_seconds), node.outputs)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.images import MOST_PIXELS
 from beam_ensembles.spec.places import below
@@ -22,7 +23,41 @@ _LARGEST: Final = 89_478_485  # beyond that Pillow itself objects
 _LARGEST_SIDE: Final = 16_384
 
 
-class ImageKind(Kind):
+class ImageOptions(Options):
+    """What the decoder of images takes."""
+
+    size: list[Any] = option([], "Height and width of the result: [224, 224].", required=True)
+    layout: str = option(
+        "hwc", "Which dimension comes first: height (hwc) or the colours (chw).", choices=LAYOUTS
+    )
+    dtype: str | None = option(
+        None,
+        "Of the result: uint8 has 0 to 255, the others 0 to 1.",
+        choices=DTYPES,
+        shown="uint8, or float where there are 'mean' and 'std'",
+    )
+    mean: list[Any] | None = option(None, "What is taken off each colour, of 0 to 1: [0.485, 0.456, 0.406].")
+    std: list[Any] | None = option(None, "What each colour is divided by after that: [0.229, 0.224, 0.225].")
+    colors: str = option(
+        "rgb",
+        "The colours of the result; rgb drops transparency, rgba has it as fourth.",
+        choices=tuple(CHANNELS),
+    )
+    fit: str = option(
+        "stretch",
+        "What becomes of an image of another shape: it is stretched, cropped at the centre, or padded with black.",
+        choices=FITS,
+    )
+    resample: str = option("bilinear", "How pixels are averaged.", choices=RESAMPLE)
+    max_pixels: int = option(
+        MOST_PIXELS,
+        "The largest image, width times height, that is decoded.",
+        least=1,
+        most=_LARGEST,
+    )
+
+
+class ImageKind(Kind[ImageOptions]):
     """Decodes images and brings them to one size."""
 
     kind = "apply"
@@ -32,91 +67,41 @@ class ImageKind(Kind):
     gives = "pixels: a tensor of 'size', with the colours last, or first where 'layout' is chw."
     extra = "image"
     modules = ("PIL",)
-    options = (
-        Option("size", "list", "Height and width of the result: [224, 224].", required=True),
-        Option(
-            "layout",
-            "string",
-            "Which dimension comes first: height (hwc) or the colours (chw).",
-            choices=LAYOUTS,
-            default="hwc",
-        ),
-        Option(
-            "dtype",
-            "string",
-            "Of the result: uint8 has 0 to 255, the others 0 to 1.",
-            choices=DTYPES,
-            default="uint8, or float where there are 'mean' and 'std'",
-        ),
-        Option("mean", "list", "What is taken off each colour, of 0 to 1: [0.485, 0.456, 0.406]."),
-        Option("std", "list", "What each colour is divided by after that: [0.229, 0.224, 0.225]."),
-        Option(
-            "colors",
-            "string",
-            "The colours of the result; rgb drops transparency, rgba has it as fourth.",
-            choices=tuple(CHANNELS),
-            default="rgb",
-        ),
-        Option(
-            "fit",
-            "string",
-            "What becomes of an image of another shape: it is stretched, cropped at the centre, or padded with black.",
-            choices=FITS,
-            default="stretch",
-        ),
-        Option("resample", "string", "How pixels are averaged.", choices=RESAMPLE, default="bilinear"),
-        Option(
-            "max_pixels",
-            "integer",
-            "The largest image, width times height, that is decoded.",
-            default=str(MOST_PIXELS),
-        ),
-    )
+    options = ImageOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[ImageOptions]) -> Mapping[str, Type | None]:
         """Checks the options; what comes out is a tensor of the wanted size."""
         type_ = one_column(node, "encoded images", "data")
         if type_ is not None and type_ != BYTES:
             wrong_input(node, 0, "encoded images: bytes")
-        most = node.option("max_pixels")
-        if most is not None and not 1 <= most <= _LARGEST:
-            text = f"'max_pixels' is {most}; allowed: 1 to {_LARGEST}"
-            node.problem("bad_value", "max_pixels", text)
-        colors = str(node.option("colors", "rgb"))
-        _check_scaling(node, colors)
+        _check_scaling(node)
         size = _check_size(node)
-        given = None
-        if size is not None and colors in CHANNELS:
-            given = type_of_pixels(node.spec.options, size)
+        given = None if size is None else type_of_pixels(node.options, size)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), given))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[ImageOptions]) -> Member:
         """Imports Pillow."""
         from beam_ensembles.functions.image_pixels import Pixels
 
-        options = node.spec.options
-        height, width = options["size"]
-        return Pixels.of(node, type_of_pixels(options, (height, width)))
+        height, width = node.options.size
+        return Pixels.of(node, type_of_pixels(node.options, (height, width)))
 
 
-def type_of_pixels(options: Mapping[str, Any], size: tuple[int, int]) -> Type:
+def type_of_pixels(options: ImageOptions, size: tuple[int, int]) -> Type:
     """Gives the type of what a node makes of an image.
 
     Args:
         options: The node's own keys.
         size: Height and width.
     """
-    channels = CHANNELS[options.get("colors", "rgb")]
-    is_scaled = "mean" in options or "std" in options
-    shape = (channels, *size) if options.get("layout") == "chw" else (*size, channels)
-    return Array(Scalar(options.get("dtype", "float" if is_scaled else "uint8")), shape)
+    channels = CHANNELS[options.colors]
+    is_scaled = options.mean is not None or options.std is not None
+    shape = (channels, *size) if options.layout == "chw" else (*size, channels)
+    return Array(Scalar(options.dtype or ("float" if is_scaled else "uint8")), shape)
 
 
-def _check_size(node: NodeView) -> tuple[int, int] | None:
-    size = node.option("size")
-    if size is None:
-        node.problem("missing_key", "size", "without it nothing is known of the outputs")
-        return None
+def _check_size(node: NodeView[ImageOptions]) -> tuple[int, int] | None:
+    size = node.options.size
     if len(size) == 2 and all(type(side) is int and 1 <= side <= _LARGEST_SIDE for side in size):
         return size[0], size[1]
     text = f"'size' is height and width, two whole numbers of 1 to {_LARGEST_SIDE}, such as [224, 224]; found {size}"
@@ -124,24 +109,25 @@ def _check_size(node: NodeView) -> tuple[int, int] | None:
     return None
 
 
-def _check_scaling(node: NodeView, colors: str) -> None:
-    for name in ("mean", "std"):
-        values = node.option(name)
+def _check_scaling(node: NodeView[ImageOptions]) -> None:
+    options = node.options
+    for name, values in (("mean", options.mean), ("std", options.std)):
         if values is None:
             continue
-        _check_numbers(node, name, values, colors)
-        if node.option("dtype") == "uint8":
+        _check_numbers(node, name, values)
+        if options.dtype == "uint8":
             text = f"'{name}' makes fractions of colours, which uint8 cannot hold; take 'dtype: float', or leave it out"
             node.problem("bad_value", "dtype", text)
-    zeros = [at for at, value in enumerate(node.option("std") or ()) if value == 0]
+    zeros = [at for at, value in enumerate(options.std or ()) if value == 0]
     for at in zeros:
         node.problem("bad_value", below("std", at), "a colour cannot be divided by 0")
 
 
-def _check_numbers(node: NodeView, name: str, values: Sequence[Any], colors: str) -> None:
-    wanted = CHANNELS.get(colors)
+def _check_numbers(node: NodeView[ImageOptions], name: str, values: Sequence[Any]) -> None:
+    colors = node.options.colors
+    wanted = CHANNELS[colors]
     is_right = all(type(value) in (int, float) and abs(value) < float("inf") for value in values)
-    if not is_right or (wanted is not None and len(values) != wanted):
+    if not is_right or len(values) != wanted:
         text = (
             f"'{name}' is a list with a number for each colour of {colors} ({wanted}); found {list(values)}"
         )

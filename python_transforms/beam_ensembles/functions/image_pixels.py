@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from beam_ensembles.functions.image import ImageOptions
 from beam_ensembles.functions.rows import finished, of_each
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.support.images import MOST_PIXELS, decode_image
+from beam_ensembles.handlers.support.images import decode_image
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, Any]
@@ -48,17 +49,17 @@ class Pixels:
     outputs: Mapping[str, Type]
 
     @classmethod
-    def of(cls, node: CheckedNode, given: Type) -> Pixels:
+    def of(cls, node: CheckedNode[ImageOptions], given: Type) -> Pixels:
         """Makes the member of a node that gives pixels of a type."""
-        options = node.spec.options
+        options = node.options
         return cls(
             node.spec.columns[0],
-            _MODES[options.get("colors", "rgb")],
-            options.get("max_pixels", MOST_PIXELS),
+            _MODES[options.colors],
+            options.max_pixels,
             _resizer(options),
-            np.array(options["mean"], np.float64) if "mean" in options else None,
-            np.array(options["std"], np.float64) if "std" in options else None,
-            options.get("layout") == "chw",
+            None if options.mean is None else np.array(options.mean, np.float64),
+            None if options.std is None else np.array(options.std, np.float64),
+            options.layout == "chw",
             given,
             node.outputs,
         )
@@ -122,16 +123,15 @@ class Pixels:
         return scale
 
 
-def _resizer(options: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _resizer(options: ImageOptions) -> Callable[[Any], Any]:
     from PIL import Image, ImageOps
 
-    height, width = options["size"]
+    height, width = options.size
     size = (width, height)
-    method = Image.Resampling[options.get("resample", "bilinear").upper()]
-    fit = options.get("fit", "stretch")
-    if fit == "crop":
+    method = Image.Resampling[options.resample.upper()]
+    if options.fit == "crop":
         return lambda image: ImageOps.fit(image, size, method)
-    if fit == "pad":
+    if options.fit == "pad":
         return lambda image: ImageOps.pad(_not_too_thin(image, size), size, method)
     return lambda image: image if image.size == size else image.resize(size, method)
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.functions.rows import finished, objects
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
 from beam_ensembles.types import DOUBLE, STRING, Array, Type
 
@@ -22,12 +23,16 @@ LANGUAGES: Final = (
 )  # fmt: skip
 """The languages whose stop words yake has, as it calls them."""
 
-_K: Final = 10
-_MOST_WORDS: Final = 3
-_LIMITS: Final = {"k": (1, 1000), "max_words": (1, 10)}
+
+class KeywordsOptions(Options):
+    """What the search for keywords takes."""
+
+    k: int = option(10, "The most keywords of a text.", least=1, most=1_000)
+    language: str = option("en", "The language of the texts.", choices=LANGUAGES)
+    max_words: int = option(3, "The most words of a keyword.", least=1, most=10)
 
 
-class KeywordsKind(Kind):
+class KeywordsKind(Kind[KeywordsOptions]):
     """Extracts keywords with yake (Campos et al., "YAKE! Keyword extraction from single documents", 2020)."""
 
     kind = "apply"
@@ -37,35 +42,26 @@ class KeywordsKind(Kind):
     gives = "keywords: array<string>, best first; scores: array<double>, the lower the better."
     extra = "keywords"
     modules = ("yake",)
-    options = (
-        Option("k", "integer", "The most keywords of a text.", default=str(_K)),
-        Option("language", "string", "The language of the texts.", choices=LANGUAGES, default="en"),
-        Option("max_words", "integer", "The most words of a keyword.", default=str(_MOST_WORDS)),
-    )
+    options = KeywordsOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[KeywordsOptions]) -> Mapping[str, Type | None]:
         """Checks that there is one column of texts."""
         type_ = one_column(node, "texts", "text")
         if type_ is not None and type_ != STRING:
             wrong_input(node, 0, "texts: string")
-        for name, (least, most) in _LIMITS.items():
-            value = node.option(name)
-            if value is not None and not least <= value <= most:
-                node.problem("bad_value", name, f"'{name}' is {value}; allowed: {least} to {most}")
         ports = check_ports(node, tuple(GIVEN))
         return settle(node, "type_mismatch", {name: GIVEN[port] for name, port in ports.items()})
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[KeywordsOptions]) -> Member:
         """Reads the language's stop words."""
         import yake
 
-        options = node.spec.options
-        language = options.get("language", "en")
+        options = node.options
         settings = {
-            "lan": language,
-            "n": options.get("max_words", _MOST_WORDS),
-            "top": options.get("k", _K),
-            "stopwords": yake.KeywordExtractor(lan=language).stopword_set,
+            "lan": options.language,
+            "n": options.max_words,
+            "top": options.k,
+            "stopwords": yake.KeywordExtractor(lan=options.language).stopword_set,
         }
         return Keywords(node.spec.columns[0], settings, ports_of(node.spec, tuple(GIVEN)), node.outputs)
 

@@ -23,16 +23,32 @@ from beam_ensembles.graph.class_meanings import (
     are_labels,
     shown,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.model_file import SHA256, check_file, verified
+from beam_ensembles.handlers.support.model_file import PinOptions, check_file, verified
 from beam_ensembles.types import INT64, STRING, Array, Type, dtype_of
 
 PORT: Final = "labels"
 FILE: Final = "file"
 
 
-class LabelsKind(Kind):
+class _NameOptions(Options):
+    labels: list[Any] | None = option(
+        None, "The names: texts or whole numbers; needed where there is no 'file'."
+    )
+    file: str | None = option(
+        None, "A file of the names: text with one a line, or a JSON list where it ends in .json."
+    )
+
+
+class LabelsOptions(PinOptions, _NameOptions):
+    """Where the names are."""
+
+    sha256: str | None = option(None, "SHA-256 of 'file', 64 hexadecimal digits; any other is refused.")
+
+
+class LabelsKind(Kind[LabelsOptions]):
     """Replaces every index of a row by the label that stands there."""
 
     kind = "apply"
@@ -40,19 +56,9 @@ class LabelsKind(Kind):
     summary = "Gives the names of indices, from a list or a file."
     takes = "One column of indices counted from 0: a whole number a row, or lists and tensors of them."
     gives = "labels: a name for each index, in lists where the indices are in lists."
-    options = (
-        Option("labels", "list", "The names: texts or whole numbers; needed where there is no 'file'."),
-        Option(
-            FILE,
-            "string",
-            "A file of the names: text with one a line, or a JSON list where it ends in .json.",
-        ),
-        dataclasses.replace(
-            SHA256, description="SHA-256 of 'file', 64 hexadecimal digits; any other is refused."
-        ),
-    )
+    options = LabelsOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[LabelsOptions]) -> Mapping[str, Type | None]:
         """Checks the indices and the names."""
         label = _check_labels(node)
         type_ = one_column(node, "indices", "index")
@@ -62,17 +68,17 @@ class LabelsKind(Kind):
             given = None
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), given))
 
-    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+    def meanings(self, node: NodeView[LabelsOptions]) -> Mapping[str, Meaning]:
         """Compares the names with the classes of the model whose positions the indices are."""
-        labels = node.option("labels")
-        if not are_labels(labels) or not node.spec.columns:
+        labels = node.options.labels
+        if labels is None or not are_labels(labels) or not node.spec.columns:
             return {}
         wrong = _misplaced(labels, node.meanings.get(node.spec.columns[0]))
         if wrong is not None:
             node.problem("label_mismatch", "labels", wrong)
         return {output.column: Meaning(LABELS, tuple(labels)) for output in node.spec.outputs}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[LabelsOptions]) -> Member:
         """Reads the names.
 
         Raises:
@@ -99,9 +105,9 @@ def _misplaced(labels: Sequence[Any], meaning: Meaning | None) -> str | None:
     )
 
 
-def _check_labels(node: NodeView) -> Type | None:
+def _check_labels(node: NodeView[LabelsOptions]) -> Type | None:
     """Gives the type of the names, and reports what is wrong with them."""
-    labels, file = node.option("labels"), node.option(FILE)
+    labels, file = node.options.labels, node.options.file
     if (labels is None) == (file is None):
         text = "give 'labels', the list of names, or 'file', a file of them"
         if labels is None:
@@ -118,13 +124,13 @@ def _check_labels(node: NodeView) -> Type | None:
         return None
 
 
-def _check_names_of(node: NodeView) -> Type:
+def _check_names_of(node: NodeView[LabelsOptions]) -> Type:
     """Checks the file of names; one of another place is read by the workers only."""
-    place = check_file(node, key=FILE)
+    place = check_file(node, key=FILE, named=node.options.file)
     path = local_path(place) if place is not None else None
     if path is None:
         return STRING
-    if node.option("sha256") is None and not node.files.is_trusted(path):
+    if node.options.sha256 is None and not node.files.is_trusted(path):
         text = (
             f"rows would get the contents of '{path}', which is neither pinned nor trusted; "
             "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
@@ -138,10 +144,9 @@ def _check_names_of(node: NodeView) -> Type:
     return STRING
 
 
-def _load(node: CheckedNode) -> list[Any]:
-    options = node.spec.options
-    if FILE not in options:
-        return list(options["labels"])
+def _load(node: CheckedNode[LabelsOptions]) -> list[Any]:
+    if node.options.labels is not None:
+        return list(node.options.labels)
     with verified(node) as path:
         try:
             return list(read_labels(path))

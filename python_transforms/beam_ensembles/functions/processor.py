@@ -11,14 +11,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.functions.processor_calls import CALL, DECODE, IDS, TEXT_PORT, Decoder, Encoder
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.functions.processor_calls import (
+    CALL,
+    DECODE,
+    IDS,
+    TEXT_PORT,
+    Decoder,
+    Encoder,
+    ProcessorOptions,
+)
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.huggingface import hub, hub_cache
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER, check_parts
 from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS, Media
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer
-from beam_ensembles.handlers.support.model_file import SHA256
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import INT64, STRING, Array, Type, row_shape
@@ -39,7 +46,7 @@ _PARTS: Final = {"audio": SOUNDS, "images": IMAGES, "text": TOKENIZER, "text_pai
 _DEPTHS: Final = {Array(INT64): STRING, Array(Array(INT64)): Array(STRING)}
 
 
-class ProcessorKind(Kind):
+class ProcessorKind(Kind[ProcessorOptions]):
     """Runs a processor, tokenizer, image processor or feature extractor of transformers."""
 
     kind = "apply"
@@ -53,18 +60,12 @@ class ProcessorKind(Kind):
     extra = hub.EXTRA
     modules = ("transformers", "torch", "PIL")
     work = Work.ALL_CORES
-    options = (
-        hub.URI,
-        SHA256,
-        hub.REVISION,
-        Option("call", "string", "What is called on it.", choices=(CALL, DECODE), default=CALL),
-        Option("call_args", "mapping", "Arguments of the call, such as padding and max_length."),
-    )
+    options = ProcessorOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[ProcessorOptions]) -> Mapping[str, Type | None]:
         """Checks ports and arguments; the types of anything but ids and texts must be declared."""
         model = hub.check_place(node, weights=False)
-        call = str(node.option("call", CALL))
+        call = node.options.call
         if model.folder is not None:
             check_parts(node, model.folder, model.config, _parts(node.spec, call))
         _check_arguments(node, call)
@@ -79,11 +80,11 @@ class ProcessorKind(Kind):
         """Returns the folder of its snapshot."""
         return hub_cache.cached_snapshot(uri, revision)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[ProcessorOptions]) -> Member:
         """Loads the processor; just the tokenizer where ids are decoded."""
         transformers = hub.transformers_of(node)
         with hub.opened(node) as place:
-            if node.spec.options.get("call") == DECODE:
+            if node.options.call == DECODE:
                 tokenizer = transformers.AutoTokenizer.from_pretrained(place.name, **place.arguments)
                 check_tokenizer(tokenizer, None, place.name)
                 return Decoder(node, tokenizer)
@@ -104,15 +105,15 @@ def _parts(node: NodeSpec, call: str) -> set[str]:
     return {TOKENIZER} if call == DECODE else found
 
 
-def _check_arguments(node: NodeView, call: str) -> None:
+def _check_arguments(node: NodeView[ProcessorOptions], call: str) -> None:
     allowed = ARGUMENTS[call]
-    for name in node.option("call_args") or {}:
+    for name in node.options.call_args:
         if name not in allowed:
             text = f"the call takes no argument '{name}'{nearest(name, allowed)} (allowed: {listed(allowed)})"
             node.problem("unknown_option", below("call_args", name), text)
 
 
-def _check_decoding(node: NodeView) -> dict[str, Type | None]:
+def _check_decoding(node: NodeView[ProcessorOptions]) -> dict[str, Type | None]:
     ports = check_ports(node, [TEXT_PORT])
     inputs = node.spec.inputs
     if inputs is None or not inputs.columns:
@@ -130,7 +131,7 @@ def _check_decoding(node: NodeView) -> dict[str, Type | None]:
     return dict.fromkeys(ports, _DEPTHS[ragged])
 
 
-def _check_encoding(node: NodeView) -> dict[str, Type | None]:
+def _check_encoding(node: NodeView[ProcessorOptions]) -> dict[str, Type | None]:
     inputs = node.spec.inputs
     if inputs is None:
         return {}
@@ -155,7 +156,7 @@ def _check_encoding(node: NodeView) -> dict[str, Type | None]:
     return _types(node, nested=nested)
 
 
-def _types(node: NodeView, *, nested: bool) -> dict[str, Type | None]:
+def _types(node: NodeView[ProcessorOptions], *, nested: bool) -> dict[str, Type | None]:
     """Gives the types of ids: whole numbers of any length, or of the declared one."""
     found: dict[str, Type | None] = {}
     for output in node.spec.outputs:

@@ -10,7 +10,9 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.options import option
 from beam_ensembles.handlers.huggingface.audio import check_sounds
+from beam_ensembles.handlers.huggingface.hub import HubOptions
 from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.support.results import to_columns
@@ -25,6 +27,13 @@ IDS: Final = ("attention_mask", "input_ids", "special_tokens_mask", "token_type_
 """What a tokenizer gives: whole numbers, one a token."""
 
 
+class ProcessorOptions(HubOptions):
+    """What a processor takes."""
+
+    call: str = option(CALL, "What is called on it.", choices=(CALL, DECODE))
+    call_args: Mapping[str, Any] = option({}, "Arguments of the call, such as padding and max_length.")
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decoder:
     """Ids to texts: one a row, or as many as the row has lists of ids.
@@ -34,13 +43,13 @@ class Decoder:
         tokenizer: What decodes.
     """
 
-    node: CheckedNode
+    node: CheckedNode[ProcessorOptions]
     tokenizer: Any
 
     def __call__(self, columns: Columns) -> Columns:
         """Decodes all rows' ids in one call."""
         values = columns[self.node.spec.columns[0]]
-        args = {"skip_special_tokens": True, **(self.node.spec.options.get("call_args") or {})}
+        args = {"skip_special_tokens": True, **self.node.options.call_args}
         nested = isinstance(next(iter(self.node.outputs.values())), Array)
         rows = [list(row) for row in values] if nested else [[row] for row in values]
         texts = iter(self.tokenizer.batch_decode([ids for row in rows for ids in row], **args))
@@ -63,7 +72,7 @@ class Encoder:
         nested: Whether each row has a list of texts.
     """
 
-    node: CheckedNode
+    node: CheckedNode[ProcessorOptions]
     processor: Any
     ports: Mapping[str, str]
     arguments: Mapping[str, Any]
@@ -72,7 +81,7 @@ class Encoder:
     nested: bool
 
     @classmethod
-    def of(cls, node: CheckedNode, processor: Any, *, takes_sounds_alone: bool) -> Encoder:
+    def of(cls, node: CheckedNode[ProcessorOptions], processor: Any, *, takes_sounds_alone: bool) -> Encoder:
         """Makes the member of a node of its loaded processor."""
         inputs = node.spec.inputs
         ports = dict(zip(inputs.ports or (), inputs.columns, strict=True)) if inputs is not None else {}
@@ -82,7 +91,7 @@ class Encoder:
             node,
             processor,
             ports,
-            {**_fixed_length(node), **(node.spec.options.get("call_args") or {})},
+            {**_fixed_length(node), **node.options.call_args},
             getattr(extractor, "sampling_rate", None),
             takes_sounds_alone,
             isinstance(text, Array),
@@ -153,7 +162,7 @@ class Encoder:
 
     def _check(self, given: Mapping[str, list[Any]]) -> None:
         """Checks that no text and no sound would be cut, unless the node says that it may be."""
-        said = self.node.spec.options.get("call_args") or {}
+        said = self.node.options.call_args
         if TEXT_PORT in given:
             texts, pairs = given[TEXT_PORT], given.get("text_pair")
             tokenizer = getattr(self.processor, "tokenizer", self.processor)
@@ -169,7 +178,7 @@ def _items(values: Sequence[Any]) -> list[Any]:
     return [np.asarray(value) if hasattr(value, "shape") else value for value in values]
 
 
-def _fixed_length(node: CheckedNode) -> dict[str, Any]:
+def _fixed_length(node: CheckedNode[ProcessorOptions]) -> dict[str, Any]:
     """Gives the arguments that make every text as long as the column of its ids is declared."""
     for output in node.spec.outputs:
         type_ = node.outputs[output.column]

@@ -10,15 +10,23 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
-from beam_ensembles.handlers.support.beam_config import BATCH, check_calls
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import option
+from beam_ensembles.handlers.support.beam_config import BatchOptions, check_calls
 from beam_ensembles.handlers.support.importing import check_import, import_name
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.types import Type
 
 
-class PythonFunctionKind(Kind):
+class FunctionOptions(BatchOptions):
+    """What is called."""
+
+    function: str = option("", "Dotted name of the function.", required=True)
+    call_args: Mapping[str, Any] = option({}, "Arguments that are the same for every batch, by name.")
+
+
+class PythonFunctionKind(Kind[FunctionOptions]):
     """Calls a function once a batch: a numpy array a column in, an array or a mapping of arrays out."""
 
     kind = "apply"
@@ -29,16 +37,11 @@ class PythonFunctionKind(Kind):
         "them in order."
     )
     gives = "The function's array, or the arrays of a mapping that it gives, by name; types are declared."
-    options = (
-        Option("function", "string", "Dotted name of the function.", required=True),
-        Option("call_args", "mapping", "Arguments that are the same for every batch, by name."),
-        BATCH,
-    )
+    options = FunctionOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[FunctionOptions]) -> Mapping[str, Type | None]:
         """Checks that the function may be imported; workers alone import it."""
-        if isinstance(node.option("function"), str):
-            check_import(node, "function", node.option("function"), library=())
+        check_import(node, "function", node.options.function, library=())
         if node.spec.inputs is None:
             text = "a function needs inputs: its arguments, such as {prices: price}"
             node.problem("missing_key", "inputs", text)
@@ -46,10 +49,10 @@ class PythonFunctionKind(Kind):
         check_calls(node)
         return {output.column: output.type for output in node.spec.outputs}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[FunctionOptions]) -> Member:
         """Imports the function, and compares what it takes with what it will be given."""
-        function = import_name(node, "function", node.spec.options["function"])
-        member = FunctionMember(node, function, dict(node.spec.options.get("call_args") or {}))
+        function = import_name(node, "function", node.options.function)
+        member = FunctionMember(node, function, dict(node.options.call_args))
         _check_signature(node, function, member)
         return member
 
@@ -112,20 +115,20 @@ def _texts_kept(values: Any) -> Any:
     return values
 
 
-def _check_arguments(node: NodeView) -> None:
+def _check_arguments(node: NodeView[FunctionOptions]) -> None:
     inputs = node.spec.inputs
     for at, port in enumerate((inputs.ports if inputs is not None else None) or ()):
-        if port in (node.option("call_args") or {}) and inputs is not None:
+        if port in node.options.call_args and inputs is not None:
             node.problem("bad_value", inputs.path(at), f"'{port}' stands in 'call_args' too")
 
 
-def _check_signature(node: CheckedNode, function: Any, member: FunctionMember) -> None:
+def _check_signature(node: CheckedNode[FunctionOptions], function: Any, member: FunctionMember) -> None:
     """Makes sure that a function takes what it will be given.
 
     Raises:
         InvalidEnsemble: It does not, or is a class.
     """
-    name = node.spec.options["function"]
+    name = node.options.function
     if inspect.isclass(function):
         text = f"'{name}' is a class; name a function, or make it a model handler ('model: python')"
         raise InvalidEnsemble([Problem(node.spec.path("function"), "import_failed", text)])

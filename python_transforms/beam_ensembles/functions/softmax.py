@@ -13,6 +13,7 @@ from beam_ensembles.functions.inputs import is_number, one_column, wrong_input
 from beam_ensembles.functions.rows import objects, of_each
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import Array, Type, dtype_of
 
@@ -27,7 +28,7 @@ class SoftmaxKind(Kind):
     summary = "Turns a row's scores into probabilities that add up to 1."
     takes = "One column of a row's scores."
     gives = "probabilities: as many, that add up to 1."
-    options = ()
+    options = Options
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that there is one list or tensor of fractions; what comes out is of the same type."""

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.expressions.checks import check_expression
 from beam_ensembles.graph.expressions.types import has_null_items
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import holds
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import Array, Type
 
 
-class SqlKind(Kind):
+class SqlOptions(Options):
+    """The expressions."""
+
+    select: Mapping[str, str] = option(
+        {},
+        'The expression of each column: {age: "COALESCE(age_days, 0.0)"}.',
+        required=True,
+    )
+
+
+class SqlKind(Kind[SqlOptions]):
     """Computes columns by expressions, each from one row alone."""
 
     kind = "apply"
@@ -24,18 +34,11 @@ class SqlKind(Kind):
     takes = "Nothing to list: the columns that the expressions read are its inputs."
     gives = "One column for each expression of `select`, by its name; its type need not be declared."
     takes_nulls = True
-    options = (
-        Option(
-            "select",
-            "mapping",
-            'The expression of each column: {age: "COALESCE(age_days, 0.0)"}.',
-            required=True,
-        ),
-    )
+    options = SqlOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[SqlOptions]) -> Mapping[str, Type | None]:
         """Checks every expression at its place (``select.age``), and what ``outputs`` declares of its column."""
-        select: Mapping[str, str] = node.option("select", {})
+        select = node.options.select
         inputs = node.spec.inputs
         if inputs is not None and inputs.ports is not None:
             node.problem(
@@ -69,11 +72,11 @@ class SqlKind(Kind):
         node.problem("type_mismatch", f"outputs.{column}", text)
         return None
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[SqlOptions]) -> Member:
         """Compiles the expressions."""
         from beam_ensembles.columns.expressions import Expressions
 
-        select: Mapping[str, Any] = node.spec.options["select"]
+        select = node.options.select
         texts = {column: select[port] for column, port in _ports(node.spec).items()}
         return Expressions(texts, node.inputs, node.outputs)
 

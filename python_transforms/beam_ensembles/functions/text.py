@@ -13,17 +13,29 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects
 from beam_ensembles.functions.template import Template, TemplateError, parse_template
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, valid_rows
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, STRING, Array, Scalar, Type
 
 PORT: Final = "text"
-_SEPARATOR: Final = ", "
 _TRUTH: Final = ("false", "true")
 
 
-class TextKind(Kind):
+class TextOptions(Options):
+    """What a text takes."""
+
+    template: str | None = option(
+        None,
+        "The text; {name} stands for a column's value and {{ for a brace. Nothing is evaluated.",
+        required=True,
+    )
+    separator: str = option(", ", "What stands between the items of a list.", shown='", "')
+    null_text: str = option("", "What stands for a null.", shown="nothing")
+
+
+class TextKind(Kind[TextOptions]):
     """Fills a template with columns."""
 
     kind = "apply"
@@ -32,18 +44,9 @@ class TextKind(Kind):
     takes = "Texts, numbers, truth values and lists of them: a list of columns, or a mapping from the template's names."
     gives = "text: string."
     takes_nulls = True
-    options = (
-        Option(
-            "template",
-            "string",
-            "The text; {name} stands for a column's value and {{ for a brace. Nothing is evaluated.",
-            required=True,
-        ),
-        Option("separator", "string", "What stands between the items of a list.", default='", "'),
-        Option("null_text", "string", "What stands for a null.", default="nothing"),
-    )
+    options = TextOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[TextOptions]) -> Mapping[str, Type | None]:
         """Checks that the template names the node's columns, and that they can be written."""
         if node.spec.inputs is None:
             text = "text needs inputs: the columns of its template, such as [title, body]"
@@ -56,15 +59,14 @@ class TextKind(Kind):
                 wrong_input(node, index, "texts, numbers, truth values and lists of those")
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), STRING))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[TextOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        options = node.spec.options
         return Text(
-            parse_template(str(options["template"])),
+            parse_template(str(node.options.template)),
             dict(zip(_names(node.spec), node.spec.columns, strict=True)),
             node.inputs,
-            str(options.get("separator", _SEPARATOR)),
-            str(options.get("null_text", "")),
+            node.options.separator,
+            node.options.null_text,
             node.outputs,
         )
 
@@ -74,8 +76,8 @@ def _names(spec: NodeSpec) -> Sequence[str]:
     return spec.columns if spec.inputs is None or spec.inputs.ports is None else spec.inputs.ports
 
 
-def _check_template(node: NodeView, names: Sequence[str]) -> None:
-    text = node.option("template")
+def _check_template(node: NodeView[TextOptions], names: Sequence[str]) -> None:
+    text = node.options.template
     if text is None:
         return
     try:

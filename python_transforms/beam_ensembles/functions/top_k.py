@@ -18,8 +18,10 @@ from beam_ensembles.functions.scores import (
     split_tensor,
 )
 from beam_ensembles.graph.class_meanings import BEST_FIRST, Meaning
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, ports_of, settle
+from beam_ensembles.limits import LARGEST_COUNT
 from beam_ensembles.types import INT64, Array, Type, row_shape
 
 INDICES: Final = "indices"
@@ -32,7 +34,13 @@ _FEW: Final = 8
 """From so many times as many scores as are wanted on, sorting all of them is more work than finding the best first."""
 
 
-class TopKKind(Kind):
+class TopKOptions(Options):
+    """How many scores are wanted."""
+
+    k: int = option(0, "How many, at least 1.", required=True, most=LARGEST_COUNT)
+
+
+class TopKKind(Kind[TopKOptions]):
     """Gives the greatest scores in falling order, over the last dimension of a tensor; of equals the first."""
 
     kind = "apply"
@@ -42,34 +50,31 @@ class TopKKind(Kind):
     gives = (
         "indices: int64, counted from 0; scores: of the scores' own type. A list of fewer scores gives all."
     )
-    options = (Option("k", "integer", "How many, at least 1.", required=True),)
+    options = TopKOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[TopKOptions]) -> Mapping[str, Type | None]:
         """Checks that there is one column of scores, and that a tensor has as many as are wanted."""
         type_ = check_scores(node)
-        k = node.option("k")
-        if k is None:
-            node.problem("missing_key", "k", "without it nothing is known of the outputs")
-        elif k < 1:
+        k, given = node.options.k, dict[str, Type]()
+        if k < 1:
             node.problem("bad_value", "k", f"'k' is {k}; at least 1 is allowed")
-            k = None
         elif type_ is not None and type_.shape is not None and k > type_.shape[-1]:
             text = f"'k' is {k}, but '{node.spec.columns[0]}' has {type_.shape[-1]} scores ({type_})"
             node.problem("bad_value", "k", text)
-            k = None
-        given = _given(type_, k) if type_ is not None and k is not None else {}
+        elif type_ is not None:
+            given = _given(type_, k)
         ports = check_ports(node, PORTS)
         return settle(node, "type_mismatch", {name: given.get(port) for name, port in ports.items()})
 
-    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+    def meanings(self, node: NodeView[TopKOptions]) -> Mapping[str, Meaning]:
         """The indices are positions among the classes of the scores."""
         given = {INDICES: places_of(node), SCORES: BEST_FIRST}
         found = {column: given[port] for column, port in ports_of(node.spec, PORTS).items()}
         return {column: meaning for column, meaning in found.items() if meaning is not None}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[TopKOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        column, k = node.spec.columns[0], int(node.spec.options["k"])
+        column, k = node.spec.columns[0], node.options.k
         type_ = node.inputs[column].required()
         return TopK(
             column, k, dtype_of_scores(type_), ports_of(node.spec, PORTS), _given(type_, k), node.outputs

@@ -11,6 +11,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.model import NodeSpec
@@ -27,7 +28,7 @@ class ZipKind(Kind):
     summary = "Makes one list of rows of a row's parallel lists."
     takes = "Lists or tensors of one length: a mapping from the fields' names to columns; listed columns name them."
     gives = "rows: array<row<...>>, a field a column in the order of 'inputs'."
-    options = ()
+    options = Options
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
         """Checks that all columns are lists, and as long as each other where their types say how long they are."""

@@ -32,7 +32,7 @@ from beam_ensembles.graph.kinds import (
 )
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
-from beam_ensembles.graph.options import check_options
+from beam_ensembles.graph.option_checks import check_options
 from beam_ensembles.graph.order import topological
 from beam_ensembles.graph.policies import (
     check_defaults,
@@ -214,6 +214,7 @@ class _Checker:
         meanings = {column: self._meanings[column] for column in columns if column in self._meanings}
         view = NodeView(
             spec,
+            kind.read(spec),
             inputs,
             self._files,
             found.append,

@@ -10,14 +10,16 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol
 
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import Meaning
+from beam_ensembles.graph.options import Option, Options, declared_options, read_options
 from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
 from beam_ensembles.types import Type
 
@@ -55,35 +57,21 @@ class Member(Protocol):
         """Computes the node's columns."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Option:
-    """A key that a kind takes on its node.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
 
-    Attributes:
-        name: The key.
-        accepts: ``string``, ``string or secret``, ``integer``, ``number``, ``boolean``, ``list``, ``mapping`` or
-            ``columns`` (a name, a list or a mapping).
-        description: One sentence for people.
-        required: Whether the node must have it.
-        choices: The allowed values, where only some are.
-        default: What holds where the node has none, as text for people.
-    """
-
-    name: str
-    accepts: str
-    description: str
-    required: bool = False
-    choices: tuple[str, ...] = ()
-    default: str = ""
+    O_co = TypeVar("O_co", bound=Options, covariant=True, default=Options)
+else:
+    O_co = typing.TypeVar("O_co", bound=Options, covariant=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(Generic[O_co]):
     """A node as its kind sees it when it is checked.
 
     Attributes:
-        spec: The node; its options have been checked against the kind's ``options`` (names and JSON types)
-            before.
+        spec: The node, without keys that are known to be wrong.
+        options: Its own keys; one that it lacks, or that is known to be wrong, has its default.
         inputs: Type of each column that it reads; a column that nobody makes is absent (reported already),
             one whose type is not known because of another mistake is None.
         files: Resolves and opens what the node's URIs name.
@@ -96,6 +84,7 @@ class NodeView:
     """
 
     spec: NodeSpec
+    options: O_co
     inputs: Mapping[str, Type | None]
     files: Files
     report: Callable[[Problem], None]
@@ -113,13 +102,9 @@ class NodeView:
         """Says at a place below the node what could not be checked now."""
         self.warn(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
 
-    def option(self, name: str, default: Any = None) -> Any:
-        """Gives the value of one of the node's own keys."""
-        return self.spec.options.get(name, default)
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CheckedNode:
+class CheckedNode(Generic[O_co]):
     """A node whose names, types and files are settled; what a worker loads.
 
     Attributes:
@@ -139,10 +124,11 @@ class CheckedNode:
         notes: What its kind says about how it runs, for people.
         meanings: The known meanings of the columns that it reads.
         told: The known meanings of the columns that it adds, before it is loaded.
+        options: Its own keys, and the defaults of those that it lacks.
     """
 
     spec: NodeSpec
-    kind: Kind = dataclasses.field(compare=False)
+    kind: Kind[O_co] = dataclasses.field(compare=False)
     inputs: Mapping[str, Type]
     outputs: Mapping[str, Type]
     uri: str | None = None
@@ -157,6 +143,10 @@ class CheckedNode:
     notes: tuple[str, ...] = ()
     meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
     told: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
+    options: O_co = dataclasses.field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", self.kind.read(self.spec))
 
     @property
     def namespace(self) -> str:
@@ -202,7 +192,7 @@ class UnusableKind(EnsembleError):
         super().__init__(message)
 
 
-class Kind(abc.ABC):
+class Kind(abc.ABC, Generic[O_co]):
     """One kind of node: how it is described, checked and loaded.
 
     Stateless: an object has nothing that its class and its name do not say. Imports no framework but in ``load``.
@@ -218,8 +208,8 @@ class Kind(abc.ABC):
     """What its ``inputs`` mean, for people."""
     gives: str
     """What its ``outputs`` can take, by which name, for people."""
-    options: tuple[Option, ...]
-    """The keys that it takes on its node besides ``inputs`` and ``outputs``."""
+    options: type[O_co]
+    """The keys that it takes on its node besides ``inputs`` and ``outputs``, as the fields of a class."""
     extra: str | None = None
     """The extra of the distribution that installs what it needs, or None."""
     modules: tuple[str, ...] = ()
@@ -238,17 +228,17 @@ class Kind(abc.ABC):
     """The distribution that adds it; None: this project. The table of kinds sets it."""
 
     @abc.abstractmethod
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[O_co]) -> Mapping[str, Type | None]:
         """Checks a node and settles the type of each column of its ``outputs``.
 
         A type is None where it could not be settled because of a problem that has been reported.
         """
 
     @abc.abstractmethod
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[O_co]) -> Member:
         """Loads the node on a worker; here and only here may a framework be imported."""
 
-    def meanings(self, node: NodeView) -> Mapping[str, Meaning] | None:
+    def meanings(self, node: NodeView[O_co]) -> Mapping[str, Meaning] | None:
         """Compares what is known of a node's inputs, and returns what follows for its outputs.
 
         Called when the ensemble is checked, and by workers with what the loaded models say.
@@ -258,7 +248,7 @@ class Kind(abc.ABC):
         """
         return None
 
-    def arms(self, node: NodeView) -> Sequence[str]:
+    def arms(self, node: NodeView[O_co]) -> Sequence[str]:
         """Returns the texts that the node's column can have, where it chooses an arm; called when all is right."""
         return ()
 
@@ -283,12 +273,25 @@ class Kind(abc.ABC):
         """
         raise NotImplementedError
 
+    def is_tried(self, node: CheckedNode[O_co]) -> bool:
+        """Whether a loaded model is asked made-up rows, where the node does not forbid it."""
+        return True
+
     def missing_libraries(self) -> str | None:
         """Return which libraries that no extra installs are missing on this machine, and where they come from.
 
         Imports nothing. None: Nothing is missing.
         """
         return None
+
+    @property
+    def keys(self) -> tuple[Option, ...]:
+        """What its ``options`` declare."""
+        return declared_options(self.options)
+
+    def read(self, node: NodeSpec) -> O_co:
+        """Returns the own keys of one of its nodes as an object of its ``options``."""
+        return read_options(self.options, node.options)
 
     @property
     def distribution_name(self) -> str:
@@ -308,7 +311,7 @@ def takes_missing(node: NodeSpec) -> bool:
 
 def has_option(kind: Kind, name: str) -> bool:
     """Whether a kind takes a key on its node."""
-    return any(option.name == name for option in kind.options)
+    return any(option.name == name for option in kind.keys)
 
 
 def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
@@ -328,7 +331,7 @@ def options_of(kinds: Kinds) -> OptionsOf:
             kind = kinds.get((key, name))
         except UnusableKind:  # reported where the node is checked
             kind = None
-        return {} if kind is None else {option.name: option.accepts for option in kind.options}
+        return {} if kind is None else {option.name: option.accepts for option in kind.keys}
 
     return find
 

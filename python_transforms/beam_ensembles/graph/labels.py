@@ -6,17 +6,18 @@ import collections
 
 from beam_ensembles.graph.class_meanings import are_labels
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.types import INT64, STRING, Type
 
 
-def check_labels(node: NodeView) -> Type | None:
+def check_labels(node: NodeView[LabelOptions]) -> Type | None:
     """Checks a node's ``labels`` (``bad_labels``).
 
     Returns:
         The type of a label, or None where the node has no labels or wrong ones.
     """
-    labels = node.option("labels")
-    if not isinstance(labels, list):
+    labels = node.options.labels
+    if labels is None:
         return None
     if not are_labels(labels):
         text = "labels are texts or whole numbers of 64 bits, all of one kind (quote texts)"

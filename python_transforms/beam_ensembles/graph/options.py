@@ -1,122 +1,176 @@
-"""A node's own keys against those that its kind takes."""
+"""The options of a kind: the keys that it takes on its nodes, declared once as the fields of a class.
+
+Each kind has a subclass of ``Options``. How a node is checked, what holds where it has no such key, the JSON Schema,
+``beam-ensembles list`` and docs/handlers.md all come from its fields.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar, dataclass_transform
 
-from beam_ensembles.errors import Problem, listed, nearest
-from beam_ensembles.graph.kinds import Kind, Option
-from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_RETRIES
-from beam_ensembles.messages.printable import truncate
-from beam_ensembles.spec.language import COMMON_KEYS
-from beam_ensembles.spec.mistakes import described
-from beam_ensembles.spec.model import NodeSpec
-from beam_ensembles.spec.places import below
-from beam_ensembles.spec.secrets import is_secret
+from beam_ensembles.errors import listed
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+@dataclasses.dataclass(frozen=True, slots=True)
+class Option:
+    """What a field of ``Options`` declares.
+
+    Attributes:
+        name: The key.
+        accepts: ``string``, ``string or secret``, ``integer``, ``number``, ``boolean``, ``list``, ``mapping`` or
+            ``columns`` (a name, a list or a mapping).
+        description: One sentence for people.
+        required: Whether the node must have it.
+        choices: The allowed values, where only some are.
+        default: What holds where the node has none, as text for people.
+        least: The least number that it may be, where there is one; only with ``most``.
+        most: The greatest.
+        last: Whether it is listed behind the options that are not, whichever class declares it.
+    """
+
+    name: str
+    accepts: str
+    description: str
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    default: str = ""
+    least: int | None = None
+    most: int | None = None
+    last: bool = False
 
 
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
+def option(
+    default: Any,
+    description: str,
+    *,
+    required: bool = False,
+    shown: str | None = None,
+    choices: Sequence[str] = (),
+    accepts: str = "",
+    least: int | None = None,
+    most: int | None = None,
+    last: bool = False,
+) -> Any:
+    """Declare an option: the value of a field of ``Options``, whose type says what the option accepts.
+
+    Args:
+        default: What holds where a node has no such key. Of a required one, what its kind is shown instead when it
+            checks the node; what is then reported at the key is dropped, since its absence is reported.
+        description: One sentence for people.
+        required: Whether a node must have it.
+        shown: The default as text for people, where the value does not say it.
+        choices: The allowed values, where only some are.
+        accepts: What it accepts, where the type does not say it (``Option.accepts``).
+        least: The least number that it may be; only with ``most``.
+        most: The greatest number that it may be.
+        last: Whether it is listed behind the options that are not, such as one that many kinds share.
+    """
+    text = shown if shown is not None else "" if required else _text(default)
+    declared = Option("", accepts, description, required, tuple(choices), text, least, most, last)
+    metadata = {_DECLARED: declared}
+    if isinstance(default, dict | list):
+        return dataclasses.field(default_factory=type(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
-ACCEPTED: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = {
-    "string": ("text", lambda value: isinstance(value, str)),
-    "string or secret": ("text or a secret", lambda value: isinstance(value, str) or is_secret(value)),
-    "integer": ("a whole number", _is_integer),
-    "number": ("a finite number", lambda value: _is_integer(value) or _is_finite(value)),
-    "boolean": ("true or false", lambda value: isinstance(value, bool)),
-    "list": ("a list", lambda value: isinstance(value, list)),
-    "mapping": ("a mapping", lambda value: isinstance(value, dict)),
-    "columns": ("a column, a list or a mapping", lambda value: isinstance(value, str | list | dict)),
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The options of a node as the frozen dataclass of its kind; a subclass declares one with each field.
+
+    A subclass of it is made a dataclass by itself. Its fields are those of its bases, then its own.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+O = TypeVar("O", bound=Options)  # noqa: E741 - the usual name
+
+
+def read_options(declared: type[O], given: Mapping[str, Any]) -> O:
+    """Returns a node's options as an object of its kind's class.
+
+    Args:
+        declared: The class.
+        given: The node's own keys; those that the class does not declare are left out.
+    """
+    return declared(**{name: given[name] for name in declared.__dataclass_fields__ if name in given})
+
+
+def declared_options(declared: type[Options]) -> tuple[Option, ...]:
+    """Returns what a class declares, in the order in which people read it.
+
+    Raises:
+        TypeError: A field has no description, or a type that no option has.
+    """
+    return _declared_options(typing.cast(Any, declared))
+
+
+@functools.cache
+def _declared_options(declared: Any) -> tuple[Option, ...]:
+    hints = typing.get_type_hints(declared)
+    found = [_declared(field, hints[field.name]) for field in declared.__dataclass_fields__.values()]
+    return tuple(sorted(found, key=lambda option: option.last))
+
+
+def _declared(field: dataclasses.Field[Any], hint: Any) -> Option:
+    declared: Option | None = field.metadata.get(_DECLARED)
+    if declared is None:
+        raise TypeError(f"an option '{field.name}' that is not declared with 'option(default, description)'")
+    accepts = declared.accepts or _accepted(hint)
+    if accepts not in ACCEPTS:
+        shown = declared.accepts or getattr(hint, "__name__", hint)
+        raise TypeError(f"an option '{field.name}' that accepts {shown!r} (allowed: {listed(list(ACCEPTS))})")
+    return dataclasses.replace(declared, name=field.name, accepts=accepts)
+
+
+def _accepted(hint: Any) -> str:
+    """Returns what an option of a type accepts; nothing for a type that no option has."""
+    if isinstance(hint, types.UnionType):
+        some = [one for one in typing.get_args(hint) if one is not types.NoneType]
+        return _accepted(some[0]) if len(some) == 1 else ""
+    origin = typing.get_origin(hint) or hint
+    if origin is Literal:
+        return _accepted(type(typing.get_args(hint)[0]))
+    return _OF_TYPES.get(origin, "")
+
+
+def _text(default: Any) -> str:
+    """Returns a default as text for people."""
+    if default is None or isinstance(default, dict | list):
+        return ""
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+ACCEPTS: Final = (
+    "string",
+    "string or secret",
+    "integer",
+    "number",
+    "boolean",
+    "list",
+    "mapping",
+    "columns",
+)
+"""What an option may accept."""
+
+_OF_TYPES: Final[Mapping[Any, str]] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    list: "list",
+    Sequence: "list",
+    dict: "mapping",
+    Mapping: "mapping",
 }
-"""What an option may accept: in words, and as a check of a value."""
-
-
-CALLS_OF_ANY_KIND: Final = ("timeout", "retries")
-"""Keys that mean the same on a node of any kind that has none of that name itself."""
-
-COUNTS: Final = ("samples", "k")
-"""Keys that multiply what a row holds."""
-
-
-def check_options(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
-    """Finds keys that the kind does not take, wrong values, and required keys that are missing."""
-    taken = {option.name: option for option in kind.options}
-    for name, value in node.options.items():
-        place = below(node.path(), name)
-        if name in taken:
-            yield from _check_value(taken[name], value, place)
-        elif name in CALLS_OF_ANY_KIND:
-            yield from _check_call(node, name, value, place)
-        elif name == "nulls":
-            yield Problem(place, "unknown_option", _no_missing_values(node, kind))
-        else:
-            near = "" if name in COMMON_KEYS else nearest(name, (*taken, *COMMON_KEYS, "inputs", "outputs"))
-            allowed = listed(("inputs", "outputs", *taken))
-            text = f"a node with '{kind.kind}: {kind.name}' takes no key {name!r}{near} (keys: {allowed})"
-            yield Problem(place, "unknown_option", text)
-    yield from _check_isolation(node, kind)
-    for option in kind.options:
-        if option.required and option.name not in node.options:
-            text = (
-                f"a node with '{kind.kind}: {kind.name}' needs '{option.name}': {_inside(option.description)}"
-            )
-            yield Problem(below(node.path(), option.name), "missing_key", text)
-
-
-def _no_missing_values(node: NodeSpec, kind: Kind) -> str:
-    """Returns what to do where a node cannot take nulls for missing values."""
-    if kind.takes_nulls:
-        return f"'{kind.name}' reads nulls as they are; leave 'nulls' out"
-    column = node.columns[0] if node.columns else "column"
-    text = f"'{kind.name}' cannot be given nulls: it has no missing value"
-    return f"{text}; fill them before (apply: sql, COALESCE), or give the node a 'when: {column} IS NOT NULL'"
-
-
-def _check_call(node: NodeSpec, name: str, value: Any, place: str) -> Iterator[Problem]:
-    """Checks ``timeout`` and ``retries`` of what runs on the worker; kinds that call a server have their own."""
-    if name == "timeout" and not node.isolated:
-        text = "what runs on the worker itself cannot be stopped; give it a process of its own: 'isolate: process'"
-        yield Problem(place, "timeout_needs_process", text)
-    elif name == "timeout" and not (ACCEPTED["number"][1](value) and 0 < value <= LONGEST_WAIT):
-        text = f"'timeout' is {truncate(repr(value), 60)}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
-        yield Problem(place, "bad_value", text)
-    elif name == "retries" and not (_is_integer(value) and 0 <= value <= MOST_RETRIES):
-        text = f"'retries' is {value!r}; it is a whole number from 0 to {MOST_RETRIES}"
-        yield Problem(place, "bad_value", text)
-
-
-def _check_isolation(node: NodeSpec, kind: Kind) -> Iterator[Problem]:
-    """Finds nodes that ask for a process of their own for nothing."""
-    config = node.options.get("config")
-    if not node.isolated:
-        return
-    if any(option.name == "timeout" for option in kind.options):
-        text = f"'{kind.name}' runs elsewhere; its 'timeout' needs no process of its own, leave 'isolate' out"
-        yield Problem(node.path("isolate"), "unsupported_option", text)
-    elif isinstance(config, dict) and (config.get("large_model") or config.get("model_copies")):
-        text = "large_model and model_copies put the node into processes already; leave one of them out"
-        yield Problem(node.path("isolate"), "unsupported_option", text)
-
-
-def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:
-    wanted, accepts = ACCEPTED[option.accepts]
-    if not accepts(value):
-        yield Problem(place, "wrong_type", f"'{option.name}' must be {wanted}, found {described(value)}")
-    elif option.accepts == "integer" and value > LARGEST_COUNT and option.name in COUNTS:
-        text = f"'{option.name}' is {value}; at most {LARGEST_COUNT:,} is allowed"
-        yield Problem(place, "bad_value", text)
-    elif option.choices and value not in option.choices:
-        text = f"'{option.name}' cannot be {value!r}{nearest(str(value), option.choices)}"
-        yield Problem(place, "bad_value", f"{text} (allowed: {listed(option.choices)})")
-
-
-def _inside(sentence: str) -> str:
-    """Makes a sentence part of another one."""
-    return sentence[:1].lower() + sentence[1:].rstrip(".")
+_DECLARED: Final = "declared"

@@ -8,6 +8,7 @@ import numpy as np
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.shared_options import is_per_row, samples_of
 from beam_ensembles.spec.model import NodeSpec, OutputSpec
 from beam_ensembles.types import (
     MOST_OF_A_TENSOR,
@@ -82,10 +83,10 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
 
 def _of_a_row(node: NodeView, item: Type | None, declared: Type | None) -> Type | None:
     """Gives the type of a row's answer where a row has several items; it is not known where rows are called alone."""
-    samples = node.option("samples")
-    if item is None or node.option("per_row"):
+    samples = samples_of(node.options)
+    if item is None or is_per_row(node.options):
         return None
-    if not isinstance(samples, int):
+    if samples is None:
         return item
     scalar = item.element if isinstance(item, Array) and item.shape is not None else item
     if isinstance(declared, Array) and declared.shape is not None and dtype_of(item) is not None:

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, validity
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.routes.sticky import Rendezvous, is_key, key_hashes
 from beam_ensembles.spec.places import below
@@ -15,7 +16,18 @@ from beam_ensembles.types import Type
 _LARGEST = 1 << 31
 
 
-class SplitKind(Kind):
+class SplitOptions(Options):
+    """How rows are parted."""
+
+    arms: Mapping[str, Any] = option(
+        {}, "The weight of each arm, a whole number: {a: 90, b: 10}.", required=True
+    )
+    salt: str | None = option(
+        None, "Parts the same keys otherwise than another split.", shown="the node's name"
+    )
+
+
+class SplitKind(Kind[SplitOptions]):
     """Parts the rows by their keys, as many to each arm as its weight says."""
 
     kind = "route"
@@ -24,16 +36,11 @@ class SplitKind(Kind):
     takes = "The columns of the key: text, bytes, whole numbers, booleans or timestamps. Null is a key like any other."
     gives = GIVES
     takes_nulls = True
-    options = (
-        Option("arms", "mapping", "The weight of each arm, a whole number: {a: 90, b: 10}.", required=True),
-        Option(
-            "salt", "string", "Parts the same keys otherwise than another split.", default="the node's name"
-        ),
-    )
+    options = SplitOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[SplitOptions]) -> Mapping[str, Type | None]:
         """Checks the weights and that the key can be hashed the same everywhere."""
-        _check_weights(node, node.option("arms", {}))
+        _check_weights(node, node.options.arms)
         inputs = node.spec.inputs
         if inputs is None:
             node.problem(
@@ -45,15 +52,17 @@ class SplitKind(Kind):
             _check_key(node)
         return settle_arm(node)
 
-    def arms(self, node: NodeView) -> Sequence[str]:
+    def arms(self, node: NodeView[SplitOptions]) -> Sequence[str]:
         """Returns the arms in the order of the file."""
-        return tuple(node.option("arms"))
+        return tuple(node.options.arms)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[SplitOptions]) -> Member:
         """Hashes the arms."""
-        arms, salt = node.spec.options["arms"], node.spec.options.get("salt", node.spec.name)
+        arms, salt = node.options.arms, node.options.salt
         key = {column: node.inputs[column] for column in node.spec.columns}
-        return Split(key, salt, Rendezvous(arms), next(iter(node.outputs)))
+        return Split(
+            key, node.spec.name if salt is None else salt, Rendezvous(arms), next(iter(node.outputs))
+        )
 
 
 def _check_weights(node: NodeView, arms: Mapping[str, Any]) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.expressions.checks import check_condition
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.routes.arm_column import GIVES, settle_arm
 from beam_ensembles.types import Type
 
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
     from beam_ensembles.columns.expressions import Conditions
 
 
-class SwitchKind(Kind):
+class SwitchOptions(Options):
+    """The cases."""
+
+    cases: list[dict[str, str]] = option(
+        [], "Cases {when: condition, arm: name}; the first that holds counts.", required=True
+    )
+    default: str | None = option(
+        None, "The arm where none holds.", shown="none: such a row fails with no_case"
+    )
+
+
+class SwitchKind(Kind[SwitchOptions]):
     """Gives the arm of the first of its cases that holds for a row."""
 
     kind = "route"
@@ -27,16 +39,9 @@ class SwitchKind(Kind):
     takes = "Nothing to list: the columns that the conditions read are its inputs."
     gives = GIVES
     takes_nulls = True
-    options = (
-        Option(
-            "cases", "list", "Cases {when: condition, arm: name}; the first that holds counts.", required=True
-        ),
-        Option(
-            "default", "string", "The arm where none holds.", default="none: such a row fails with no_case"
-        ),
-    )
+    options = SwitchOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[SwitchOptions]) -> Mapping[str, Type | None]:
         """Checks every condition at its place (``cases[0].when``)."""
         inputs = node.spec.inputs
         if inputs is not None and inputs.ports is not None:
@@ -45,22 +50,22 @@ class SwitchKind(Kind):
             )
         else:
             types = {name: node.inputs.get(name) for name in node.spec.columns}
-            for index, case in enumerate(node.option("cases", [])):
+            for index, case in enumerate(node.options.cases):
                 _check_case(node, types, case["when"], f"cases[{index}].when")
         return settle_arm(node)
 
-    def arms(self, node: NodeView) -> Sequence[str]:
+    def arms(self, node: NodeView[SwitchOptions]) -> Sequence[str]:
         """Returns the arms of the cases and the default, each once."""
-        arms = (*(case["arm"] for case in node.option("cases")), node.option("default"))
+        arms = (*(case["arm"] for case in node.options.cases), node.options.default)
         return tuple(dict.fromkeys(arm for arm in arms if arm is not None))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[SwitchOptions]) -> Member:
         """Compiles the conditions."""
         from beam_ensembles.columns.expressions import Conditions
 
-        cases = node.spec.options["cases"]
+        cases = node.options.cases
         conditions = Conditions([case["when"] for case in cases], node.inputs)
-        arms = np.array([*(case["arm"] for case in cases), node.spec.options.get("default")], dtype=object)
+        arms = np.array([*(case["arm"] for case in cases), node.options.default], dtype=object)
         return Switch(conditions, arms, next(iter(node.outputs)))
 
 

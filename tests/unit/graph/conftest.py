@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Kinds, Member, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.types import Type
 
 Check = Callable[[str], EnsembleGraph]
@@ -23,7 +25,7 @@ class FakeKind(Kind):
 
     kind: str
     name: str
-    options: tuple[Option, ...] = ()
+    options: type[Options] = Options
     summary: str = "A fake."
     takes: str = "Anything."
     gives: str = "What is declared."
@@ -35,7 +37,7 @@ class FakeKind(Kind):
         self.asked.append(node)
         if "uri" in node.spec.options:
             try:
-                node.files.check(node.option("uri"))
+                node.files.check(node.spec.options["uri"])
             except FileProblem as problem:
                 node.problem(problem.code, "uri", str(problem))
         if self.doubted:
@@ -46,20 +48,21 @@ class FakeKind(Kind):
         raise NotImplementedError
 
 
-OPTIONS = (
-    Option("uri", "string", "The model's file.", required=True),
-    Option("method", "string", "What is called.", choices=("predict", "predict_proba")),
-    Option("copies", "integer", "How many."),
-    Option("share", "number", "How much."),
-    Option("loud", "boolean", "Whether."),
-    Option("weights", "list", "Which."),
-    Option("config", "mapping", "What else."),
-)
+class FakeOptions(Options):
+    uri: str = option("", "The model's file.", required=True)
+    method: str | None = option(None, "What is called.", choices=("predict", "predict_proba"))
+    copies: int | None = option(None, "How many.")
+    share: float = option(0.5, "How much.")
+    loud: bool = option(False, "Whether.")
+    weights: list[float] | None = option(None, "Which.")
+    config: Mapping[str, Any] = option({}, "What else.")
+    samples: int = option(1, "How many more.", least=1, most=9)
+    k: int | None = option(None, "How many at most.", most=5_000)
 
 
 @pytest.fixture
 def model() -> FakeKind:
-    return FakeKind("model", "sklearn", OPTIONS)
+    return FakeKind("model", "sklearn", FakeOptions)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
 
 MODELS = pathlib.Path(__file__).parents[2] / "golden" / "specs_invalid" / "models"
-OPTIONS = sorted({option.name for kind in KINDS.values() for option in kind.options})
+OPTIONS = sorted({option.name for kind in KINDS.values() for option in kind.keys})
 CONFIG = ["max_batch_size", "env_vars", "providers", "session_options", "large_model", "other one"]
 COLUMNS = ["x", "y", "text", "many", "a", "b", "nowhere"]
 TYPES = [

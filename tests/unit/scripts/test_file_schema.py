@@ -17,7 +17,7 @@ from beam_ensembles.cli.main import main
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.json_schema.document import file_schema
 from beam_ensembles.graph.kinds import Kind, options_of
-from beam_ensembles.graph.options import check_options
+from beam_ensembles.graph.option_checks import check_options
 from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import examine_text
 from beam_ensembles.spec.document import read_document
@@ -84,7 +84,7 @@ def test_it_has_every_key_and_every_kind() -> None:
 def test_an_editor_can_explain_every_key(kind: Kind) -> None:
     found = SCHEMA["$defs"][f"{kind.kind}_{kind.name}"]
     assert found["description"].startswith(kind.summary)
-    for option in kind.options:
+    for option in kind.keys:
         assert found["properties"][option.name]["description"].startswith(option.description)
         assert (option.name in found["required"]) == option.required
     for key in POLICY_KEYS:
@@ -123,7 +123,7 @@ def is_of_the_shape(code: str, path: str, data: Any) -> bool:
     if code == "no_inputs" or (code == "missing_key" and key == "inputs"):
         return key == "inputs" and (kind is None or kind.kind in ("model", "combine") or "inputs" in node)
     if code == "missing_key" and kind is not None:
-        return key == "outputs" or any(option.name == key and option.required for option in kind.options)
+        return key == "outputs" or any(option.name == key and option.required for option in kind.keys)
     return True
 
 
@@ -179,7 +179,7 @@ def nodes(draw: st.DrawFn) -> dict[str, Any]:
         "inputs": ["x"],
         "outputs": {draw(NAMES): draw(st.sampled_from(SCALARS))},
     }
-    for option in kind.options:
+    for option in kind.keys:
         if option.name not in INSIDE and (option.required or draw(st.integers(0, 3)) == 0):
             value = draw(st.sampled_from(option.choices)) if option.choices else draw(VALUES[option.accepts])
             node[option.name] = draw(st.just(value) | WRONG) if draw(st.integers(0, 5)) == 0 else value
@@ -215,7 +215,7 @@ def test_it_says_what_the_parser_says(node: dict[str, Any], name: str) -> None:
     kinds = [(key, node[key]) for key in NODE_KEYS if key in node]
     assume(all(isinstance(target, str) and (key, target) in KINDS for key, target in kinds))
     needed = {
-        option.name for kind in kinds if kind in KINDS for option in KINDS[kind].options if option.required
+        option.name for kind in kinds if kind in KINDS for option in KINDS[kind].keys if option.required
     }
     assume(not INSIDE.intersection(needed))
     data = {"ensemble": name, "inputs": {"x": "double"}, "nodes": {name: node}}

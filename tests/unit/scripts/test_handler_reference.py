@@ -23,7 +23,7 @@ def test_each_kind_has_a_section_with_all_its_keys(kind: Kind) -> None:
     page, title = reference(kinds), title_of(kind, kinds)
     (section,) = [part.split("\n#")[0] for part in page.split(f"### `{title}`\n")[1:]]
     assert f"(#{title.replace(': ', '-')})" in page
-    for option in kind.options:
+    for option in kind.keys:
         assert f"`{option.name}`" in section
     assert f"| {kind.takes} |" in page
     assert f"| {kind.gives} |" in page
@@ -31,5 +31,5 @@ def test_each_kind_has_a_section_with_all_its_keys(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ALL)
 def test_what_is_said_of_a_kind_is_whole_sentences(kind: Kind) -> None:
-    for text in (kind.summary, kind.takes, kind.gives, *(option.description for option in kind.options)):
+    for text in (kind.summary, kind.takes, kind.gives, *(option.description for option in kind.keys)):
         assert re.fullmatch(r"\S.*[.]", text), text

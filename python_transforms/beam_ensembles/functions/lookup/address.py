@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
+from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.spec.secrets import is_secret
@@ -26,9 +27,9 @@ for the others; some drivers read a database's name as a description of where to
 _FORM: Final = "postgresql+psycopg://USER@HOST:PORT/DATABASE or sqlite:///FILE"
 
 
-def check_address(node: NodeView) -> None:
+def check_address(node: NodeView[LookupOptions]) -> None:
     """Reports a URL that is none, holds a password, or names a host or a file that nobody allowed."""
-    url = node.option("url")
+    url = node.options.url
     if is_secret(url):
         check_secret(node, "url", url)  # whoever keeps it says where it leads
         return

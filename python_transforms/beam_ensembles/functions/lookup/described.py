@@ -11,27 +11,28 @@ from sqlalchemy import exc
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.functions.lookup.failures import failures
+from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.functions.lookup.table import KeyPart, Table, Value
 from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 
-def find_table(node: CheckedNode, engine: sa.Engine) -> Table:
+def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
     """Asks the database what the node's table is like, and compares the node with it.
 
     Raises:
         InvalidEnsemble: ``signature_mismatch``: there is no such table, it lacks a column, or a key is of another type.
         BatchFailed: The database does not answer, or not to this caller.
     """
-    schema, _, name = str(node.spec.options["table"]).rpartition(".")
+    schema, _, name = node.options.table.rpartition(".")
     with failures(engine):
         inspector = sa.inspect(engine)
         try:
             described = inspector.get_columns(name, schema=schema or None)
         except exc.NoSuchTableError:
             known = [*inspector.get_table_names(schema or None), *inspector.get_view_names(schema or None)]
-            text = f"the database has no table '{node.spec.options['table']}'{nearest(name, known)}"
+            text = f"the database has no table '{node.options.table}'{nearest(name, known)}"
             raise _mismatch(node, {"table": text}) from None
     types = {column["name"]: column["type"] for column in described}
     values = [_value(node, output) for output in node.outputs]
@@ -48,22 +49,24 @@ def find_table(node: CheckedNode, engine: sa.Engine) -> Table:
     labelled = [column.label(f"c{at}") for at, column in enumerate(columns)]
     query = sa.select(*labelled).select_from(source).where(place)
     parts = [_key_part(types[port], engine) for port in ports]
-    return Table(engine, query, values, str(node.spec.options["table"]), parts)
+    return Table(engine, query, values, node.options.table, parts)
 
 
-def _ports(node: CheckedNode) -> tuple[str, ...]:
+def _ports(node: CheckedNode[LookupOptions]) -> tuple[str, ...]:
     return (node.spec.inputs.ports if node.spec.inputs is not None else None) or ()
 
 
-def _value(node: CheckedNode, output: str) -> Value:
+def _value(node: CheckedNode[LookupOptions], output: str) -> Value:
     port = next(one.port for one in node.spec.outputs if one.column == output)
     type_ = node.outputs[output]
     return Value(output, port or output, type_, converter(type_.required()))
 
 
-def _wrong_columns(node: CheckedNode, types: Mapping[str, Any], values: Sequence[Value]) -> dict[str, str]:
+def _wrong_columns(
+    node: CheckedNode[LookupOptions], types: Mapping[str, Any], values: Sequence[Value]
+) -> dict[str, str]:
     found = {}
-    table = node.spec.options["table"]
+    table = node.options.table
     known = listed(list(types), 40)
     inputs = node.spec.inputs
     for at, port in enumerate(_ports(node)):
@@ -118,7 +121,7 @@ def _trimmed(value: Any) -> Any:
     return value.rstrip(" ") if isinstance(value, str) else value
 
 
-def _mismatch(node: CheckedNode, problems: Mapping[str, str]) -> InvalidEnsemble:
+def _mismatch(node: CheckedNode[LookupOptions], problems: Mapping[str, str]) -> InvalidEnsemble:
     return InvalidEnsemble(
         Problem(node.spec.path(place), "signature_mismatch", text) for place, text in problems.items()
     )

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.functions.lookup.address import SERVERS, is_sqlite, sqlite_file
+from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.secrets import revealed
 from beam_ensembles.spec.secrets import is_secret
@@ -33,7 +34,7 @@ _RECYCLE_SECONDS: Final = 1_800
 """How old a connection may become; firewalls forget those that are quiet for long."""
 
 
-def make_engine(node: CheckedNode, seconds: float) -> sa.Engine:
+def make_engine(node: CheckedNode[LookupOptions], seconds: float) -> sa.Engine:
     """Makes the pool of connections of a node; nothing is connected yet.
 
     Args:
@@ -82,8 +83,8 @@ def without_secrets(text: str, engine: sa.Engine) -> str:
     return text.replace(password, "***") if password else text
 
 
-def _url(node: CheckedNode) -> sa.URL:
-    given = node.spec.options["url"]
+def _url(node: CheckedNode[LookupOptions]) -> sa.URL:
+    given = node.options.url
     if not is_secret(given) and is_sqlite(given):
         place = f"file:{quote(sqlite_file(given, node.files))}"
         return sa.URL.create("sqlite", database=place, query={"mode": "ro", "uri": "true"})
@@ -94,7 +95,7 @@ def _url(node: CheckedNode) -> sa.URL:
         raise _wrong(node, "load_failed", text) from None
 
 
-def _arguments(node: CheckedNode, driver: str, seconds: float) -> dict[str, Any]:
+def _arguments(node: CheckedNode[LookupOptions], driver: str, seconds: float) -> dict[str, Any]:
     """Gives what a driver is told of how long to wait; each has words of its own.
 
     Raises:
@@ -109,7 +110,7 @@ def _arguments(node: CheckedNode, driver: str, seconds: float) -> dict[str, Any]
         return {"connect_timeout": whole, "read_timeout": whole}
     if driver == "pysqlite":
         return {"timeout": seconds}
-    if "timeout" in node.spec.options:
+    if node.options.timeout is not None:
         text = f"how long a query may take cannot be told to the driver '{driver}'; leave 'timeout' out"
         raise _wrong(node, "unsupported_option", text, "timeout")
     return {}
@@ -139,12 +140,12 @@ def _limit_sqlite(engine: sa.Engine, seconds: float) -> None:
         own.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
 
 
-def _no_driver(node: CheckedNode, name: str, error: ImportError) -> InvalidEnsemble:
+def _no_driver(node: CheckedNode[LookupOptions], name: str, error: ImportError) -> InvalidEnsemble:
     module = str(error.name or "").partition(".")[0]
     package = DRIVERS.get(module, module or "its driver")
     text = f"this worker lacks the driver of '{name}' ({error}); install it with: pip install '{package}'"
     return _wrong(node, "not_installed", text)
 
 
-def _wrong(node: CheckedNode, code: str, text: str, key: str = "url") -> InvalidEnsemble:
+def _wrong(node: CheckedNode[LookupOptions], code: str, text: str, key: str = "url") -> InvalidEnsemble:
     return InvalidEnsemble([Problem(node.spec.path(key), code, text)])

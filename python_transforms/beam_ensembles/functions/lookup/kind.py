@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.functions.lookup.address import check_address
 from beam_ensembles.functions.lookup.settings import (
-    DEFAULT_RETRIES,
-    DEFAULT_SECONDS,
-    MISSING,
+    LookupOptions,
     check_cache,
     settings_of,
 )
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
 from beam_ensembles.handlers.support import member
-from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
+from beam_ensembles.handlers.support.beam_config import check_calls
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 EXTRA: Final = "lookup"
 
 
-class LookupKind(Kind):
+class LookupKind(Kind[LookupOptions]):
     """Enriches rows from a database between two nodes; all keys of a batch are asked for together."""
 
     kind = "apply"
@@ -33,65 +30,27 @@ class LookupKind(Kind):
     extra = EXTRA
     modules = ("sqlalchemy",)
     takes_nulls = True
-    options = (
-        Option(
-            "url",
-            "string or secret",
-            "The database, as SQLAlchemy writes it: postgresql+psycopg://HOST/DATABASE, sqlite:///FILE. One with a "
-            "password is a secret.",
-            required=True,
-        ),
-        Option("table", "string", "The table, or SCHEMA.TABLE.", required=True),
-        Option(
-            "key",
-            "columns",
-            "The column whose value is looked up, or a list of them; a mapping, {column: column of the table}, where "
-            "they are called otherwise there. No two rows of the table have the same.",
-            required=True,
-        ),
-        Option(
-            "missing",
-            "string",
-            "What becomes of a row without a match: it fails, or has nulls.",
-            choices=MISSING,
-            default="error",
-        ),
-        Option(
-            "cache",
-            "mapping",
-            "{max_rows: N, max_age: SECONDS}: how many rows of the table a worker keeps, and for how long. Without it "
-            "every batch asks the database.",
-        ),
-        dataclasses.replace(
-            TIMEOUT, description="Seconds that one query may take.", default=f"{DEFAULT_SECONDS:g}"
-        ),
-        dataclasses.replace(
-            RETRIES,
-            description="How often a query that the database did not answer is made again.",
-            default=str(DEFAULT_RETRIES),
-        ),
-        BATCH,
-    )
+    options = LookupOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[LookupOptions]) -> Mapping[str, Type | None]:
         """Checks what the node says; the database is not asked before workers do."""
         check_address(node)
         _check_key(node)
-        if node.option("table") is not None and not all(str(node.option("table")).split(".")):
+        if not all(node.options.table.split(".")):
             node.problem("bad_value", "table", "name a table, or SCHEMA.TABLE")
         check_cache(node)
         check_calls(node)
-        if node.option("missing") == "nullify":
+        if node.options.missing == "nullify":
             _check_nullable(node)
         return {output.column: output.type for output in node.spec.outputs}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[LookupOptions]) -> Member:
         """Makes the connections; the database need not answer yet."""
         try:
             from beam_ensembles.functions.lookup.member import LookupMember
         except ImportError as exc:
             raise member.not_installed(node, EXTRA, exc) from exc
-        return LookupMember(node, settings_of(node.spec.options))
+        return LookupMember(node, settings_of(node.options))
 
 
 def _check_key(node: NodeView) -> None:

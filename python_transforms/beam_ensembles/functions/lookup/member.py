@@ -12,7 +12,7 @@ from beam_ensembles.functions.lookup.cache import Cache
 from beam_ensembles.functions.lookup.described import find_table
 from beam_ensembles.functions.lookup.engine import make_engine
 from beam_ensembles.functions.lookup.failures import Unreachable
-from beam_ensembles.functions.lookup.settings import Settings
+from beam_ensembles.functions.lookup.settings import LookupOptions, Settings
 from beam_ensembles.functions.lookup.table import Key, Record, Table
 from beam_ensembles.functions.lookup.values import column_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows
@@ -33,7 +33,7 @@ class LookupMember:
             with the first batch.
     """
 
-    def __init__(self, node: CheckedNode, settings: Settings) -> None:
+    def __init__(self, node: CheckedNode[LookupOptions], settings: Settings) -> None:
         self._node, self._settings = node, settings
         self._engine = make_engine(node, settings.seconds)
         weakref.finalize(self, self._engine.dispose)
@@ -108,7 +108,7 @@ class LookupMember:
                 "null_value", "a column of the key is null; 'missing: nullify' lets such rows go on"
             )
         shown = ", ".join(f"{name} {part!r}" for name, part in zip(self._node.spec.columns, key, strict=True))
-        table = self._node.spec.options["table"]
+        table = self._node.options.table
         return NodeError("key_not_found", f"'{table}' has no row for {shown}")
 
     def _columns(self, records: list[Record]) -> Columns:

@@ -8,12 +8,50 @@ from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.graph.options import option
+from beam_ensembles.handlers.support.beam_config import AttemptOptions, BatchOptions
 from beam_ensembles.spec.places import below
 
 DEFAULT_SECONDS: Final = 30.0
 DEFAULT_RETRIES: Final = 3
 MISSING: Final = ("error", "nullify")
 CACHE_KEYS: Final = ("max_rows", "max_age")
+
+
+class LookupOptions(BatchOptions, AttemptOptions):
+    """Where and how rows are looked up."""
+
+    url: Any = option(
+        None,
+        "The database, as SQLAlchemy writes it: postgresql+psycopg://HOST/DATABASE, sqlite:///FILE. One with a "
+        "password is a secret.",
+        required=True,
+        accepts="string or secret",
+    )
+    table: str = option("", "The table, or SCHEMA.TABLE.", required=True)
+    key: Any = option(
+        None,
+        "The column whose value is looked up, or a list of them; a mapping, {column: column of the table}, where "
+        "they are called otherwise there. No two rows of the table have the same.",
+        required=True,
+        accepts="columns",
+    )
+    missing: str = option(
+        "error",
+        "What becomes of a row without a match: it fails, or has nulls.",
+        choices=MISSING,
+    )
+    cache: Mapping[str, Any] | None = option(
+        None,
+        "{max_rows: N, max_age: SECONDS}: how many rows of the table a worker keeps, and for how long. Without it "
+        "every batch asks the database.",
+    )
+    timeout: float | None = option(
+        None, "Seconds that one query may take.", shown=f"{DEFAULT_SECONDS:g}", last=True
+    )
+    retries: int = option(
+        DEFAULT_RETRIES, "How often a query that the database did not answer is made again.", last=True
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,21 +73,21 @@ class Settings:
     max_age: float
 
 
-def settings_of(options: Mapping[str, Any]) -> Settings:
+def settings_of(options: LookupOptions) -> Settings:
     """Gives the settings of a node's options, which were checked."""
-    cache = options.get("cache") or {}
+    cache = options.cache or {}
     return Settings(
-        seconds=float(options.get("timeout", DEFAULT_SECONDS)),
-        retries=int(options.get("retries", DEFAULT_RETRIES)),
-        may_lack=options.get("missing") == "nullify",
+        seconds=float(DEFAULT_SECONDS if options.timeout is None else options.timeout),
+        retries=options.retries,
+        may_lack=options.missing == "nullify",
         max_rows=int(cache.get("max_rows", 0)),
         max_age=float(cache.get("max_age", 0)),
     )
 
 
-def check_cache(node: NodeView) -> None:
+def check_cache(node: NodeView[LookupOptions]) -> None:
     """Reports what is wrong with a node's ``cache``."""
-    cache = node.option("cache")
+    cache = node.options.cache
     if cache is None:
         return
     for key in cache:

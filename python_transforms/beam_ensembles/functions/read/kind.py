@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.files.ensemble_files import FileProblem, local_path
 from beam_ensembles.functions.read.places import Places
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.beam_config import BATCH, RETRIES, TIMEOUT, check_calls
+from beam_ensembles.handlers.support.beam_config import AttemptOptions, BatchOptions, check_calls
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, STRING, Type
 
@@ -22,14 +23,23 @@ if TYPE_CHECKING:
     from beam_ensembles.functions.read.reader import Reader
 
 PORT: Final = "content"
-_MAX_BYTES: Final = 64 << 20
-_SECONDS: Final = 30.0
-_RETRIES: Final = 2
-_CONCURRENCY: Final = 16
-_LIMITS: Final = {"max_bytes": (1, 2 << 30), "concurrency": (1, 256)}
 
 
-class ReadKind(Kind):
+class ReadOptions(BatchOptions, AttemptOptions):
+    """What rows may name, and how it is read."""
+
+    under: list[Any] | None = option(
+        None,
+        "The folders and URIs below which rows may name files; relative names are relative to the first. Without "
+        "it rows may name web addresses only, of the hosts that the service allows.",
+    )
+    max_bytes: int = option(64 << 20, "The largest file that is read.", least=1, most=2 << 30)
+    concurrency: int = option(16, "How many files are read at once.", least=1, most=256)
+    timeout: float = option(30.0, "Seconds that reading one file may take.", last=True)
+    retries: int = option(2, "How often a read that failed in passing is made again.", last=True)
+
+
+class ReadKind(Kind[ReadOptions]):
     """Reads files of this machine, of storage that Beam knows, and of the web."""
 
     kind = "apply"
@@ -37,49 +47,26 @@ class ReadKind(Kind):
     summary = "Reads the file at the path or URL of each row; several at once."
     takes = "One column of texts: paths, URIs of storage (gs:, s3:), web addresses."
     gives = "content: bytes."
-    options = (
-        Option(
-            "under",
-            "list",
-            "The folders and URIs below which rows may name files; relative names are relative to the first. Without "
-            "it rows may name web addresses only, of the hosts that the service allows.",
-        ),
-        Option("max_bytes", "integer", "The largest file that is read.", default=str(_MAX_BYTES)),
-        Option("concurrency", "integer", "How many files are read at once.", default=str(_CONCURRENCY)),
-        dataclasses.replace(
-            TIMEOUT, description="Seconds that reading one file may take.", default=f"{_SECONDS:g}"
-        ),
-        dataclasses.replace(
-            RETRIES,
-            description="How often a read that failed in passing is made again.",
-            default=str(_RETRIES),
-        ),
-        BATCH,
-    )
+    options = ReadOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[ReadOptions]) -> Mapping[str, Type | None]:
         """Checks what is read, and the places that rows may name."""
         _check_input(node)
         _check_under(node)
-        for name, (least, most) in _LIMITS.items():
-            value = node.option(name)
-            if value is not None and not least <= value <= most:
-                node.problem("bad_value", name, f"'{name}' is {value}; allowed: {least} to {most}")
         check_calls(node)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), BYTES))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[ReadOptions]) -> Member:
         """Makes the reader; nothing is opened yet."""
         from beam_ensembles.functions.read.reader import Limits, Reader
 
-        options = node.spec.options
-        limits = Limits(
-            options.get("max_bytes", _MAX_BYTES),
-            float(options.get("timeout", _SECONDS)),
-            options.get("retries", _RETRIES),
-            options.get("concurrency", _CONCURRENCY),
+        options = node.options
+        limits = Limits(options.max_bytes, float(options.timeout), options.retries, options.concurrency)
+        return ReadMember(
+            node.spec.columns[0],
+            tuple(node.outputs),
+            Reader(Places.of(node.options.under or (), node.files), limits),
         )
-        return ReadMember(node.spec.columns[0], tuple(node.outputs), Reader(Places.of(node), limits))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,8 +115,8 @@ def _check_input(node: NodeView) -> None:
         node.problem("type_mismatch", inputs.path(0), text)
 
 
-def _check_under(node: NodeView) -> None:
-    under = node.option("under")
+def _check_under(node: NodeView[ReadOptions]) -> None:
+    under = node.options.under
     if under is None and not node.files.hosts:
         text = "no host is allowed here, so say which places rows may name, such as [photos] or [gs://bucket/photos]"
         node.problem("missing_key", "under", text)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
 from beam_ensembles.files.own_network import is_in_own_network
 from beam_ensembles.files.uris import AmbiguousUri, canonical, is_below, is_web
-from beam_ensembles.graph.kinds import CheckedNode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,10 +27,9 @@ class Places:
     files: Files
 
     @classmethod
-    def of(cls, node: CheckedNode) -> Places:
+    def of(cls, under: Iterable[str], files: Files) -> Places:
         """Gives the places of a node that was checked, on a worker."""
-        found = (node.files.resolve(place) for place in node.spec.options.get("under") or ())
-        return cls(tuple(_plain(place) for place in found), node.files)
+        return cls(tuple(_plain(files.resolve(place)) for place in under), files)
 
     def find(self, name: str) -> str:
         """Gives the absolute place that a row names.

@@ -121,8 +121,8 @@ def _definition(kind: Kind) -> str:
 
 
 def _of_kind(kind: Kind) -> Schema:
-    names = [option.name for option in kind.options]
-    required = [option.name for option in kind.options if option.required]
+    names = [option.name for option in kind.keys]
+    required = [option.name for option in kind.keys if option.required]
     if kind.kind in ("model", "combine"):
         required.append("inputs")
     if "select" not in names:
@@ -136,7 +136,7 @@ def _of_kind(kind: Kind) -> Schema:
             kind.kind: True,
             "inputs": {"description": kind.takes, **ref("inputs")},
             "outputs": {"description": kind.gives, **mapping_of("output")},
-            **{option.name: option_schema(option) for option in kind.options},
+            **{option.name: option_schema(option) for option in kind.keys},
             **{key: ref(key) for key in POLICY_KEYS},
         },
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from beam_ensembles.graph.kinds import Option
+from beam_ensembles.graph.options import Option
 from beam_ensembles.spec.language import NAME_RULE, OUTPUT_KEYS
 from beam_ensembles.types import SCALARS
 

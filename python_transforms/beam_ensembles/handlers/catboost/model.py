@@ -13,9 +13,11 @@ from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes, shown
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.catboost.header import (
     CATEGORY,
     EMBEDDING,
@@ -31,12 +33,11 @@ from beam_ensembles.handlers.catboost.header import (
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
     A_WHOLE_NUMBER,
-    CALLS,
     HONOURED,
-    LABELS,
     REFUSED,
     SOME_THREADS,
     Accepted,
+    CallOptions,
     check_arguments,
     check_calls,
     check_config,
@@ -54,8 +55,8 @@ from beam_ensembles.handlers.support.features import (
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_handler import handler_of, library_of
-from beam_ensembles.handlers.support.missing_values import NULLS, filler, may_be_missing, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.missing_values import filler, may_be_missing, view_of
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, dtype_of
@@ -77,7 +78,19 @@ _PREDICTION: Final = Accepted(", ".join(PREDICTIONS), lambda value: value in PRE
 _DANGER: Final = "can end or corrupt the process, since CatBoost does not check what its files say"
 
 
-class CatboostKind(Kind):
+class CatboostOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
+    """What a CatBoost model takes."""
+
+    model_class: str | None = option(
+        None,
+        "The class that loads it.",
+        choices=MODEL_CLASSES,
+        shown="by the model's loss function: a classifier or a regressor",
+    )
+    method: str = option("predict", "What is called on the model.", choices=METHODS)
+
+
+class CatboostKind(Kind[CatboostOptions]):
     """Runs a CatBoost model by its own classes, since Beam has no handler for it."""
 
     kind = "model"
@@ -91,23 +104,9 @@ class CatboostKind(Kind):
     extra = "catboost"
     modules = ("catboost", "pandas")
     work = Work.ONE_CORE
-    options = (
-        URI,
-        SHA256,
-        Option(
-            "model_class",
-            "string",
-            "The class that loads it.",
-            choices=MODEL_CLASSES,
-            default="by the model's loss function: a classifier or a regressor",
-        ),
-        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
-        LABELS,
-        NULLS,
-        *CALLS,
-    )
+    options = CatboostOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[CatboostOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local and trusted."""
         given, node = node, view_of(node)
         place = check_file(node, needs_trust=_DANGER)
@@ -115,7 +114,7 @@ class CatboostKind(Kind):
         check_calls(node)
         check_labels(node)
         check_arguments(node, _arguments(node))
-        check_ports(node, [_method(node)])
+        check_ports(node, [node.options.method])
         path, header = None if place is None else local_path(place), None
         if path is not None:
             try:
@@ -133,13 +132,15 @@ class CatboostKind(Kind):
             node.problem("signature_mismatch", where, text)
         return _settled(node, header)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[CatboostOptions]) -> Member:
         """Loads the model and compares it with the node again."""
         library, pandas = library_of(node, "catboost"), library_of(node, "pandas", "catboost")
         handler, model = member.load(
             node,
             lambda place: handler_of(
-                node, functools.partial(_load, node, library, place), functools.partial(_call, _method(node))
+                node,
+                functools.partial(_load, node, library, place),
+                functools.partial(_call, node.options.method),
             ),
         )
         header = _header(model)
@@ -165,14 +166,14 @@ class CatboostKind(Kind):
         )
 
 
-def _arguments(node: NodeView) -> Mapping[str, Accepted]:
+def _arguments(node: NodeView[CatboostOptions]) -> Mapping[str, Accepted]:
     """Returns the ``inference_args`` that the method takes."""
-    if _method(node) == "predict_proba" or node.option("model_class") == RANKER:
+    if node.options.method == "predict_proba" or node.options.model_class == RANKER:
         return _ROUNDS
     return {**_ROUNDS, "prediction_type": _PREDICTION}
 
 
-def _load(node: CheckedNode, library: Any, place: str) -> Any:
+def _load(node: CheckedNode[CatboostOptions], library: Any, place: str) -> Any:
     """Loads a model; whoever vouches for its file vouches for what CatBoost follows in it."""
     with open(place, "rb") as file:
         head = file.read(64)
@@ -199,10 +200,10 @@ def _header(model: Any) -> Header:
     return header_of(features, max(np.size(bias), 1), **told)
 
 
-def _class_for(node: NodeView | CheckedNode, header: Header) -> str:
+def _class_for(node: NodeView[CatboostOptions] | CheckedNode[CatboostOptions], header: Header) -> str:
     """Returns the class that a node asks for, or the one that belongs to the model's loss function."""
-    asked = node.spec.options.get("model_class")
-    return str(asked) if asked is not None else CLASSIFIER if header.is_classifier else REGRESSOR
+    asked = node.options.model_class
+    return asked if asked is not None else CLASSIFIER if header.is_classifier else REGRESSOR
 
 
 def _call(method: str, rows: Any, model: Any, arguments: Mapping[str, Any]) -> Any:
@@ -211,11 +212,7 @@ def _call(method: str, rows: Any, model: Any, arguments: Mapping[str, Any]) -> A
     return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
 
 
-def _method(node: NodeView | CheckedNode) -> str:
-    return str(node.spec.options.get("method", "predict"))
-
-
-def _settled(node: NodeView, header: Header) -> Mapping[str, Type | None]:
+def _settled(node: NodeView[CatboostOptions], header: Header) -> Mapping[str, Type | None]:
     """Says what the model's header tells of a node, and settles its types."""
     warn_of_order(node, header.names)
     _note_rounds(node)
@@ -225,7 +222,9 @@ def _settled(node: NodeView, header: Header) -> Mapping[str, Type | None]:
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
 
 
-def _disagreements(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple[str, str]]:
+def _disagreements(
+    node: NodeView[CatboostOptions] | CheckedNode[CatboostOptions], header: Header
+) -> Iterator[tuple[str, str]]:
     """Compares a model with its node; gives the place below the node and a sentence."""
     yield from _wrong_class(node, header)
     features, unmatched = match(node, header.names)
@@ -244,9 +243,11 @@ def _disagreements(node: NodeView | CheckedNode, header: Header) -> Iterator[tup
             yield "inputs", text
 
 
-def _wrong_class(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple[str, str]]:
+def _wrong_class(
+    node: NodeView[CatboostOptions] | CheckedNode[CatboostOptions], header: Header
+) -> Iterator[tuple[str, str]]:
     name = _class_for(node, header)
-    if _method(node) == "predict_proba" and name != CLASSIFIER:
+    if node.options.method == "predict_proba" and name != CLASSIFIER:
         yield (
             "method",
             f"a {name} has no predict_proba; say 'model_class: {CLASSIFIER}' for a model of classes",
@@ -254,7 +255,7 @@ def _wrong_class(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple
     elif name == CLASSIFIER and not header.is_classifier:
         what = f"for {header.loss}" if header.loss else "with a loss function of its own"
         yield "model_class", f"the model was trained {what}, which is no classification"
-    labels = node.spec.options.get("labels")
+    labels = node.options.labels
     if labels and header.classes and header.loss not in SEVERAL_LABELS:
         are_names = isinstance(labels[0], str) and not isinstance(header.classes[0], str)
         if len(labels) != len(header.classes) or (not are_names and list(labels) != list(header.classes)):
@@ -265,7 +266,9 @@ def _wrong_class(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple
             )
 
 
-def _wrong_feature(node: NodeView | CheckedNode, column: str, name: str, type_: str) -> str:
+def _wrong_feature(
+    node: NodeView[CatboostOptions] | CheckedNode[CatboostOptions], column: str, name: str, type_: str
+) -> str:
     """Returns why a column cannot be a feature; empty where it can."""
     given = node.inputs.get(column)
     if given is None:
@@ -283,27 +286,27 @@ def _wrong_feature(node: NodeView | CheckedNode, column: str, name: str, type_: 
     return fraction_as_category(node, column) or "" if type_ == CATEGORY else ""
 
 
-def _note_rounds(node: NodeView) -> None:
+def _note_rounds(node: NodeView[CatboostOptions]) -> None:
     """Notes which trees a model uses, where that is not all of them."""
-    given = node.option("inference_args") or {}
+    given = node.options.inference_args
     start, end = given.get("ntree_start", 0), given.get("ntree_end", 0)
     if start or end:
         rounds = f"trees {start} to {end}, the last excluded" if end else f"trees from {start} on"
         node.note(f"{rounds} ('ntree_start', 'ntree_end')")
 
 
-def answer_type(node: NodeView, header: Header) -> Type | None:
+def answer_type(node: NodeView[CatboostOptions], header: Header) -> Type | None:
     """Gives the type of one row of a model's answer, or None where the header does not determine it."""
     name = _class_for(node, header)
-    asked = (node.option("inference_args") or {}).get("prediction_type")
+    asked = node.options.inference_args.get("prediction_type")
     of_values = Array(DOUBLE, (header.values,)) if header.values > 1 else DOUBLE
     if asked is not None or name == "CatBoost":
         return of_values if asked in (None, "RawFormulaVal") else None
     if name != CLASSIFIER:
         return of_values
     if header.loss in SEVERAL_LABELS:
-        return Array(DOUBLE, (header.values,)) if _method(node) == "predict_proba" else None
-    if _method(node) == "predict_proba":
+        return Array(DOUBLE, (header.values,)) if node.options.method == "predict_proba" else None
+    if node.options.method == "predict_proba":
         return Array(DOUBLE, (max(header.values, 2),))
     return _type_of(header.classes)
 
@@ -316,9 +319,11 @@ def _type_of(classes: tuple[Any, ...] | None) -> Type | None:
     return INT64 if classes and all(isinstance(one, int) for one in classes) else None
 
 
-def _meanings(node: NodeView | CheckedNode, header: Header) -> dict[str, Meaning]:
+def _meanings(
+    node: NodeView[CatboostOptions] | CheckedNode[CatboostOptions], header: Header
+) -> dict[str, Meaning]:
     """Returns what a model's classes mean for the columns of its node."""
-    given = node.spec.options.get("inference_args") or {}
+    given = node.options.inference_args
     asked = given.get("prediction_type")
     refused = "" if asked is None else f"'prediction_type: {asked}' asks for other values"
     is_classifier = _class_for(node, header) == CLASSIFIER
@@ -331,14 +336,16 @@ def _meanings(node: NodeView | CheckedNode, header: Header) -> dict[str, Meaning
             refused or "the model gives scores ('method: predict_proba' of a classifier gives probabilities)"
         )
         found = Meaning(refused=refused)
-    elif _method(node) == "predict_proba":
+    elif node.options.method == "predict_proba":
         found = of_classes(header.classes, SCORES, refused, is_open=True)
     else:
         found = Meaning(refused=refused) if refused else of_classes(header.classes, OF_LABELS, is_open=True)
     return {output.column: found for output in node.spec.outputs}
 
 
-def _reader(node: CheckedNode, header: Header, features: Features, pandas: Any) -> Callable[[Columns], Any]:
+def _reader(
+    node: CheckedNode[CatboostOptions], header: Header, features: Features, pandas: Any
+) -> Callable[[Columns], Any]:
     """Returns the function that makes a model's features of a batch: a matrix of numbers, or a DataFrame."""
     fill = filler(node)
     if set(header.types) <= {NUMBER}:

@@ -13,6 +13,7 @@ from beam_ensembles.handlers.huggingface.arguments import BATCH_SIZE
 from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.folder_parts import IMAGES, SOUNDS, TOKENIZER
 from beam_ensembles.handlers.huggingface.media import IMAGE, SOUND, TEXT, TEXTS
+from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
@@ -21,7 +22,9 @@ from beam_ensembles.types import FLOAT, Array, Type, row_shape
 _HIDDEN_SIZES: Final = ("hidden_size", "d_model", "dim", "n_embd")
 
 
-def check_task(node: NodeView, task: Task, config: Mapping[str, Any]) -> Mapping[str, Type | None]:
+def check_task(
+    node: NodeView[HuggingFaceOptions], task: Task, config: Mapping[str, Any]
+) -> Mapping[str, Type | None]:
     """Checks a node against its task and settles its types.
 
     Args:
@@ -55,7 +58,7 @@ def needed(task: Task) -> list[str]:
     return [name for name, port in task.inputs.items() if port.required]
 
 
-def _check_inputs(node: NodeView, task: Task) -> None:
+def _check_inputs(node: NodeView[HuggingFaceOptions], task: Task) -> None:
     inputs, names = node.spec.inputs, needed(task)
     if inputs is None:
         return
@@ -75,7 +78,7 @@ def _check_inputs(node: NodeView, task: Task) -> None:
     _check_page(node, task, ports)
 
 
-def _check_page(node: NodeView, task: Task, ports: Mapping[str, str]) -> None:
+def _check_page(node: NodeView[HuggingFaceOptions], task: Task, ports: Mapping[str, str]) -> None:
     """A page is an image, words with their boxes, or both."""
     if "words" not in task.inputs:
         return
@@ -88,7 +91,7 @@ def _check_page(node: NodeView, task: Task, ports: Mapping[str, str]) -> None:
         node.problem("signature_mismatch", "inputs", text)
 
 
-def _check_input(node: NodeView, task: Task, place: str, name: str, column: str) -> None:
+def _check_input(node: NodeView[HuggingFaceOptions], task: Task, place: str, name: str, column: str) -> None:
     if name not in task.inputs:
         text = (
             f"the task reads no '{name}' (it reads: {listed(list(task.inputs))}){nearest(name, task.inputs)}"
@@ -100,8 +103,8 @@ def _check_input(node: NodeView, task: Task, place: str, name: str, column: str)
         node.problem("type_mismatch", place, f"'{column}' is {type_}; '{name}' is {media.wanted}")
 
 
-def _check_arguments(node: NodeView, task: Task) -> None:
-    given = node.option("inference_args") or {}
+def _check_arguments(node: NodeView[HuggingFaceOptions], task: Task) -> None:
+    given = node.options.inference_args
     allowed = (BATCH_SIZE, *task.arguments)
     for name in given:
         if name not in allowed:
@@ -121,26 +124,26 @@ def _check_arguments(node: NodeView, task: Task) -> None:
         node.problem("missing_key", place, f"the task needs the classes to choose among; {text}")
 
 
-def _check_samples(node: NodeView, task: Task) -> None:
-    if node.option("per_row"):
+def _check_samples(node: NodeView[HuggingFaceOptions], task: Task) -> None:
+    if node.options.per_row:
         text = "a task takes one value a row; 'per_row' is for nodes with a 'model_class'"
         node.problem("unsupported_option", "per_row", text)
-    samples = node.option("samples")
+    samples = node.options.samples
     if samples is not None and not task.many:
         node.problem("unsupported_option", "samples", "the task gives one answer a row")
         return
     check_samples(node, samples)
 
 
-def check_samples(node: NodeView, samples: int | None) -> None:
+def check_samples(node: NodeView[HuggingFaceOptions], samples: int | None) -> None:
     """Compares ``samples`` with how many texts ``generate`` writes."""
-    wanted = (node.option("inference_args") or {}).get("num_return_sequences")
+    wanted = node.options.inference_args.get("num_return_sequences")
     if wanted is not None and wanted != (samples or 1):
         text = f"the model writes {wanted} texts a row; say 'samples: {wanted}' on the node"
         node.problem("bad_value", below("inference_args", "num_return_sequences"), text)
 
 
-def check_model(node: NodeView, task: Task, config: Mapping[str, Any]) -> None:
+def check_model(node: NodeView[HuggingFaceOptions], task: Task, config: Mapping[str, Any]) -> None:
     """Reports a model that was made for something else: transformers would fill in what it lacks at random."""
     made = config.get("architectures") or []
     if task.architectures and made and not any(str(name).endswith(task.architectures) for name in made):
@@ -168,7 +171,11 @@ def named_classes(config: Mapping[str, Any]) -> list[str] | None:
     return None if found is None or are_placeholders(found) else found
 
 
-def meanings(node: NodeView | CheckedNode, task: Task, config: Mapping[str, Any]) -> dict[str, Meaning]:
+def meanings(
+    node: NodeView[HuggingFaceOptions] | CheckedNode[HuggingFaceOptions],
+    task: Task,
+    config: Mapping[str, Any],
+) -> dict[str, Meaning]:
     """Returns what the columns of a task's node mean that are about the model's classes.
 
     Args:
@@ -188,9 +195,11 @@ def meanings(node: NodeView | CheckedNode, task: Task, config: Mapping[str, Any]
     }
 
 
-def _refused(node: NodeView | CheckedNode, config: Mapping[str, Any]) -> str:
+def _refused(
+    node: NodeView[HuggingFaceOptions] | CheckedNode[HuggingFaceOptions], config: Mapping[str, Any]
+) -> str:
     """Returns why a classification's scores are not probabilities that add up to 1; empty where they are."""
-    asked = (node.spec.options.get("inference_args") or {}).get("function_to_apply")
+    asked = node.options.inference_args.get("function_to_apply")
     if asked in ("none", "sigmoid"):
         return f"'function_to_apply: {asked}' makes none that add up to 1; leave it out or say 'softmax'"
     if asked is None and config.get("problem_type") == "multi_label_classification":
@@ -214,7 +223,7 @@ def _type_of(task: Task, port: str, config: Mapping[str, Any]) -> Type:
     return found
 
 
-def _with_lengths(node: NodeView, found: Mapping[str, Type]) -> dict[str, Type | None]:
+def _with_lengths(node: NodeView[HuggingFaceOptions], found: Mapping[str, Type]) -> dict[str, Type | None]:
     """Lets a list of numbers be declared with its length: every batch is checked against it."""
     declared = {output.column: output.type for output in node.spec.outputs}
     return {column: _as_declared(type_, declared.get(column)) for column, type_ in found.items()}
@@ -243,6 +252,6 @@ def reads_texts(task: Task) -> bool:
     return any(port.media in (TEXT, TEXTS) for port in task.inputs.values())
 
 
-def task_of(node: NodeView) -> Task | None:
+def task_of(node: NodeView[HuggingFaceOptions]) -> Task | None:
     """Gives a node's task."""
-    return TASKS.get(str(node.option("task")))
+    return TASKS.get(str(node.options.task))

@@ -11,25 +11,23 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.huggingface.folder_checks import read_json_file
 
-SEED: Final = Option(
-    "seed",
-    "integer",
-    "What do_sample draws for a row follows from it and the row's inputs: the same in every batch, run and language.",
-)
+if TYPE_CHECKING:
+    from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
+
 DRAWING_TASKS: Final = ("text-generation",)
 """Tasks whose pipelines draw by default."""
 SEEDS: Final = ""
 """The name under which a batch carries its rows' seeds beside their inputs; no port is called so."""
 
 
-def check_seed(node: NodeView, *, writes: bool, draws: bool = False) -> None:
+def check_seed(node: NodeView[HuggingFaceOptions], *, writes: bool, draws: bool = False) -> None:
     """Reports a ``seed`` that is none, or that nothing is drawn with.
 
     Args:
@@ -37,9 +35,9 @@ def check_seed(node: NodeView, *, writes: bool, draws: bool = False) -> None:
         writes: Whether the model writes texts, which is when it can draw.
         draws: Whether it draws where ``do_sample`` is not given.
     """
-    seed = node.option("seed")
+    seed = node.options.seed
     if seed is None:
-        if writes and (node.option("inference_args") or {}).get("do_sample", draws):
+        if writes and node.options.inference_args.get("do_sample", draws):
             text = "the model draws words at random, others in each run: say 'seed' on the node, or 'do_sample: false'"
             node.warning("missing_key", "seed", text)
         return
@@ -56,18 +54,16 @@ def draws_by_itself(folder: str | None) -> bool:
     return isinstance(own, Mapping) and own.get("do_sample") is True
 
 
-def seeds_of(node: CheckedNode, columns: Columns) -> dict[str, list[int]]:
+def seeds_of(node: CheckedNode[HuggingFaceOptions], columns: Columns) -> dict[str, list[int]]:
     """Gives the seeds of a batch's rows, by ``SEEDS``, to put beside their inputs; nothing where the node has no seed.
 
     A row that is a batch of its own (``per_row``) has one.
     """
-    seed = node.spec.options.get("seed")
+    seed = node.options.seed
     if seed is None:
         return {}
     values = [columns[name] for name in node.spec.columns]
-    rows: Iterable[Sequence[Any]] = (
-        [values] if node.spec.options.get("per_row") else zip(*values, strict=True)
-    )
+    rows: Iterable[Sequence[Any]] = [values] if node.options.per_row else zip(*values, strict=True)
     return {SEEDS: [row_seed(seed, row) for row in rows]}
 
 

@@ -26,29 +26,34 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.files.ensemble_files import FileProblem, local_path
-from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import option
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
 from beam_ensembles.handlers.support.beam_config import Accepted
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.member import not_installed
-from beam_ensembles.handlers.support.model_file import check_file, check_trust, verified
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file, check_trust, verified
 from beam_ensembles.handlers.support.signatures import (
     refusing,
 )
 
 EXTRA: Final = "huggingface"
-URI: Final = Option(
-    "uri",
-    "string",
-    "The model: a folder as save_pretrained writes it, or hf:NAME for a model of the Hugging Face hub.",
-    required=True,
-)
-REVISION: Final = Option(
-    "revision",
-    "string",
-    "Which version of a model of the hub: a commit, which pins it, a tag or a branch.",
-    default="main",
-)
+
+
+class HubOptions(FileOptions):
+    """Where a folder of transformers is, or which version of a model of the hub is meant."""
+
+    uri: str = option(
+        "",
+        "The model: a folder as save_pretrained writes it, or hf:NAME for a model of the Hugging Face hub.",
+        required=True,
+    )
+    revision: str | None = option(
+        None,
+        "Which version of a model of the hub: a commit, which pins it, a tag or a branch.",
+        shown="main",
+    )
+
 
 _SCHEME: Final = "hf:"
 _NAME: Final = re.compile(r"hf:[\w-][\w.-]*(/[\w-][\w.-]*)?", re.ASCII)
@@ -118,7 +123,7 @@ class Described:
     folder: str | None = None
 
 
-def check_place(node: NodeView, *, weights: bool = True) -> Described:
+def check_place(node: NodeView[HubOptions], *, weights: bool = True) -> Described:
     """Checks where a node's model is.
 
     Args:
@@ -128,29 +133,27 @@ def check_place(node: NodeView, *, weights: bool = True) -> Described:
     Returns:
         What it is like.
     """
-    uri = node.option("uri")
-    is_name = isinstance(uri, str) and uri.startswith(_SCHEME)
-    if is_name and not node.files.is_packed(str(uri)):
-        _check_name(node, str(uri))
+    uri = node.options.uri
+    is_name = uri.startswith(_SCHEME)
+    if is_name and not node.files.is_packed(uri):
+        _check_name(node, uri)
         return Described()
-    if not is_name and node.option("revision") is not None:
+    if not is_name and node.options.revision is not None:
         node.problem("unsupported_option", "revision", "a folder has no revisions; pin it with 'sha256'")
     place = check_file(node, folders=True)
     path = None if place is None else local_path(place)
     return Described() if place is None or path is None else _check_folder(node, place, path, weights)
 
 
-def _check_name(node: NodeView, uri: str) -> None:
+def _check_name(node: NodeView[HubOptions], uri: str) -> None:
     if _NAME.fullmatch(uri) is None:
         text = f"'{uri}' is no name on the hub; it is made like 'hf:org/name'"
         node.problem("bad_value", "uri", text)
-    revision = node.option("revision")
-    if (
-        isinstance(revision, str) and _REVISION.fullmatch(revision) is None
-    ):  # it becomes a path in the hub's cache
+    revision = node.options.revision
+    if revision is not None and _REVISION.fullmatch(revision) is None:  # it becomes a path in the hub's cache
         text = f"{revision!r} is not a commit, tag or branch: names of letters, digits and '-._+@' between slashes"
         node.problem("bad_value", "revision", text)
-    if node.option("sha256") is not None:
+    if node.options.sha256 is not None:
         text = "a model of the hub is pinned by the commit: 'revision: <40 hexadecimal digits>'"
         node.problem("unsupported_option", "sha256", text)
     try:
@@ -159,14 +162,14 @@ def _check_name(node: NodeView, uri: str) -> None:
         node.problem(problem.code, "uri", str(problem))
 
 
-def _check_folder(node: NodeView, place: str, path: str, weights: bool) -> Described:
+def _check_folder(node: NodeView[HubOptions], place: str, path: str, weights: bool) -> Described:
     if not os.path.isdir(path):
         text = f"'{path}' is a file; name the folder that save_pretrained wrote, with config.json in it"
         node.problem("bad_model_file", "uri", text)
         return Described()
     if weights and not _has_file(path, ".safetensors") and _has_file(path, ".bin"):
         check_trust(node, place)
-    elif (parts := reaches_out(path)) and node.option("sha256") is None and not node.files.is_trusted(place):
+    elif (parts := reaches_out(path)) and node.options.sha256 is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, parts))
     return Described(read_config(node, path), path)
 
@@ -179,7 +182,7 @@ def _untrusted(place: str, parts: Sequence[str]) -> str:
     )
 
 
-def read_config(node: NodeView, path: str) -> Mapping[str, Any]:
+def read_config(node: NodeView[HubOptions], path: str) -> Mapping[str, Any]:
     """Reads a folder's ``config.json``, reporting what is wrong with it."""
     try:
         with refusing("it is damaged"), open(os.path.join(path, "config.json"), "rb") as file:
@@ -197,7 +200,7 @@ def _has_file(folder: str, ending: str) -> bool:
 
 
 @contextlib.contextmanager
-def opened(node: CheckedNode) -> Iterator[Place]:
+def opened(node: CheckedNode[HubOptions]) -> Iterator[Place]:
     """Gives the place of a node's model while it is being loaded; whatever goes wrong then names the node.
 
     Raises:
@@ -217,17 +220,17 @@ def opened(node: CheckedNode) -> Iterator[Place]:
 
 
 @contextlib.contextmanager
-def _place(node: CheckedNode) -> Iterator[Place]:
+def _place(node: CheckedNode[HubOptions]) -> Iterator[Place]:
     uri = str(node.uri)
     if uri.startswith(_SCHEME):
         name = uri.removeprefix(_SCHEME)
         if os.path.exists(name):  # transformers would take that
             text = f"'{os.path.abspath(name)}' lies where the worker runs, and would be loaded instead of '{uri}'"
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)])
-        yield Place(name, node.spec.options.get("revision"))
+        yield Place(name, node.options.revision)
         return
     with verified(node, folders=True) as path:
-        is_vouched = node.spec.options.get("sha256") is not None or node.is_trusted
+        is_vouched = node.options.sha256 is not None or node.is_trusted
         parts = () if is_vouched or not os.path.isdir(path) else reaches_out(path)
         if parts:
             problem = Problem(node.spec.path("uri"), "untrusted_file", _untrusted(str(node.uri), parts))
@@ -248,7 +251,7 @@ def _offline() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def transformers_of(node: CheckedNode) -> Any:
+def transformers_of(node: CheckedNode[HubOptions]) -> Any:
     """Imports transformers.
 
     Raises:

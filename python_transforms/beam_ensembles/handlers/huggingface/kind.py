@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.class_meanings import shown
-from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.huggingface import hub, hub_cache
 from beam_ensembles.handlers.huggingface.checks import (
@@ -18,22 +18,19 @@ from beam_ensembles.handlers.huggingface.checks import (
     parts_of,
     task_of,
 )
-from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, SEED, check_seed, draws_by_itself
+from beam_ensembles.handlers.huggingface.drawing import DRAWING_TASKS, check_seed, draws_by_itself
 from beam_ensembles.handlers.huggingface.folder_parts import check_parts
-from beam_ensembles.handlers.huggingface.model_node import METHODS, check_class, load_class
+from beam_ensembles.handlers.huggingface.model_node import check_class, load_class
+from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.task_node import load_task
 from beam_ensembles.handlers.huggingface.tasks import TASKS
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
-    DEVICE,
     HONOURED,
-    LABELS,
     REFUSED,
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.support.model_file import SHA256
 from beam_ensembles.types import Type
 
 _BY_LOADING: Final = {"load_model_args": hub.LOADING, "load_pipeline_args": hub.LOADING}
@@ -48,7 +45,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class HuggingFaceKind(Kind):
+class HuggingFaceKind(Kind[HuggingFaceOptions]):
     """Runs a model of transformers through Beam's Hugging Face handlers."""
 
     kind = "model"
@@ -66,50 +63,33 @@ class HuggingFaceKind(Kind):
     modules = ("transformers", "torch", "PIL")
     work = Work.ALL_CORES
     call_rows = ROWS_OF_A_CALL
-    options = (
-        hub.URI,
-        SHA256,
-        hub.REVISION,
-        Option(
-            "task", "string", "What the model does; inputs and outputs follow from it.", choices=tuple(TASKS)
-        ),
-        Option(
-            "model_class",
-            "string",
-            "A class of transformers, such as transformers.CLIPModel, for a node that reads and gives tensors.",
-        ),
-        Option("method", "string", "What is called on a model_class.", choices=METHODS, default="forward"),
-        SEED,
-        LABELS,
-        DEVICE,
-        *CALLS,
-    )
+    options = HuggingFaceOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[HuggingFaceOptions]) -> Mapping[str, Type | None]:
         """Checks a node against the table of tasks, and against ``config.json`` where the model is a local folder."""
         model = hub.check_place(node)
         check_calls(node)
         _check_labels(node, model.config)
-        task, by_class = task_of(node), node.option("model_class") is not None
+        task, by_class = task_of(node), node.options.model_class is not None
         unused = "load_pipeline_args" if by_class or (task and task.model_class) else "load_model_args"
         honoured = {name: value for name, value in {**HONOURED, **_BY_LOADING}.items() if name != unused}
         check_config(node, honoured, CONFIG_REFUSED)
         if by_class:
             draws = draws_by_itself(model.folder)
-            check_seed(node, writes=node.option("method") == "generate", draws=draws)
-            if node.option("task") is not None:
+            check_seed(node, writes=node.options.method == "generate", draws=draws)
+            if node.options.task is not None:
                 node.problem("bad_value", "model_class", "a node has a 'task' or a 'model_class', not both")
             return check_class(node)
-        if node.option("method") is not None:
+        if node.options.method is not None:
             node.problem("unsupported_option", "method", "a task calls what it needs; leave 'method' out")
         if task is None:
-            if "task" not in node.spec.options:
+            if node.options.task is None:
                 text = (
                     f"say what the model does: 'task' ({listed(sorted(TASKS))}), or 'model_class' for tensors"
                 )
                 node.problem("missing_key", "task", text)
             return {output.column: output.type for output in node.spec.outputs}
-        draws = node.option("task") in DRAWING_TASKS or draws_by_itself(model.folder)
+        draws = node.options.task in DRAWING_TASKS or draws_by_itself(model.folder)
         check_seed(node, writes="do_sample" in task.arguments, draws=draws)
         if model.folder is not None:
             check_parts(node, model.folder, model.config, parts_of(task))
@@ -123,15 +103,19 @@ class HuggingFaceKind(Kind):
         """Returns the folder of its snapshot."""
         return hub_cache.cached_snapshot(uri, revision)
 
-    def load(self, node: CheckedNode) -> Member:
+    def is_tried(self, node: CheckedNode[HuggingFaceOptions]) -> bool:
+        """Whether its model gives no texts."""
+        return node.options.task is None and node.options.method != "generate"
+
+    def load(self, node: CheckedNode[HuggingFaceOptions]) -> Member:
         """Loads the model, or the pipeline, through Beam's handler."""
         beam = member.handlers_of(node, "huggingface_inference", hub.EXTRA)
-        if node.spec.options.get("task") is not None:
+        if node.options.task is not None:
             return load_task(node, beam, hub.transformers_of(node))
         return load_class(node, beam, hub.transformers_of(node))
 
 
-def _warn_of_no_names(node: NodeView, config: Mapping[str, Any]) -> None:
+def _warn_of_no_names(node: NodeView[HuggingFaceOptions], config: Mapping[str, Any]) -> None:
     """Warns where a node's outputs name classes to which the model gives no names."""
     task = task_of(node)
     given = {output.port or output.column for output in node.spec.outputs}
@@ -146,12 +130,12 @@ def _is_regression(config: Mapping[str, Any]) -> bool:
     return config.get("problem_type") == "regression" or len(class_names(config) or ()) == 1
 
 
-def _check_labels(node: NodeView, config: Mapping[str, Any]) -> None:
+def _check_labels(node: NodeView[HuggingFaceOptions], config: Mapping[str, Any]) -> None:
     """Compares ``labels`` with the classes of the model's configuration."""
     if check_labels(node) is None:
         _warn_of_no_names(node, config)
         return
-    names, labels = class_names(config), list(node.option("labels"))
+    names, labels = class_names(config), list(node.options.labels or ())
     if names is None or labels == names or (are_placeholders(names) and len(labels) == len(names)):
         return
     text = (

@@ -16,6 +16,7 @@ from beam_ensembles.handlers.huggingface.arguments import GENERATION
 from beam_ensembles.handlers.huggingface.checks import check_samples
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
+from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding import MASKS, padded
 from beam_ensembles.handlers.huggingface.padding_effect import changes_ids
 from beam_ensembles.handlers.pytorch.device import device_of
@@ -28,7 +29,6 @@ from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type
 
-METHODS: Final = ("forward", "generate", "get_audio_features", "get_image_features", "get_text_features")
 """What may be called on a model; others could write files."""
 
 _PACKAGE: Final = "transformers."
@@ -42,9 +42,9 @@ _MASKABLE: Final = frozenset((*MASKS, *MASKS.values(), "token_type_ids"))
 """Lists that may be padded: the masks of the ids say what is padding."""
 
 
-def check_class(node: NodeView) -> Mapping[str, Type | None]:
+def check_class(node: NodeView[HuggingFaceOptions]) -> Mapping[str, Type | None]:
     """Checks a node with a ``model_class``; the types of its outputs must be declared."""
-    name = str(node.option("model_class"))
+    name = str(node.options.model_class)
     if name.startswith(_PACKAGE):
         check_import(node, "model_class", name)
     else:
@@ -53,16 +53,16 @@ def check_class(node: NodeView) -> Mapping[str, Type | None]:
         )
         node.problem("bad_value", "model_class", text)
     _check_columns(node)
-    if node.option("method") == "generate":
+    if node.options.method == "generate":
         _check_generation(node)
-        check_samples(node, node.option("samples"))
+        check_samples(node, node.options.samples)
     for output in node.spec.outputs:
         if (output.port or output.column).startswith(_RAW):
             node.tell(output.column, Meaning(refused=f"'{output.port or output.column}' are scores"))
     return {output.column: output.type for output in node.spec.outputs}
 
 
-def _check_columns(node: NodeView) -> None:
+def _check_columns(node: NodeView[HuggingFaceOptions]) -> None:
     inputs = node.spec.inputs
     if inputs is None:
         return
@@ -82,8 +82,8 @@ def _holds_numbers(type_: Type) -> bool:
     return isinstance(type_, Scalar) and type_.name in NUMPY_DTYPES and not type_.nullable
 
 
-def _check_generation(node: NodeView) -> None:
-    for name in node.option("inference_args") or {}:
+def _check_generation(node: NodeView[HuggingFaceOptions]) -> None:
+    for name in node.options.inference_args:
         if name not in GENERATION:
             text = (
                 f"generate takes no '{name}' here{nearest(name, GENERATION)} (allowed: {listed(GENERATION)})"
@@ -91,7 +91,7 @@ def _check_generation(node: NodeView) -> None:
             node.problem("unknown_option", below("inference_args", name), text)
 
 
-def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
+def load_class(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: Any) -> Member:
     """Loads a checked node with a ``model_class``.
 
     Args:
@@ -102,7 +102,7 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     Raises:
         EnsembleError: The model cannot be loaded.
     """
-    call = _Call(str(node.spec.options.get("method", "forward")), beam.PredictionResult)
+    call = _Call(node.options.method or "forward", beam.PredictionResult)
     with hub.opened(node) as place:
         handler = _handler(node, beam, _model_class(node, transformers), place, call)
         handler.set_environment_vars()
@@ -112,8 +112,8 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
             model = handler.load_model()
         weights.check(pooled=not _BEFORE_POOLING.issuperset(read))
     args = member.inference_args(node)
-    if call.method == "generate" and node.spec.options.get("samples") is not None:
-        args.setdefault("num_return_sequences", node.spec.options["samples"])
+    if call.method == "generate" and node.options.samples is not None:
+        args.setdefault("num_return_sequences", node.options.samples)
     elif call.method != "generate":
         _check_call(node, getattr(type(model), call.method))
     loaded = member.BeamMember(
@@ -127,7 +127,9 @@ def load_class(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     return by_length(node, loaded) if _needs_one_length(node, model, call.method, args) else loaded
 
 
-def _needs_one_length(node: CheckedNode, model: Any, method: str, args: Mapping[str, Any]) -> bool:
+def _needs_one_length(
+    node: CheckedNode[HuggingFaceOptions], model: Any, method: str, args: Mapping[str, Any]
+) -> bool:
     """Whether lists of different lengths may not go through the model together: padding would change its answers."""
     lists = {
         port
@@ -142,7 +144,7 @@ def _needs_one_length(node: CheckedNode, model: Any, method: str, args: Mapping[
     return changes_ids(model, functools.partial(function, **args), _pad(model))
 
 
-def _check_call(node: CheckedNode, function: Any) -> None:
+def _check_call(node: CheckedNode[HuggingFaceOptions], function: Any) -> None:
     """Makes sure that what is called names the node's ports, and takes its ``inference_args``.
 
     Many functions of transformers take any argument, and leave alone what they do not know.
@@ -162,8 +164,8 @@ def _check_call(node: CheckedNode, function: Any) -> None:
         ) from exc
 
 
-def _model_class(node: CheckedNode, transformers: Any) -> Any:
-    name = str(node.spec.options["model_class"])
+def _model_class(node: CheckedNode[HuggingFaceOptions], transformers: Any) -> Any:
+    name = str(node.options.model_class)
     found = import_name(node, "model_class", name)
     is_auto = isinstance(found, type) and found.__name__.startswith("AutoModel")
     if not isinstance(found, type) or not (is_auto or issubclass(found, transformers.PreTrainedModel)):
@@ -172,7 +174,9 @@ def _model_class(node: CheckedNode, transformers: Any) -> Any:
     return found
 
 
-def _handler(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, call: _Call) -> Any:
+def _handler(
+    node: CheckedNode[HuggingFaceOptions], beam: Any, model_class: Any, place: hub.Place, call: _Call
+) -> Any:
     settings = member.config(node)
     loading = {
         **place.arguments, "use_safetensors": place.needs_safetensors, **settings.pop("load_model_args", {})
@@ -223,7 +227,7 @@ def _named(answer: Any, method: str) -> dict[str, Any]:
     return {"sequences" if method == "generate" else "output": answer}
 
 
-def _ports(node: CheckedNode, model: Any, method: str) -> dict[str, str]:
+def _ports(node: CheckedNode[HuggingFaceOptions], model: Any, method: str) -> dict[str, str]:
     """Returns the column of each argument; the only column of a list is the model's first argument."""
     inputs, names = node.spec.inputs, node.spec.columns
     if inputs is not None and inputs.ports is not None:
@@ -239,7 +243,9 @@ def _pad(model: Any) -> int:
     return getattr(model.config.get_text_config(), "pad_token_id", None) or 0
 
 
-def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], Mapping[str, Any]]:
+def _reader(
+    node: CheckedNode[HuggingFaceOptions], model: Any, method: str
+) -> Callable[[Columns], Mapping[str, Any]]:
     ports, pad = _ports(node, model, method), _pad(model)
     writes_on = method == "generate" and not model.config.is_encoder_decoder
 
@@ -252,7 +258,7 @@ def _reader(node: CheckedNode, model: Any, method: str) -> Callable[[Columns], M
     return read
 
 
-def _columns(node: CheckedNode, answer: Mapping[str, Any], rows: int) -> Columns:
+def _columns(node: CheckedNode[HuggingFaceOptions], answer: Mapping[str, Any], rows: int) -> Columns:
     answers = {}
     for output in node.spec.outputs:
         port = output.port or (output.column if output.column in answer else None)

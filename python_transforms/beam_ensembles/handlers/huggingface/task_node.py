@@ -30,6 +30,7 @@ from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
 from beam_ensembles.handlers.huggingface.lengths import CUT, check_texts, settle_limit
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
+from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding_effect import changes_texts
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
@@ -96,7 +97,7 @@ class _Call:
         return [self.result(batch[0], answer)]
 
 
-def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
+def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: Any) -> Member:
     """Loads a checked node that names a task.
 
     Args:
@@ -107,11 +108,11 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     Raises:
         EnsembleError: The model cannot be loaded, or is made for something else.
     """
-    task = TASKS[str(node.spec.options["task"])]
+    task = TASKS[str(node.options.task)]
     args = member.inference_args(node)
     call = _Call(task, args.pop(BATCH_SIZE, task.rows), beam.PredictionResult)
-    if node.spec.options.get("samples") is not None:
-        args["num_return_sequences"] = node.spec.options["samples"]
+    if node.options.samples is not None:
+        args["num_return_sequences"] = node.options.samples
     with hub.opened(node) as place:
         if task.model_class is None:
             handler = _pipeline(node, beam, place, call)
@@ -151,13 +152,13 @@ def load_task(node: CheckedNode, beam: Any, transformers: Any) -> Member:
     )
 
 
-def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
+def _name_classes(node: CheckedNode[HuggingFaceOptions], task: Task, config: Any) -> None:
     """Names the classes of a model by the node's ``labels``, where its configuration only numbers them.
 
     Raises:
         InvalidEnsemble: ``bad_labels``: the model has other classes, or another number of them.
     """
-    labels = node.spec.options.get("labels")
+    labels = node.options.labels
     if labels is None or "probabilities" not in task.outputs:
         return
     names = named_classes(config.to_dict())
@@ -169,7 +170,7 @@ def _name_classes(node: CheckedNode, task: Task, config: Any) -> None:
         raise InvalidEnsemble([problem])
 
 
-def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> Any:
+def _pipeline(node: CheckedNode[HuggingFaceOptions], beam: Any, place: hub.Place, call: _Call) -> Any:
     settings = member.config(node)
     loading = dict(settings.pop("load_pipeline_args", {}))
     attention = {name: loading.pop(name) for name in ("attn_implementation",) if name in loading}
@@ -177,7 +178,7 @@ def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> An
     arguments.pop("local_files_only", None)  # pipelines take it for an argument of their tokenizer
     arguments["model_kwargs"] = {"use_safetensors": place.needs_safetensors, **attention}
     return beam.HuggingFacePipelineModelHandler(
-        str(node.spec.options["task"]),
+        str(node.options.task),
         place.name,
         device=device_of(node),
         inference_fn=call.of_pipeline,
@@ -186,7 +187,9 @@ def _pipeline(node: CheckedNode, beam: Any, place: hub.Place, call: _Call) -> An
     )
 
 
-def _model(node: CheckedNode, beam: Any, model_class: Any, place: hub.Place, call: _Call) -> Any:
+def _model(
+    node: CheckedNode[HuggingFaceOptions], beam: Any, model_class: Any, place: hub.Place, call: _Call
+) -> Any:
     settings = member.config(node)
     loading = dict(settings.pop("load_model_args", {}))
     return beam.HuggingFaceModelHandlerKeyedTensor(
@@ -244,15 +247,15 @@ def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, OWN_LIMIT: longest} if isinstance(longest, int) else own
 
 
-def _compare(node: CheckedNode, task: Task, config: Mapping[str, Any]) -> None:
+def _compare(node: CheckedNode[HuggingFaceOptions], task: Task, config: Mapping[str, Any]) -> None:
     """Compares the model once more with the task: it may have been far away before."""
     problems: list[Problem] = []
-    check_model(NodeView(node.spec, node.inputs, Files(), problems.append), task, config)
+    check_model(NodeView(node.spec, node.options, node.inputs, Files(), problems.append), task, config)
     if problems:
         raise InvalidEnsemble(problems)
 
 
-def _reader(node: CheckedNode, task: Task) -> Callable[[Columns], Given]:
+def _reader(node: CheckedNode[HuggingFaceOptions], task: Task) -> Callable[[Columns], Given]:
     ports = input_ports(node.spec, task)
 
     def read(columns: Columns) -> Given:
@@ -264,7 +267,7 @@ def _reader(node: CheckedNode, task: Task) -> Callable[[Columns], Given]:
     return read
 
 
-def _writer(node: CheckedNode, task: Task) -> Callable[[Any, int], Columns]:
+def _writer(node: CheckedNode[HuggingFaceOptions], task: Task) -> Callable[[Any, int], Columns]:
     ports = ports_of(node.spec, list(task.outputs))
 
     def write(answers: Mapping[str, Any], rows: int) -> Columns:

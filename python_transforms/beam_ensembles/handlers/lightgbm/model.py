@@ -13,9 +13,11 @@ from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.lightgbm.header import OVA, Header, read_header
 from beam_ensembles.handlers.lightgbm.trees import check_model
 from beam_ensembles.handlers.support import member
@@ -23,12 +25,11 @@ from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import (
     A_TRUTH,
     A_WHOLE_NUMBER,
-    CALLS,
     HONOURED,
-    LABELS,
     REFUSED,
     SOME_THREADS,
     Accepted,
+    CallOptions,
     check_arguments,
     check_calls,
     check_config,
@@ -51,8 +52,8 @@ from beam_ensembles.handlers.support.features import (
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_handler import handler_of, library_of
-from beam_ensembles.handlers.support.missing_values import NULLS, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.missing_values import view_of
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
@@ -77,7 +78,14 @@ _OTHER_VALUES: Final = ("raw_score", "pred_leaf", "pred_contrib")
 _HOW_KEPT: Final = "train it on a DataFrame whose texts are of pandas's type 'category'"
 
 
-class LightgbmKind(Kind):
+class LightgbmOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
+    """What a LightGBM model takes."""
+
+    model_class: str = option("Booster", "The class whose answers it gives.", choices=MODEL_CLASSES)
+    method: str = option("predict", "What is called on the model.", choices=METHODS)
+
+
+class LightgbmKind(Kind[LightgbmOptions]):
     """Runs a LightGBM model by its own ``Booster``, since Beam has no handler for it."""
 
     kind = "model"
@@ -91,23 +99,9 @@ class LightgbmKind(Kind):
     extra = "lightgbm"
     modules = ("lightgbm", "pandas")
     work = Work.ONE_CORE
-    options = (
-        URI,
-        SHA256,
-        Option(
-            "model_class",
-            "string",
-            "The class whose answers it gives.",
-            choices=MODEL_CLASSES,
-            default="Booster",
-        ),
-        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
-        LABELS,
-        NULLS,
-        *CALLS,
-    )
+    options = LightgbmOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[LightgbmOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
         node = view_of(node)
         place = check_file(node)
@@ -116,7 +110,7 @@ class LightgbmKind(Kind):
         check_labels(node)
         check_arguments(node, ARGUMENTS)
         _check_method(node)
-        check_ports(node, [_method(node)])
+        check_ports(node, [node.options.method])
         path, header = None if place is None else local_path(place), None
         if path is not None:
             try:
@@ -125,7 +119,7 @@ class LightgbmKind(Kind):
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('lightgbm', path)}")
         return _against_header(node, header)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[LightgbmOptions]) -> Member:
         """Loads the model and compares it with the node again."""
         library, pandas = library_of(node, "lightgbm"), library_of(node, "pandas", "lightgbm")
         found: list[Header] = []
@@ -151,7 +145,7 @@ class LightgbmKind(Kind):
         return FailsUnknownCategories(loaded, examples={one.column: one.values for one in categories})
 
 
-def _load(node: CheckedNode, library: Any, place: str, found: list[Header]) -> Any:
+def _load(node: CheckedNode[LightgbmOptions], library: Any, place: str, found: list[Header]) -> Any:
     """Loads a model from bytes that were checked: lightgbm follows wrong indices out of its memory."""
     with open(place, "rb") as file:
         data = file.read()
@@ -170,34 +164,26 @@ def _matrix(read: tuple[Values, Columns]) -> Values:
     return np.ascontiguousarray(rows, np.float32 if rows.dtype == np.float32 else np.float64)
 
 
-def _call(node: CheckedNode, rows: Values, model: Any, arguments: Mapping[str, Any]) -> Any:
+def _call(node: CheckedNode[LightgbmOptions], rows: Values, model: Any, arguments: Mapping[str, Any]) -> Any:
     """Returns what the node's class and method give, as LightGBM's scikit-learn classes make it of the booster's."""
     answer = model.predict(rows, **arguments)
-    options = node.spec.options
-    if options.get("model_class") != CLASSIFIER or any(arguments.get(name) for name in _OTHER_VALUES):
+    options = node.options
+    if options.model_class != CLASSIFIER or any(arguments.get(name) for name in _OTHER_VALUES):
         return answer
     chances = answer if np.ndim(answer) > 1 else np.vstack((1.0 - answer, answer)).transpose()
-    return chances if options.get("method") == "predict_proba" else np.argmax(chances, axis=1)
+    return chances if options.method == "predict_proba" else np.argmax(chances, axis=1)
 
 
-def _method(node: NodeView) -> str:
-    return str(node.option("method", "predict"))
-
-
-def _model_class(node: NodeView) -> str:
-    return str(node.option("model_class", "Booster"))
-
-
-def _check_method(node: NodeView) -> None:
-    if _method(node) == "predict_proba" and _model_class(node) != CLASSIFIER:
+def _check_method(node: NodeView[LightgbmOptions]) -> None:
+    if node.options.method == "predict_proba" and node.options.model_class != CLASSIFIER:
         text = (
-            f"a {_model_class(node)} has no predict_proba; say 'model_class: {CLASSIFIER}', "
+            f"a {node.options.model_class} has no predict_proba; say 'model_class: {CLASSIFIER}', "
             "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
         )
         node.problem("bad_value", "method", text)
 
 
-def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type | None]:
+def _against_header(node: NodeView[LightgbmOptions], header: Header | None) -> Mapping[str, Type | None]:
     """Compares a node with the model's header, where there is one, and settles its types."""
     for argument in feature_arguments(node).values():
         if not is_number(argument) and not (argument.element == "string" and (header is None or header.kept)):
@@ -212,18 +198,20 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
     warn_of_order(node, header.names)
     for place, text in _disagreements(node, header):
         node.problem("signature_mismatch", place, text)
-    if _model_class(node) == CLASSIFIER and header.objective not in CLASSIFICATIONS:
+    if node.options.model_class == CLASSIFIER and header.objective not in CLASSIFICATIONS:
         what = f"for {header.objective}" if header.objective else "with an objective of its own"
         text = f"the model was trained {what}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
     _note_rounds(node)
-    answer = answer_type(header, _model_class(node), _method(node), node.option("inference_args") or {})
+    answer = answer_type(header, node.options.model_class, node.options.method, node.options.inference_args)
     for output in node.spec.outputs:
         node.tell(output.column, _meaning(node, header, answer, refused))
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
 
 
-def _disagreements(node: NodeView | CheckedNode, header: Header) -> Iterator[tuple[str, str]]:
+def _disagreements(
+    node: NodeView[LightgbmOptions] | CheckedNode[LightgbmOptions], header: Header
+) -> Iterator[tuple[str, str]]:
     """Compares a model's features with its node; gives the place below the node and a sentence."""
     if header.kept and not header.are_placed:
         yield (
@@ -245,13 +233,17 @@ def _disagreements(node: NodeView | CheckedNode, header: Header) -> Iterator[tup
     yield from uncategorised(node, features, _kept(node, header, features), _HOW_KEPT)
 
 
-def _kept(node: NodeView | CheckedNode, header: Header, features: Features) -> dict[str, Sequence[Any]]:
+def _kept(
+    node: NodeView[LightgbmOptions] | CheckedNode[LightgbmOptions], header: Header, features: Features
+) -> dict[str, Sequence[Any]]:
     """Returns the categories that the model keeps, by the feature's name."""
     names = [name for _, name in columns_and_names(node, features)]
     return {names[at]: values for at, values in header.categories.items() if at < len(names)}
 
 
-def _features(node: CheckedNode, header: Header, pandas: Any) -> tuple[Features, tuple[Category, ...]]:
+def _features(
+    node: CheckedNode[LightgbmOptions], header: Header, pandas: Any
+) -> tuple[Features, tuple[Category, ...]]:
     """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
     features, _ = match(node, header.names)
     order = order_taken(node, header.names)
@@ -265,26 +257,26 @@ def _features(node: CheckedNode, header: Header, pandas: Any) -> tuple[Features,
     return features, categories_of(node, features, _kept(node, header, features), pandas)
 
 
-def _note_rounds(node: NodeView) -> None:
+def _note_rounds(node: NodeView[LightgbmOptions]) -> None:
     """Notes which rounds a model uses, where that is not all of them."""
-    given = node.option("inference_args") or {}
+    given = node.options.inference_args
     start, count = given.get("start_iteration", 0), given.get("num_iteration", -1)
     if start > 0 or count > 0:
         end = f"up to {max(start, 0) + count}, the last excluded" if count > 0 else "to the last"
         node.note(f"boosting rounds from {max(start, 0)} {end} ('start_iteration', 'num_iteration')")
 
 
-def _refused(node: NodeView) -> str:
+def _refused(node: NodeView[LightgbmOptions]) -> str:
     """Returns why the arguments of the call make it return other values than probabilities; empty where they do not."""
-    given = node.option("inference_args") or {}
+    given = node.options.inference_args
     asked = next((name for name in _OTHER_VALUES if given.get(name)), None)
     return "" if asked is None else f"'{asked}' in its 'inference_args' asks for other values"
 
 
-def _meaning(node: NodeView, header: Header, answer: Type | None, refused: str) -> Meaning:
+def _meaning(node: NodeView[LightgbmOptions], header: Header, answer: Type | None, refused: str) -> Meaning:
     """Returns what an answer means: the classes are always 0, 1, 2 and so on."""
     if not isinstance(answer, Array):
-        is_label = _model_class(node) == CLASSIFIER and not refused
+        is_label = node.options.model_class == CLASSIFIER and not refused
         return of_classes(range(max(header.values, 2)), OF_LABELS) if is_label else Meaning(refused=refused)
     if header.objective == OVA:
         refused = refused or f"the probabilities of the objective '{OVA}' do not add up to 1"

@@ -29,6 +29,7 @@ from beam_ensembles.handlers.onnx.encoders import (
 )
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.operators import describe, foreign_operators
+from beam_ensembles.handlers.onnx.options import OnnxOptions
 from beam_ensembles.handlers.onnx.session import (
     PROVIDER_OPTIONS,
     PROVIDERS,
@@ -48,17 +49,14 @@ from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
-    DEVICE,
     HONOURED,
-    LABELS,
     REFUSED,
     Accepted,
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.support.missing_values import NULLS, filler, given, may_be_missing, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.missing_values import filler, given, may_be_missing, view_of
+from beam_ensembles.handlers.support.model_file import check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signature_checks import asked_for, check_signature
@@ -91,7 +89,7 @@ _FLOATS: Final = ("float16", "float", "double")
 CONFIG_REFUSED: Final = {**REFUSED, "model_uri": "'uri' of the node says where the model is"}
 
 
-class OnnxKind(Kind):
+class OnnxKind(Kind[OnnxOptions]):
     """Runs an ONNX graph through Beam's ``OnnxModelHandlerNumpy``."""
 
     kind = "model"
@@ -103,9 +101,9 @@ class OnnxKind(Kind):
     modules = ("onnx", "onnxruntime")
     work = Work.ONE_CORE
     call_rows = ROWS_OF_A_CALL
-    options = (URI, SHA256, DEVICE, LABELS, NULLS, *CALLS)
+    options = OnnxOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[OnnxOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the graph, which is read where the file is local."""
         place = check_file(node, beside=weight_files)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
@@ -130,7 +128,7 @@ class OnnxKind(Kind):
         """Returns the files of weights."""
         return weight_files(path)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[OnnxOptions]) -> Member:
         """Loads the graph and compares the node with it once more: the file may have been far away before."""
         beam = member.handlers_of(node, "onnx_inference", "onnx")
         arguments = member.config(node)
@@ -161,14 +159,14 @@ class OnnxKind(Kind):
         return FailsUnknownCategories(whole, functools.partial(unknown_categories, node, handler.encoders))
 
 
-def _check_operators(node: NodeView, path: str, place: str) -> None:
+def _check_operators(node: NodeView[OnnxOptions], path: str, place: str) -> None:
     """Reports operators that may do more than compute, unless the file is pinned or lies under a trusted place."""
     foreign = foreign_operators(path)
-    if foreign and node.option("sha256") is None and not node.files.is_trusted(place):
+    if foreign and node.options.sha256 is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", describe(place, foreign))
 
 
-def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
+def _warn_of_silent_mappers(node: NodeView[OnnxOptions], path: str) -> None:
     """Warn of inputs that hold categories which the graph scores even where it does not know them."""
     silent = inputs_of_silent_mappers(path)
     if silent:
@@ -177,7 +175,7 @@ def _warn_of_silent_mappers(node: NodeView, path: str) -> None:
         node.warn(Problem(node.spec.path("uri"), "unchecked_categories", text))
 
 
-def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | None) -> None:
+def _tell(node: NodeView[OnnxOptions], signature: Signature | None, classes: ModelClasses | None) -> None:
     """Tell the meanings of the columns, as far as the file was read."""
     by_name = {} if signature is None else {port.name: port for port in signature.outputs}
     columns = ports_of(node.spec, list(by_name))
@@ -187,7 +185,7 @@ def _tell(node: NodeView, signature: Signature | None, classes: ModelClasses | N
         node.tell(column, meaning)
 
 
-def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
+def _check_loaded(node: CheckedNode[OnnxOptions], path: str) -> Emptiness:
     """Checks a file on a worker, where one of another place is seen for the first time.
 
     Returns:
@@ -205,7 +203,7 @@ def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
             node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('onnx', path)}"
         )
         raise InvalidEnsemble([problem]) from exc
-    if node.spec.options.get("sha256") is not None or node.is_trusted:
+    if node.options.sha256 is not None or node.is_trusted:
         return dataclasses.replace(found, is_fusible=False)
     text = ""
     if foreign:
@@ -217,7 +215,7 @@ def _check_loaded(node: CheckedNode, path: str) -> Emptiness:
     return found
 
 
-def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
+def _handler(node: CheckedNode[OnnxOptions], beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
     """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
     found = _check_loaded(node, place)
     if found.is_fusible:
@@ -231,10 +229,10 @@ def _handler(node: CheckedNode, beam: Any, arguments: Mapping[str, Any], place: 
     return handler
 
 
-def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | None]:
+def _check(node: NodeView[OnnxOptions], signature: Signature | None) -> Mapping[str, Type | None]:
     """Compares a node with the graph, where it is known."""
     names = [port.name for port in signature.inputs] if signature is not None else []
-    for name in node.option("inference_args") or {}:
+    for name in node.options.inference_args:
         if signature is not None and name not in names:
             text = f"the model has no input '{name}' (its inputs: {listed(names)}){nearest(name, names)}"
             node.problem("unknown_port", below("inference_args", name), text)
@@ -242,7 +240,7 @@ def _check(node: NodeView, signature: Signature | None) -> Mapping[str, Type | N
     return check_signature(view_of(node), signature, FEEDING)
 
 
-def _check_missing(node: NodeView, signature: Signature | None) -> None:
+def _check_missing(node: NodeView[OnnxOptions], signature: Signature | None) -> None:
     """Reports columns whose nulls have no missing value in a tensor: only floating-point numbers have one, NaN."""
     inputs = node.spec.inputs
     if inputs is None:
@@ -261,16 +259,16 @@ def _check_missing(node: NodeView, signature: Signature | None) -> None:
             )
 
 
-def _compare(node: CheckedNode, signature: Signature) -> NodeView:
+def _compare(node: CheckedNode[OnnxOptions], signature: Signature) -> NodeView[OnnxOptions]:
     problems: list[Problem] = []
-    view = NodeView(node.spec, node.inputs, Files(), problems.append)
+    view = NodeView(node.spec, node.options, node.inputs, Files(), problems.append)
     _check(view, signature)
     if problems:
         raise InvalidEnsemble(problems)
     return view
 
 
-def _check_device(node: NodeView) -> None:
-    if node.option("device") is not None and "providers" in (node.option("config") or {}):
+def _check_device(node: NodeView[OnnxOptions]) -> None:
+    if node.options.device is not None and "providers" in node.options.config:
         text = "'device' and 'config.providers' both say what runs the graph; leave one of them out"
         node.problem("bad_value", "device", text)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.onnx.options import OnnxOptions
 from beam_ensembles.handlers.support.member import no_gpu_for_device
 from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
 from beam_ensembles.messages.foreign_errors import text_of
@@ -124,18 +125,18 @@ def keep_dequantized(options: Any) -> None:
     options.add_session_config_entry(_KEEP_DEQUANTIZED, "1")
 
 
-def providers(node: CheckedNode, ort: Any) -> list[Any]:
+def providers(node: CheckedNode[OnnxOptions], ort: Any) -> list[Any]:
     """Gives the execution providers of a node: those that it names, else those of its device that are here.
 
     Raises:
         InvalidEnsemble: onnxruntime lacks one: it would leave it out with a word on standard output.
     """
     available = ort.get_available_providers()
-    named = (node.spec.options.get("config") or {}).get("providers")
+    named = node.options.config.get("providers")
     if named is not None:
         _check_named(node, available, named)
         return list(named)
-    device = node.spec.options.get("device", "auto")
+    device = node.options.device
     if device == "gpu" and _CUDA not in available:
         raise no_gpu_for_device(
             node, "onnxruntime was built without CUDA; install onnxruntime-gpu in its place"
@@ -143,7 +144,7 @@ def providers(node: CheckedNode, ort: Any) -> list[Any]:
     return [_CUDA, _CPU] if device != "cpu" and _CUDA in available else [_CPU]
 
 
-def _check_named(node: CheckedNode, available: Sequence[str], named: Sequence[str]) -> None:
+def _check_named(node: CheckedNode[OnnxOptions], available: Sequence[str], named: Sequence[str]) -> None:
     lacking = [name for name in named if name not in available]
     if lacking:
         text = f"onnxruntime has no provider '{lacking[0]}' here{nearest(lacking[0], available)}"
@@ -157,13 +158,13 @@ def find_libraries(ort: Any, wanted: Sequence[Any]) -> None:
         ort.preload_dlls()
 
 
-def check_device(node: CheckedNode, session: Any) -> None:
+def check_device(node: CheckedNode[OnnxOptions], session: Any) -> None:
     """Makes sure that a session runs where its node says: onnxruntime takes the CPU where a GPU cannot be used.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: it does not.
     """
-    if node.spec.options.get("device") == "gpu" and _CUDA not in session.get_providers():
+    if node.options.device == "gpu" and _CUDA not in session.get_providers():
         raise no_gpu_for_device(node, "onnxruntime could not start CUDA; it logged why")
 
 

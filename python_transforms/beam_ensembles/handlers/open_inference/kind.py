@@ -4,54 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
-from beam_ensembles.handlers.open_inference.address import FORM, Address, AddressError, parse_address
+from beam_ensembles.handlers.open_inference.address import Address, AddressError, parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
 from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
 from beam_ensembles.handlers.open_inference.settings import (
-    DEFAULT_RETRIES,
-    DEFAULT_SECONDS,
+    OpenInferenceOptions,
     check_settings,
     has_secrets,
     seconds_of,
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
-    CONFIG,
-    INFERENCE_ARGS,
-    LABELS,
-    RETRIES,
-    TIMEOUT,
-    TRIAL,
     check_calls,
 )
 from beam_ensembles.types import Type
 
-OPTIONS: Final = (
-    Option("uri", "string", f"The model on its server: {FORM}.", required=True),
-    dataclasses.replace(TIMEOUT, default=f"{DEFAULT_SECONDS:.0f}"),
-    dataclasses.replace(
-        RETRIES,
-        description="How often a call that the server did not answer, or had no room for, is made again.",
-        default=str(DEFAULT_RETRIES),
-    ),
-    LABELS,
-    *(option for option in CALLS if option not in (CONFIG, INFERENCE_ARGS, TRIAL)),
-    dataclasses.replace(
-        CONFIG,
-        description="How the server is called: headers, certificates for TLS, compression, throttling.",
-    ),
-    dataclasses.replace(INFERENCE_ARGS, description="Parameters of each request, as the protocol has them."),
-)
 
-
-class OpenInferenceKind(Kind):
+class OpenInferenceKind(Kind[OpenInferenceOptions]):
     """Calls a model on a server of the Open Inference Protocol v2 through Beam's ``RemoteModelHandler``.
 
     A list in ``inputs`` is the model's only input, a mapping names each, ``input: column``; ``outputs`` take the
@@ -83,9 +57,9 @@ class OpenInferenceKind(Kind):
     modules = ("tritonclient",)
     work = Work.ELSEWHERE
     call_rows = ROWS_OF_A_CALL
-    options = OPTIONS
+    options = OpenInferenceOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[OpenInferenceOptions]) -> Mapping[str, Type | None]:
         """Compares the node with what the server says of the model, where it answers soon."""
         problems: list[Problem] = []
         noting = dataclasses.replace(node, report=problems.append)
@@ -98,17 +72,15 @@ class OpenInferenceKind(Kind):
         # Nobody is called, and no certificate is opened, for a file that may not.
         return check_metadata(node, None if address is None or problems else _asked(node, address))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[OpenInferenceOptions]) -> Member:
         """Opens the channel to the server, which need not answer yet."""
         from beam_ensembles.handlers.open_inference.member import load_served
 
         return load_served(node, parse_address(str(node.uri)))
 
 
-def _address(node: NodeView) -> Address | None:
-    uri = node.option("uri")
-    if not isinstance(uri, str):
-        return None
+def _address(node: NodeView[OpenInferenceOptions]) -> Address | None:
+    uri = node.options.uri
     try:
         address = parse_address(uri)
         node.files.check_host(uri)
@@ -121,16 +93,16 @@ def _address(node: NodeView) -> Address | None:
     return address
 
 
-def _asked(node: NodeView, address: Address) -> Metadata | None:
+def _asked(node: NodeView[OpenInferenceOptions], address: Address) -> Metadata | None:
     """Asks the server; one that does not answer is no mistake of a file that declares all types.
 
     One that wants a secret is not asked before workers do.
     """
-    config = node.option("config") or {}
+    config = node.options.config
     if has_secrets(config):
         return None
     try:
-        return ask(address, config, seconds_of(node.spec.options))
+        return ask(address, config, seconds_of(node.options))
     except CallError as error:
         failure = unusable(address, error)
         if not error.may_pass:

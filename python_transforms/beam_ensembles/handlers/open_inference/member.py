@@ -13,7 +13,11 @@ from beam_ensembles.handlers.open_inference.address import Address
 from beam_ensembles.handlers.open_inference.calls import OpenInferenceModelHandler, Request
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
 from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
-from beam_ensembles.handlers.open_inference.settings import retries_of, revealed_config, seconds_of
+from beam_ensembles.handlers.open_inference.settings import (
+    OpenInferenceOptions,
+    revealed_config,
+    seconds_of,
+)
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
 from beam_ensembles.handlers.support import member
@@ -26,7 +30,7 @@ from beam_ensembles.messages.foreign_errors import text_of
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def load_served(node: CheckedNode, address: Address) -> Member:
+def load_served(node: CheckedNode[OpenInferenceOptions], address: Address) -> Member:
     """Opens the channel to a served model, and compares the node with it where the server answers at once.
 
     Raises:
@@ -51,9 +55,11 @@ def load_served(node: CheckedNode, address: Address) -> Member:
 class _Callers:
     """Beam's handlers, all with one channel; calls are made again while the failure may pass."""
 
-    def __init__(self, node: CheckedNode, address: Address, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, node: CheckedNode[OpenInferenceOptions], address: Address, config: Mapping[str, Any]
+    ) -> None:
         self._node, self._address = node, address
-        seconds = seconds_of(node.spec.options)
+        seconds = seconds_of(node.options)
         self._handlers = PerThread(
             lambda: OpenInferenceModelHandler(address, config, seconds, node.namespace)
         )
@@ -81,7 +87,9 @@ class _Callers:
 class _Served:
     """What is known of the model; asked for again when it is needed, so that a server may come up after its callers."""
 
-    def __init__(self, node: CheckedNode, address: Address, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, node: CheckedNode[OpenInferenceOptions], address: Address, config: Mapping[str, Any]
+    ) -> None:
         self._node, self._address, self._config = node, address, config
         self._metadata: Metadata | None = None
         try:
@@ -120,15 +128,19 @@ class _Served:
         return found
 
     def _ask(self) -> Metadata:
-        return ask(self._address, self._config, seconds_of(self._node.spec.options))
+        return ask(self._address, self._config, seconds_of(self._node.options))
 
     def _compare(self, found: Metadata) -> None:
         problems: list[Problem] = []
-        check_metadata(NodeView(self._node.spec, self._node.inputs, Files(), problems.append), found)
+        check_metadata(
+            NodeView(self._node.spec, self._node.options, self._node.inputs, Files(), problems.append), found
+        )
         if problems:
             raise InvalidEnsemble(problems)
 
 
-def _again(node: CheckedNode, call: Callable[..., Any]) -> Callable[..., Any]:
+def _again(node: CheckedNode[OpenInferenceOptions], call: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a function that is called again while its failure may pass, as often as the node says."""
-    return tried_again(call, retries_of(node), lambda error: isinstance(error, CallError) and error.may_pass)
+    return tried_again(
+        call, node.options.retries, lambda error: isinstance(error, CallError) and error.may_pass
+    )

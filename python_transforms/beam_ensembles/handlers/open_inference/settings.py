@@ -9,10 +9,20 @@ from typing import Any, Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.secrets import check_secret, revealed
+from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
+from beam_ensembles.handlers.open_inference.address import FORM as ADDRESS
 from beam_ensembles.handlers.support import member
-from beam_ensembles.handlers.support.beam_config import Accepted, check_config
+from beam_ensembles.handlers.support.beam_config import (
+    Accepted,
+    ArgumentOptions,
+    AttemptOptions,
+    BatchOptions,
+    ConfigOptions,
+    check_config,
+)
 from beam_ensembles.handlers.support.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import FORM, is_secret
@@ -23,6 +33,28 @@ _MOST_SECONDS: Final = 86_400.0
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie")
 _HEADER: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _PARAMETER: Final = (str, bool, int, float)
+
+
+class OpenInferenceOptions(
+    ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, AttemptOptions
+):
+    """What a model on a server takes."""
+
+    uri: str = option("", f"The model on its server: {ADDRESS}.", required=True)
+    timeout: float = option(DEFAULT_SECONDS, "Seconds that one call of the server may take.", last=True)
+    retries: int = option(
+        DEFAULT_RETRIES,
+        "How often a call that the server did not answer, or had no room for, is made again.",
+        last=True,
+    )
+    config: Mapping[str, Any] = option(
+        {},
+        "How the server is called: headers, certificates for TLS, compression, throttling.",
+        last=True,
+    )
+    inference_args: Mapping[str, Any] = option(
+        {}, "Parameters of each request, as the protocol has them.", last=True
+    )
 
 
 def _is_header(value: Any) -> bool:
@@ -53,7 +85,7 @@ _HONOURED: Final = {
 }
 
 
-def check_settings(node: NodeView, address: Address | None) -> None:
+def check_settings(node: NodeView[OpenInferenceOptions], address: Address | None) -> None:
     """Reports what is wrong with a node's ``config`` and ``inference_args``.
 
     Args:
@@ -61,7 +93,7 @@ def check_settings(node: NodeView, address: Address | None) -> None:
         address: Its model, or None where its ``uri`` is wrong.
     """
     check_config(node, _HONOURED, REMOTE_REFUSED)
-    config = node.option("config") or {}
+    config = node.options.config
     if _are_headers(config.get("headers")):
         _check_headers(node, config["headers"])
     for key in CERTIFICATES:
@@ -70,13 +102,13 @@ def check_settings(node: NodeView, address: Address | None) -> None:
     if ("private_key" in config) != ("certificate_chain" in config):
         text = "'private_key' and 'certificate_chain' go together"
         node.problem("bad_value", "config", text)
-    for name, value in (node.option("inference_args") or {}).items():
+    for name, value in node.options.inference_args.items():
         if not isinstance(value, _PARAMETER):
             text = f"'{name}' is {value!r}; a parameter of a request is a text, a number, true or false"
             node.problem("bad_value", below("inference_args", name), text)
 
 
-def _check_headers(node: NodeView, headers: Mapping[str, Any]) -> None:
+def _check_headers(node: NodeView[OpenInferenceOptions], headers: Mapping[str, Any]) -> None:
     for name, value in headers.items():
         place = below(below("config", "headers"), name)
         check_secret(node, place, value)
@@ -90,7 +122,7 @@ def has_secrets(config: Mapping[str, Any]) -> bool:
     return any(is_secret(value) for value in (config.get("headers") or {}).values())
 
 
-def revealed_config(node: CheckedNode) -> dict[str, Any]:
+def revealed_config(node: CheckedNode[OpenInferenceOptions]) -> dict[str, Any]:
     """Gives a node's ``config`` on a worker, with the secrets in its headers.
 
     Raises:
@@ -106,7 +138,9 @@ def revealed_config(node: CheckedNode) -> dict[str, Any]:
     return {**config, "headers": found}
 
 
-def _check_certificate(node: NodeView, key: str, path: str, address: Address | None) -> None:
+def _check_certificate(
+    node: NodeView[OpenInferenceOptions], key: str, path: str, address: Address | None
+) -> None:
     place = below("config", key)
     if address is not None and not address.is_encrypted:
         node.problem("bad_value", place, f"'{key}' is for TLS; write grpcs:// in 'uri'")
@@ -117,11 +151,6 @@ def _check_certificate(node: NodeView, key: str, path: str, address: Address | N
         node.problem("untrusted_file", place, text)
 
 
-def seconds_of(options: Mapping[str, Any]) -> float:
+def seconds_of(options: OpenInferenceOptions) -> float:
     """Gives how long one call of a node with these options may take."""
-    return min(float(options.get("timeout", DEFAULT_SECONDS)), _MOST_SECONDS)
-
-
-def retries_of(node: CheckedNode) -> int:
-    """Gives how often a node's call that failed in passing is made again."""
-    return int(node.spec.options.get("retries", DEFAULT_RETRIES))
+    return min(float(options.timeout), _MOST_SECONDS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
+from beam_ensembles.handlers.python.options import PythonOptions
 from beam_ensembles.handlers.support.arguments import matrix
 from beam_ensembles.handlers.support.missing_values import filler
 from beam_ensembles.handlers.support.results import to_columns
@@ -16,7 +17,7 @@ from beam_ensembles.spec.model import OutputSpec
 from beam_ensembles.types import dtype_of, row_shape
 
 
-def examples_of(node: CheckedNode, columns: Columns) -> list[Any]:
+def examples_of(node: CheckedNode[PythonOptions], columns: Columns) -> list[Any]:
     """Makes the examples of a batch, one a row.
 
     Args:
@@ -42,16 +43,16 @@ def _values(columns: Columns, name: str) -> list[Any]:
     return [value if has_value else None for value, has_value in zip(found, valid.tolist(), strict=True)]
 
 
-def shape_of_one(node: CheckedNode) -> tuple[int, ...] | None:
+def shape_of_one(node: CheckedNode[PythonOptions]) -> tuple[int, ...] | None:
     """Returns the shape of one prediction, where it becomes the only column as it is; None where that is not known."""
     if len(node.spec.outputs) != 1 or node.spec.outputs[0].port is not None:
         return None
     (type_,) = node.outputs.values()
-    is_raw = dtype_of(type_) is not None and not node.spec.options.get("postprocess")
+    is_raw = dtype_of(type_) is not None and not node.options.postprocess
     return row_shape(type_) if is_raw else None
 
 
-def columns_of(node: CheckedNode, inferences: Sequence[Any], rows: int) -> Columns:
+def columns_of(node: CheckedNode[PythonOptions], inferences: Sequence[Any], rows: int) -> Columns:
     """Makes a node's columns of what its handler gave.
 
     Args:
@@ -68,8 +69,8 @@ def columns_of(node: CheckedNode, inferences: Sequence[Any], rows: int) -> Colum
     failed = [at for at, inference in enumerate(inferences) if isinstance(inference, Exception)]
     if not failed:
         return _columns(node, inferences, rows)
-    samples = node.spec.options.get("samples") or 1
-    if len(inferences) != rows * samples or node.spec.options.get("per_row"):
+    samples = node.options.samples or 1
+    if len(inferences) != rows * samples or node.options.per_row:
         raise NodeError.of(inferences[failed[0]])
     faults = {at // samples: NodeError.of(inferences[at]) for at in reversed(failed)}
     good = [one for at, one in enumerate(inferences) if at // samples not in faults]
@@ -77,7 +78,7 @@ def columns_of(node: CheckedNode, inferences: Sequence[Any], rows: int) -> Colum
     raise SomeFailed(columns, dict(sorted(faults.items())))
 
 
-def _columns(node: CheckedNode, inferences: Sequence[Any], rows: int) -> Columns:
+def _columns(node: CheckedNode[PythonOptions], inferences: Sequence[Any], rows: int) -> Columns:
     outputs = node.spec.outputs
     answers = {
         output.column: _together([_taken(output, one, len(outputs) == 1) for one in inferences])

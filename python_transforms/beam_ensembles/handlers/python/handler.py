@@ -20,22 +20,22 @@ from beam_ensembles.graph.kinds import (
     Kind,
     Member,
     NodeView,
-    Option,
     Work,
 )
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.examples import columns_of, examples_of, shape_of_one
+from beam_ensembles.handlers.python.options import PythonOptions
 from beam_ensembles.handlers.python.policy import KNOWN, check_policy
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import list_argument
-from beam_ensembles.handlers.support.beam_config import CALLS, LABELS, Accepted, check_calls, check_config
 from beam_ensembles.handlers.support.beam_config import HONOURED as OF_ALL
+from beam_ensembles.handlers.support.beam_config import Accepted, check_calls, check_config
 from beam_ensembles.handlers.support.importing import import_name
 from beam_ensembles.handlers.support.load_failures import reason
-from beam_ensembles.handlers.support.missing_values import NULLS, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, check_file, verified
+from beam_ensembles.handlers.support.missing_values import view_of
+from beam_ensembles.handlers.support.model_file import check_file, verified
 from beam_ensembles.handlers.support.shared_members import SharedMember
 from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.spec.places import below
@@ -53,7 +53,7 @@ CONFIG_REFUSED: Final = {
 _ANYTHING: Final = Accepted("anything", lambda _: True)
 
 
-class PythonKind(Kind):
+class PythonKind(Kind[PythonOptions]):
     """Runs a model behind any importable ``ModelHandler``.
 
     Args:
@@ -73,42 +73,17 @@ class PythonKind(Kind):
     )
     work = Work.ALL_CORES
     call_rows = ROWS_OF_A_CALL
-    options = (
-        Option(
-            "handler",
-            "string",
-            "Dotted name of the handler's class, or of a function that makes it.",
-            required=True,
-        ),
-        Option(
-            "uri", "string", "The model's file or folder; the handler gets its path by update_model_path."
-        ),
-        SHA256,
-        Option(
-            "functions",
-            "mapping",
-            "Arguments of the handler's constructor that are functions, by dotted name.",
-        ),
-        Option(
-            "preprocess", "list", "Dotted names of functions that each example goes through first, in order."
-        ),
-        Option(
-            "postprocess", "list", "Dotted names of functions that each prediction goes through, in order."
-        ),
-        LABELS,
-        NULLS,
-        *CALLS,
-    )
+    options = PythonOptions
 
     def __init__(self, is_shared: bool = False) -> None:
         self._is_shared = is_shared
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[PythonOptions]) -> Mapping[str, Type | None]:
         """Checks all but the handler itself, which is imported by workers alone."""
         _check_code(node)
         _check_file(node)
-        config = node.option("config")
-        told = dict.fromkeys(config, _ANYTHING) if isinstance(config, Mapping) else {}
+        config = node.options.config
+        told = dict.fromkeys(config, _ANYTHING)
         check_config(node, {**told, **OF_ALL}, CONFIG_REFUSED)
         for name in told:
             check_secret(node, below("config", name), config[name])
@@ -119,12 +94,12 @@ class PythonKind(Kind):
             list_argument(view_of(node))
         return {output.column: output.type for output in node.spec.outputs}
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[PythonOptions]) -> Member:
         """Makes the handler and loads its model, in a process of its own where the handler wants it shared."""
         base = inference_imports.import_base()
         inner = _made(node, base)
         handler = _with_functions(node, inner)
-        config = node.spec.options.get("config") or {}
+        config = node.options.config
         is_shared = (
             self._is_shared or bool(config.get("large_model")) or config.get("model_copies") is not None
         )
@@ -136,7 +111,7 @@ class PythonKind(Kind):
             Calls(
                 handler,
                 base.PredictionResult,
-                node.spec.options.get("samples") or 1,
+                node.options.samples or 1,
                 blame(base, inner),
                 shape_of_one(node),
             ),
@@ -146,7 +121,7 @@ class PythonKind(Kind):
             write=functools.partial(columns_of, node),
             per_row=member.is_per_row(node),
         )
-        is_remote = isinstance(inner, base.RemoteModelHandler) or node.spec.options["handler"] in KNOWN
+        is_remote = isinstance(inner, base.RemoteModelHandler) or node.options.handler in KNOWN
         return _Untried(loaded) if is_remote else loaded
 
 
@@ -168,17 +143,17 @@ class _Untried:
         """Asks nothing."""
 
 
-def _names(node: NodeView) -> dict[str, Any]:
+def _names(node: NodeView[PythonOptions]) -> dict[str, Any]:
     """Gives the dotted names that a node holds, by their places."""
-    options = node.spec.options
-    found = {"handler": options.get("handler")}
-    found |= {below("functions", key): name for key, name in (options.get("functions") or {}).items()}
-    for key in ("preprocess", "postprocess"):
-        found |= {below(key, at): name for at, name in enumerate(options.get(key) or ())}
+    options = node.options
+    found: dict[str, Any] = {"handler": options.handler}
+    found |= {below("functions", key): name for key, name in options.functions.items()}
+    for key, names in (("preprocess", options.preprocess), ("postprocess", options.postprocess)):
+        found |= {below(key, at): name for at, name in enumerate(names)}
     return {place: name for place, name in found.items() if name is not None}
 
 
-def _check_code(node: NodeView) -> None:
+def _check_code(node: NodeView[PythonOptions]) -> None:
     names = _names(node)
     for place, name in names.items():
         if not isinstance(name, str):
@@ -191,44 +166,46 @@ def _check_code(node: NodeView) -> None:
         check_policy(node, handler, texts)
 
 
-def _check_file(node: NodeView) -> None:
-    if node.option("uri") is not None:
+def _check_file(node: NodeView[PythonOptions]) -> None:
+    if node.spec.file is not None:
         check_file(node, folders=True, runs_code=True)
-    elif node.option("sha256") is not None:
+    elif node.options.sha256 is not None:
         node.problem("missing_key", "uri", "'sha256' pins the file of 'uri', which is not said")
 
 
-def _made(node: CheckedNode, base: Any) -> Any:
+def _made(node: CheckedNode[PythonOptions], base: Any) -> Any:
     """Makes a node's handler.
 
     Raises:
         InvalidEnsemble: There is no such handler, a secret is not there, or it does not take the node's ``config``.
     """
-    options = node.spec.options
-    os.environ.update((options.get("config") or {}).get("env_vars") or {})
-    make = import_name(node, "handler", options["handler"])
+    options = node.options
+    os.environ.update(options.config.get("env_vars") or {})
+    make = import_name(node, "handler", str(options.handler))
     functions = {
-        key: import_name(node, below("functions", key), name)
-        for key, name in (options.get("functions") or {}).items()
+        key: import_name(node, below("functions", key), name) for key, name in options.functions.items()
     }
     try:
         handler = make(**_arguments(node, make), **functions)
     except EnsembleError:
         raise
     except Exception as exc:
-        text = f"'{options['handler']}' does not take these: {described(exc)}"
+        text = f"'{options.handler}' does not take these: {described(exc)}"
         raise _wrong(node, "config", "signature_mismatch", text) from exc
     if not isinstance(handler, base.ModelHandler):
-        text = f"'{options['handler']}' is no ModelHandler of Beam, nor does it make one"
+        text = f"'{options.handler}' is no ModelHandler of Beam, nor does it make one"
         raise _wrong(node, "handler", "import_failed", text)
     return handler
 
 
-def _with_functions(node: CheckedNode, handler: Any) -> Any:
+def _with_functions(node: CheckedNode[PythonOptions], handler: Any) -> Any:
     """Puts a node's functions around its handler: the first that an example goes through is the outermost."""
     before, after = (
-        [import_name(node, below(key, at), name) for at, name in enumerate(node.spec.options.get(key) or ())]
-        for key in ("preprocess", "postprocess")
+        [import_name(node, below(key, at), name) for at, name in enumerate(names)]
+        for key, names in (
+            ("preprocess", node.options.preprocess),
+            ("postprocess", node.options.postprocess),
+        )
     )
     for function in reversed(before):
         handler = handler.with_preprocess_fn(function)
@@ -238,7 +215,7 @@ def _with_functions(node: CheckedNode, handler: Any) -> Any:
     return handler
 
 
-def _arguments(node: CheckedNode, make: Any) -> dict[str, Any]:
+def _arguments(node: CheckedNode[PythonOptions], make: Any) -> dict[str, Any]:
     """Gives what the constructor is told; what holds for every handler is left out where it does not take it.
 
     Raises:
@@ -253,7 +230,7 @@ def _arguments(node: CheckedNode, make: Any) -> dict[str, Any]:
     }
 
 
-def _tell_of_hints(node: CheckedNode, handler: Any) -> None:
+def _tell_of_hints(node: CheckedNode[PythonOptions], handler: Any) -> None:
     hints = handler.get_resource_hints()
     if hints:
         _LOGGER.warning(
@@ -262,7 +239,7 @@ def _tell_of_hints(node: CheckedNode, handler: Any) -> None:
         )  # fmt: skip
 
 
-def _load(node: CheckedNode, handler: Any) -> Any:
+def _load(node: CheckedNode[PythonOptions], handler: Any) -> Any:
     try:
         with verified(node, folders=True) if node.uri is not None else contextlib.nullcontext() as place:
             if place is not None:
@@ -273,9 +250,9 @@ def _load(node: CheckedNode, handler: Any) -> Any:
     except EnsembleError:
         raise
     except Exception as exc:  # a handler can fail in any way
-        text = f"'{node.spec.options['handler']}' cannot load its model: {reason(exc)}"
+        text = f"'{node.options.handler}' cannot load its model: {reason(exc)}"
         raise _wrong(node, "handler", "load_failed", text) from exc
 
 
-def _wrong(node: CheckedNode, key: str, code: str, text: str) -> InvalidEnsemble:
+def _wrong(node: CheckedNode[PythonOptions], key: str, code: str, text: str) -> InvalidEnsemble:
     return InvalidEnsemble([Problem(node.spec.path(key), code, text)])

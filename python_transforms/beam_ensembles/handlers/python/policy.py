@@ -15,6 +15,7 @@ from typing import Final
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import NodeView
+from beam_ensembles.handlers.python.options import PythonOptions
 from beam_ensembles.handlers.support.importing import check_import, is_vouched_for
 from beam_ensembles.spec.places import below
 
@@ -74,7 +75,7 @@ OWN_KINDS: Final = (
 """The kinds of node that stand for the other handlers of Beam, in the module ``<kind>_inference``."""
 
 
-def check_policy(node: NodeView, name: str, functions: Mapping[str, str]) -> None:
+def check_policy(node: NodeView[PythonOptions], name: str, functions: Mapping[str, str]) -> None:
     """Reports code that is only allowed by default and may not be used here, or not be told what it is told.
 
     Args:
@@ -99,7 +100,7 @@ def _own_functions(known: Known | None, name: str, place: str) -> list[str]:
     return [f"{name.rpartition('.')[0]}.*"] if place in places else []
 
 
-def _refuse_beams(node: NodeView, name: str) -> None:
+def _refuse_beams(node: NodeView[PythonOptions], name: str) -> None:
     kind = next((kind for kind in OWN_KINDS if name.startswith(f"{_BEAM}.{kind}_inference.")), None)
     instead = f"; write 'model: {kind}' instead, or" if kind else f"{nearest(name, KNOWN)};"
     text = f"'{name}' is not among the handlers that need no leave (they are: {listed(list(KNOWN))})"
@@ -110,22 +111,22 @@ def _refuse_beams(node: NodeView, name: str) -> None:
     )
 
 
-def _check_told(node: NodeView, name: str, known: Known) -> None:
+def _check_told(node: NodeView[PythonOptions], name: str, known: Known) -> None:
     allow = f"allow it when starting the service: --allow-code '{name}'"
-    for argument in node.option("config") or {}:
+    for argument in node.options.config:
         if argument not in known.arguments | _OF_ALL:
             text = f"'{argument}' may be told only to a handler that is vouched for"
             allowed = listed(sorted(known.arguments | _OF_ALL))
             node.problem("untrusted_code", below("config", argument), f"{text} (without: {allowed}); {allow}")
     _check_server(node, known, allow)
     _check_reach(node, known)
-    if node.option("uri") is not None:
+    if node.spec.file is not None:
         text = "this handler takes no file; say 'model_name' in 'config'"
         node.problem("unsupported_option", "uri", text)
 
 
-def _check_server(node: NodeView, known: Known, allow: str) -> None:
-    told = (node.option("config") or {}).get("vllm_server_kwargs")
+def _check_server(node: NodeView[PythonOptions], known: Known, allow: str) -> None:
+    told = node.options.config.get("vllm_server_kwargs")
     if told is None or "vllm_server_kwargs" not in known.arguments:
         return
     place = below("config", "vllm_server_kwargs")
@@ -144,10 +145,9 @@ def _check_server(node: NodeView, known: Known, allow: str) -> None:
             )
 
 
-def _check_reach(node: NodeView, known: Known) -> None:
+def _check_reach(node: NodeView[PythonOptions], known: Known) -> None:
     """Reports a host that nobody allowed, or a model on this machine in no trusted folder."""
-    config = node.option("config")
-    told = config if isinstance(config, Mapping) else {}
+    told = node.options.config
     name = str(told.get("model_name", ""))
     if known.server and (os.path.isabs(name) or name.startswith((".", "~", "-"))):
         if not os.path.isabs(name) or not node.files.is_trusted(name):

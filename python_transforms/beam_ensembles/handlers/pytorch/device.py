@@ -11,6 +11,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.handlers.support.beam_config import DeviceOptions
 from beam_ensembles.handlers.support.member import no_gpu_for_device
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ _ON_CPU: Final = "can't allocate memory"
 """What PyTorch's allocator says on a CPU, where it raises but a ``RuntimeError``."""
 
 
-def device_of(node: CheckedNode) -> str:
+def device_of(node: CheckedNode[DeviceOptions]) -> str:
     """Gives the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
 
     Raises:
@@ -26,7 +27,7 @@ def device_of(node: CheckedNode) -> str:
     """
     import torch
 
-    wanted = node.spec.options.get("device", "auto")
+    wanted = node.options.device
     has_gpu = torch.cuda.is_available()
     if wanted == "gpu" and not has_gpu:
         raise no_gpu_for_device(node, "PyTorch finds no CUDA device")

@@ -32,6 +32,7 @@ from beam_ensembles.handlers.pytorch.files import (
     format_of,
     runs_code,
 )
+from beam_ensembles.handlers.pytorch.options import PytorchOptions
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.importing import import_name
 from beam_ensembles.handlers.support.library_models import arguments as arguments_of
@@ -70,7 +71,7 @@ class ExportedModel:
     forward = __call__
 
 
-def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
+def make_handler(node: CheckedNode[PytorchOptions], beam: Any, place: str) -> Any:
     """Makes Beam's handler of a node's model.
 
     Args:
@@ -81,7 +82,7 @@ def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
     Raises:
         InvalidEnsemble: The file is of another format than the node says, or may not be loaded.
     """
-    options = node.spec.options
+    options = node.options
     format_ = _format(node, place)
     is_keyed = format_ == EXPORT or (node.spec.inputs is not None and node.spec.inputs.ports is not None)
     make = beam.PytorchModelHandlerKeyedTensor if is_keyed else beam.PytorchModelHandlerTensor
@@ -91,39 +92,39 @@ def make_handler(node: CheckedNode, beam: Any, place: str) -> Any:
         arguments = {
             "state_dict_path": place,
             "model_class": made,
-            "model_params": arguments_of(node, made, str(options["model_class"])),
+            "model_params": arguments_of(node, options.model_params, made, str(options.model_class)),
         }
     if format_ == SAFETENSORS:
         _need_safetensors(node)
     if format_ == STATE_DICT:
-        arguments["load_model_args"] = {"weights_only": options.get("weights_only", True)}
+        arguments["load_model_args"] = {"weights_only": options.reads_weights_only}
     handler = make(
         **arguments,
         device=device_of(node),
-        inference_fn=functools.partial(infer, options.get("method"), beam.PredictionResult),
+        inference_fn=functools.partial(infer, options.method, beam.PredictionResult),
         **member.config(node),
     )
     handler.load_model = functools.partial(_LOADERS[format_], handler, handler.load_model, place, arguments)
     return handler
 
 
-def _need_safetensors(node: CheckedNode) -> None:
+def _need_safetensors(node: CheckedNode[PytorchOptions]) -> None:
     try:
         importlib.import_module("safetensors.torch")
     except ImportError as exc:
         raise member.not_installed(node, "pytorch", exc) from exc
 
 
-def _format(node: CheckedNode, place: str) -> str:
+def _format(node: CheckedNode[PytorchOptions], place: str) -> str:
     """Finds how the model was saved, and refuses what may not be loaded: its place may have been far away before."""
-    options = node.spec.options
+    options = node.options
     try:
         format_ = settled_format(options, place)
     except ModelFormatError as exc:
         text = f"'{node.uri}': {exc}{other_kind('pytorch', place)}"
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
-    is_vouched = options.get("sha256") is not None or node.is_trusted
-    if runs_code(format_, weights_only=options.get("weights_only", True)) and not is_vouched:
+    is_vouched = options.sha256 is not None or node.is_trusted
+    if runs_code(format_, weights_only=options.reads_weights_only) and not is_vouched:
         text = (
             f"loading '{node.uri}' runs the code in it, but it is neither pinned nor trusted; "
             "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
@@ -132,7 +133,7 @@ def _format(node: CheckedNode, place: str) -> str:
     return format_
 
 
-def settled_format(options: Mapping[str, Any], place: str) -> str:
+def settled_format(options: PytorchOptions, place: str) -> str:
     """Gives how a local model was saved.
 
     Args:
@@ -143,15 +144,15 @@ def settled_format(options: Mapping[str, Any], place: str) -> str:
         ModelFormatError: It is no model of PyTorch's, or not of the node's ``format``.
         OSError: It cannot be read.
     """
-    wanted = options.get("format")
-    has_class = options.get("model_class") is not None
+    wanted = options.format
+    has_class = options.model_class is not None
     found = format_of(place, has_class=has_class if wanted is None else wanted == STATE_DICT)
     if wanted is not None and wanted != found:
         raise ModelFormatError(f"the node says 'format: {wanted}', but the file is that of a {found}")
     return found
 
 
-def model_class(node: CheckedNode) -> Any:
+def model_class(node: CheckedNode[PytorchOptions]) -> Any:
     """Imports a node's class, or the function that makes the model.
 
     Of PyTorch and transformers only classes of modules are taken, of torchvision also the functions that it lists as
@@ -162,7 +163,7 @@ def model_class(node: CheckedNode) -> Any:
     """
     import torch
 
-    name = node.spec.options.get("model_class")
+    name = node.options.model_class
     if name is None:
         text = f"'{node.uri}' holds weights alone: name the class that they belong to"
         raise InvalidEnsemble([Problem(node.spec.path("model_class"), "missing_key", text)])

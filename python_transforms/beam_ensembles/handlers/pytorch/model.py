@@ -12,27 +12,25 @@ from beam_ensembles.errors import (
     Problem,
 )
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.pytorch.answer_parts import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.pytorch.export import read_program
-from beam_ensembles.handlers.pytorch.files import EXPORT, FORMATS, SAFETENSORS, STATE_DICT, runs_code
+from beam_ensembles.handlers.pytorch.files import EXPORT, SAFETENSORS, STATE_DICT, runs_code
 from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
+from beam_ensembles.handlers.pytorch.options import PytorchOptions
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
-    DEVICE,
     HONOURED,
-    LABELS,
     REFUSED,
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.support.importing import IMPORTS, check_import, check_modules, import_modules
+from beam_ensembles.handlers.support.importing import check_import, check_modules, import_modules
 from beam_ensembles.handlers.support.library_models import check_params
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.support.model_file import check_file, check_trust
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signature_checks import check_signature
@@ -55,7 +53,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class PytorchKind(Kind):
+class PytorchKind(Kind[PytorchOptions]):
     """Runs a PyTorch model through Beam's ``PytorchModelHandlerTensor`` or ``PytorchModelHandlerKeyedTensor``."""
 
     kind = "model"
@@ -75,43 +73,21 @@ class PytorchKind(Kind):
     modules = ("torch",)
     work = Work.ALL_CORES
     call_rows = ROWS_OF_A_CALL
-    options = (
-        URI,
-        SHA256,
-        Option(
-            "format", "string", "How it was saved.", choices=FORMATS, default="by what is in the file"
-        ),
-        Option(
-            "model_class",
-            "string",
-            "Importable name of the model's class, or of the function that makes the model: for weights.",
-        ),
-        Option("model_params", "mapping", "Arguments of that class."),
-        Option(
-            "weights_only",
-            "boolean",
-            "Read nothing but tensors from a state dict; false may run what is in the file.",
-            default="true",
-        ),
-        Option("method", "string", "The model's method that is called, such as generate.", default="the model"),
-        IMPORTS,
-        DEVICE,
-        LABELS,
-        *CALLS,
-    )  # fmt: skip
+    options = PytorchOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[PytorchOptions]) -> Mapping[str, Type | None]:
         """Checks all but the model's code: the format of its file, and of a program what it takes and gives."""
         place = check_file(node)
         path = None if place is None else local_path(place)
-        format_ = node.option("format") if path is None else _format(node, path)
+        format_ = node.options.format if path is None else _format(node, path)
         if place is not None and format_ is not None:
-            if runs_code(format_, weights_only=node.option("weights_only", True)):
+            if runs_code(format_, weights_only=node.options.reads_weights_only):
                 check_trust(node, place)
             _check_class(node, format_)
-        if node.option("model_class") is not None:
-            check_import(node, "model_class", node.option("model_class"), library=_LIBRARY)
-            check_params(node, node.option("model_class"), place)
+        name = node.options.model_class
+        if name is not None:
+            check_import(node, "model_class", name, library=_LIBRARY)
+            check_params(node, node.options.model_params, name, place)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
@@ -119,7 +95,7 @@ class PytorchKind(Kind):
         _check_numbers(node)
         return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[PytorchOptions]) -> Member:
         """Loads the model and compares it with the node."""
         beam = member.handlers_of(node, "pytorch_inference", "pytorch")
         import_modules(node)
@@ -129,7 +105,7 @@ class PytorchKind(Kind):
             signature = model.program.signature
             _compare(node, signature)
         else:
-            check_callable(node, model, node.spec.options.get("method"))
+            check_callable(node, model, node.options.method)
         run = WithinMemory(
             member.BeamMember(
                 handler,
@@ -144,16 +120,16 @@ class PytorchKind(Kind):
         return by_length(node, run, signature)
 
 
-def _format(node: NodeView, path: str) -> str | None:
+def _format(node: NodeView[PytorchOptions], path: str) -> str | None:
     """Finds how a local model was saved, and reports a file that is none (``bad_model_file``)."""
     try:
-        return settled_format(node.spec.options, path)
+        return settled_format(node.options, path)
     except (ModelFormatError, OSError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
         return None
 
 
-def _signature(node: NodeView, path: str) -> Signature | None:
+def _signature(node: NodeView[PytorchOptions], path: str) -> Signature | None:
     try:
         return read_program(path).signature
     except (ModelFormatError, OSError) as exc:
@@ -161,23 +137,28 @@ def _signature(node: NodeView, path: str) -> Signature | None:
         return None
 
 
-def _check_class(node: NodeView, format_: str) -> None:
+def _check_class(node: NodeView[PytorchOptions], format_: str) -> None:
     """Reports weights without a class, and what only weights or only models take."""
-    has_class = node.option("model_class") is not None
+    options = node.options
     if format_ in (STATE_DICT, SAFETENSORS):
-        if not has_class:
+        if options.model_class is None:
             text = f"a {format_} holds weights alone: name the class, such as torchvision.models.resnet18"
             node.problem("missing_key", "model_class", text)
         return
-    for key in ("model_class", "model_params", "weights_only"):
-        if node.option(key) is not None:
+    of_weights = {
+        "model_class": options.model_class,
+        "model_params": options.model_params,
+        "weights_only": options.weights_only,
+    }
+    for key, value in of_weights.items():
+        if value is not None:
             text = f"the file is that of a {format_}, which holds its code itself; leave '{key}' out"
             node.problem("bad_value", key, text)
-    if format_ == EXPORT and node.option("method") is not None:
+    if format_ == EXPORT and options.method is not None:
         node.problem("bad_value", "method", "an exported program has no methods; leave 'method' out")
 
 
-def _check_numbers(node: NodeView) -> None:
+def _check_numbers(node: NodeView[PytorchOptions]) -> None:
     """Reports columns that hold text or bytes: tensors hold numbers."""
     ports = node.spec.inputs.ports if node.spec.inputs is not None else None
     for index, column in enumerate(node.spec.columns):
@@ -190,8 +171,8 @@ def _check_numbers(node: NodeView) -> None:
             node.problem("type_mismatch", place, f"'{column}' is {type_}; a PyTorch model takes numbers")
 
 
-def _compare(node: CheckedNode, signature: Signature) -> None:
+def _compare(node: CheckedNode[PytorchOptions], signature: Signature) -> None:
     problems: list[Problem] = []
-    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
+    check_signature(NodeView(node.spec, node.options, node.inputs, Files(), problems.append), signature)
     if problems:
         raise InvalidEnsemble(problems)

@@ -17,9 +17,11 @@ from beam_ensembles.errors import (
     listed,
 )
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, holds, settle
+from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.sklearn.boosters import (
     refuse_boosters,
     refuse_categories_in_arrays,
@@ -41,10 +43,9 @@ from beam_ensembles.handlers.sklearn.model_facts import (
 from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
     HONOURED,
-    LABELS,
     REFUSED,
+    CallOptions,
     check_calls,
     check_config,
 )
@@ -56,8 +57,8 @@ from beam_ensembles.handlers.support.features import (
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_versions import Versions
-from beam_ensembles.handlers.support.missing_values import NULLS, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file, check_trust
+from beam_ensembles.handlers.support.missing_values import view_of
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file, check_trust
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
@@ -74,7 +75,16 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class SklearnKind(Kind):
+class SklearnOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
+    """What a scikit-learn model takes."""
+
+    method: str = option("predict", "What is called on the model.", choices=METHODS)
+    format: str | None = option(
+        None, "How it was saved.", choices=FORMATS, shown="by the end of the file's name"
+    )
+
+
+class SklearnKind(Kind[SklearnOptions]):
     """Runs a scikit-learn model through Beam's ``SklearnModelHandlerNumpy``.
 
     A model fitted on a DataFrame gets one. Beam's handler for those differs only in taking frames of one row, so
@@ -92,40 +102,30 @@ class SklearnKind(Kind):
     extra = "sklearn"
     modules = ("sklearn", "pandas")
     work = Work.ONE_CORE
-    options = (
-        URI,
-        SHA256,
-        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
-        Option(
-            "format", "string", "How it was saved.", choices=FORMATS, default="by the end of the file's name"
-        ),
-        LABELS,
-        NULLS,
-        *CALLS,
-    )
+    options = SklearnOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[SklearnOptions]) -> Mapping[str, Type | None]:
         """Checks all but the model itself, which only a skops file lets see without running its code."""
         node = view_of(node)
-        format_ = _format(node.spec.options, str(node.option("uri")))
+        format_ = _format(node.options.format, node.options.uri)
         place = check_file(node, runs_code=format_ in ("joblib", "pickle"))
         facts = Facts() if place is None else _check_model(node, place)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
         check_labels(node)
         feature_arguments(node)
-        check_ports(node, [_method(node)])
+        check_ports(node, [node.options.method])
         warn_of_order(node, facts.names)
-        for where, text in disagreements(node, facts, _method(node)):
+        for where, text in disagreements(node, facts, node.options.method):
             node.problem("signature_mismatch", where, text)
-        for column, meaning in meanings(node, facts, _method(node)).items():
+        for column, meaning in meanings(node, facts, node.options.method).items():
             node.tell(column, meaning)
-        return _settled(node, answer_type(facts, _method(node)))
+        return _settled(node, answer_type(facts, node.options.method))
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[SklearnOptions]) -> Member:
         """Loads the model and compares it with what the file says about it."""
         beam = member.handlers_of(node, "sklearn_inference", "sklearn")
-        method = str(node.spec.options.get("method", "predict"))
+        method = node.options.method
         versions = Versions()
         handler, model = member.load(node, functools.partial(_handler, node, beam, method), versions=versions)
         refuse_boosters(node, model)
@@ -146,7 +146,7 @@ class SklearnKind(Kind):
         parts = parts_of(model, len(columns))
         missing = missing_marks(model, parts, facts.names)
         order = order_taken(node, facts.names)
-        is_checked = _format(node.spec.options, str(node.uri)) == "skops"
+        is_checked = _format(node.options.format, str(node.uri)) == "skops"
         if order is not None and not is_checked:
             _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
         arguments = member.inference_args(node)
@@ -174,9 +174,9 @@ class SklearnKind(Kind):
         return FailsUnknownCategories(versions.told_by(loaded), find, examples_of(parts, columns))
 
 
-def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:
+def _handler(node: CheckedNode[SklearnOptions], beam: Any, method: str, place: str) -> Any:
     """Makes Beam's handler; it knows joblib and pickle, and is shown how skops files are loaded."""
-    format_ = _format(node.spec.options, str(node.uri))
+    format_ = _format(node.options.format, str(node.uri))
     handler = beam.SklearnModelHandlerNumpy(
         place,
         beam.ModelFileType["JOBLIB" if format_ == "joblib" else "PICKLE"],
@@ -188,13 +188,13 @@ def _handler(node: CheckedNode, beam: Any, method: str, place: str) -> Any:
     return handler
 
 
-def _load_skops(node: CheckedNode, place: str) -> Any:
+def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
     """Loads a skops file: with types that skops does not trust only where the file is vouched for."""
     try:
         import skops.io
     except ImportError as exc:
         raise member.not_installed(node, "sklearn", exc) from exc
-    is_vouched = node.spec.options.get("sha256") is not None or node.is_trusted
+    is_vouched = node.options.sha256 is not None or node.is_trusted
     known = () if is_vouched else _types_that_need_trust(node, place)
     untrusted = skops.io.get_untrusted_types(file=place)
     lacking = () if is_vouched else sorted({*known, *untrusted})
@@ -204,7 +204,7 @@ def _load_skops(node: CheckedNode, place: str) -> Any:
     return skops.io.load(place, trusted=untrusted)
 
 
-def _types_that_need_trust(node: CheckedNode, place: str) -> Sequence[str]:
+def _types_that_need_trust(node: CheckedNode[SklearnOptions], place: str) -> Sequence[str]:
     try:
         return read_header(place).untrusted
     except ModelFormatError as exc:
@@ -238,19 +238,15 @@ def _call(method: str, model: Any, batch: list[Any], inference_args: Mapping[str
     return [np.stack(answer, axis=1)]
 
 
-def _method(node: NodeView) -> str:
-    return str(node.option("method", "predict"))
-
-
-def _format(options: Mapping[str, Any], uri: str) -> str:
+def _format(said: str | None, uri: str) -> str:
     by_name = next((format_ for ending, format_ in ENDINGS.items() if uri.endswith(ending)), "")
-    return str(options.get("format") or by_name)
+    return said or by_name
 
 
-def _check_model(node: NodeView, place: str) -> Facts:
+def _check_model(node: NodeView[SklearnOptions], place: str) -> Facts:
     """Checks whether the file may be loaded; gives what the model says of itself, where that can be read safely."""
-    uri = str(node.option("uri"))
-    format_ = _format(node.spec.options, uri)
+    uri = node.options.uri
+    format_ = _format(node.options.format, uri)
     if not format_:
         hint = other_kind("sklearn", local_path(place))
         how = hint or f"; say {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
@@ -270,14 +266,14 @@ def _check_model(node: NodeView, place: str) -> Facts:
     except (ModelFormatError, OSError) as exc:
         node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('sklearn', path)}")
         return Facts()
-    if header.untrusted and node.option("sha256") is None and not node.files.is_trusted(place):
+    if header.untrusted and node.options.sha256 is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, header.untrusted))
     return Facts(header.features, header.names, header.classes)
 
 
-def _settled(node: NodeView, given: Type | None) -> Mapping[str, Type | None]:
+def _settled(node: NodeView[SklearnOptions], given: Type | None) -> Mapping[str, Type | None]:
     """Gives each column's declared type where the method can give it, else the one that the model says."""
-    method = _method(node)
+    method = node.options.method
     settled = settle(node, "signature_mismatch", {output.column: given for output in node.spec.outputs})
     for output in node.spec.outputs:
         name, place = output.column, f"outputs.{output.column}"

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.graph.class_meanings import LABELS, SCORES, Meaning, of_classes, shown
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.handlers.sklearn.boosters import finds_several_labels
 from beam_ensembles.handlers.sklearn.fitted_steps import as_given
 from beam_ensembles.handlers.support.features import count_of, match, nameless
@@ -110,7 +111,9 @@ def answer_type(facts: Facts, method: str) -> Type | None:
     return _TYPES.get(type(facts.classes[0])) if method == "predict" else None
 
 
-def meanings(node: NodeView | CheckedNode, facts: Facts, method: str) -> dict[str, Meaning]:
+def meanings(
+    node: NodeView[LabelOptions] | CheckedNode[LabelOptions], facts: Facts, method: str
+) -> dict[str, Meaning]:
     """Returns what a model's classes mean for the columns of its node.
 
     Args:
@@ -138,7 +141,9 @@ def meanings(node: NodeView | CheckedNode, facts: Facts, method: str) -> dict[st
     return found
 
 
-def disagreements(node: NodeView | CheckedNode, facts: Facts, method: str) -> Iterator[tuple[str, str]]:
+def disagreements(
+    node: NodeView[LabelOptions] | CheckedNode[LabelOptions], facts: Facts, method: str
+) -> Iterator[tuple[str, str]]:
     """Compares a model with its node: its features, its classes; gives the place below the node and a sentence."""
     features, unmatched = match(node, facts.names)
     yield from unmatched
@@ -153,7 +158,7 @@ def disagreements(node: NodeView | CheckedNode, facts: Facts, method: str) -> It
 
 
 def _class_disagreements(
-    node: NodeView | CheckedNode, classes: Sequence[Any], method: str
+    node: NodeView[LabelOptions] | CheckedNode[LabelOptions], classes: Sequence[Any], method: str
 ) -> Iterator[tuple[str, str]]:
     """Compares a model's classes with the declared widths and labels; numbered classes may have names."""
     if method == "predict_proba":
@@ -162,7 +167,7 @@ def _class_disagreements(
             if shape not in ((), (len(classes),)):
                 text = f"'{output.column}' is declared {output.type}; the model has {len(classes)} classes"
                 yield f"outputs.{output.column}", text
-    labels = node.spec.options.get("labels") or list(classes)
+    labels = node.options.labels or list(classes)
     are_names = isinstance(labels[0], str) and not isinstance(classes[0], str)
     if len(labels) != len(classes) or (not are_names and list(labels) != list(classes)):
         text = f"the node's labels are {shown(labels)}, but the model's classes are {shown(classes)}, in this order"

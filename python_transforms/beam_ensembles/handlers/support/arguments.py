@@ -16,6 +16,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, NodeView
+from beam_ensembles.graph.shared_options import is_per_row
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
@@ -100,7 +101,7 @@ def _part(node: NodeView, place: str, column: str, lists: bool) -> Argument | No
     type_ = node.inputs.get(column)
     if type_ is None:
         return None
-    per_row = node.option("per_row")
+    per_row = is_per_row(node.options)
     if (per_row or lists) and isinstance(type_, Array) and type_.shape is None:
         item, shape = _item_of(type_.element if per_row else type_)
         if item is not None:

@@ -7,50 +7,90 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeGuard
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import Options, option
+from beam_ensembles.graph.shared_options import SampleOptions
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES, MOST_RETRIES
 from beam_ensembles.spec.places import below
 
-CONFIG: Final = Option("config", "mapping", "Keyword arguments of Beam's own model handler, as they are.")
-INFERENCE_ARGS: Final = Option(
-    "inference_args", "mapping", "Arguments of each call of the model, as Beam's run_inference takes them."
-)
-BATCH: Final = Option(
-    "batch",
-    "mapping",
-    "{max: ROWS, max_bytes: BYTES}: what one call gets at most; {min: ROWS, max_wait: SECONDS}: rows are put together.",
-)
-DEVICE: Final = Option(
-    "device",
-    "string",
-    "What runs the model; auto takes a GPU where there is one.",
-    choices=("auto", "cpu", "gpu"),
-    default="auto",
-)
-SAMPLES: Final = Option(
-    "samples", "integer", "How many answers the model gives a row; each row's are put together to a list."
-)
-PER_ROW: Final = Option(
-    "per_row",
-    "boolean",
-    "Call the model once a row, with the row's lists as its batch: one image and its captions.",
-    default="false",
-)
-TRIAL: Final = Option(
-    "trial",
-    "boolean",
-    "Ask the model a few made-up rows when it is loaded, to find what would fail or mislead in a pipeline.",
-    default="true",
-)
-TIMEOUT: Final = Option("timeout", "number", "Seconds that one call of the server may take.")
-RETRIES: Final = Option("retries", "integer", "How often a call that failed in passing is made again.")
-CALLS: Final = (BATCH, SAMPLES, PER_ROW, CONFIG, INFERENCE_ARGS, TRIAL)
-"""How a model is called: what every kind of model that runs on the worker takes."""
-LABELS: Final = Option(
-    "labels",
-    "list",
-    "The model's classes in the order of its probabilities, for a model that does not know them; votes compare them.",
-)
+
+class BatchOptions(Options):
+    """How many rows one call gets."""
+
+    batch: Mapping[str, Any] = option(
+        {},
+        "{max: ROWS, max_bytes: BYTES}: what one call gets at most; {min: ROWS, max_wait: SECONDS}: rows are put "
+        "together.",
+        last=True,
+    )
+
+
+class ConfigOptions(Options):
+    """What Beam's own handler is made with."""
+
+    config: Mapping[str, Any] = option(
+        {}, "Keyword arguments of Beam's own model handler, as they are.", last=True
+    )
+
+
+class ArgumentOptions(Options):
+    """What each call of the model is given besides its batch."""
+
+    inference_args: Mapping[str, Any] = option(
+        {}, "Arguments of each call of the model, as Beam's run_inference takes them.", last=True
+    )
+
+
+class TrialOptions(Options):
+    """Whether a model is tried when it is loaded."""
+
+    trial: bool = option(
+        True,
+        "Ask the model a few made-up rows when it is loaded, to find what would fail or mislead in a pipeline.",
+        last=True,
+    )
+
+
+class CallOptions(TrialOptions, ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions):
+    """How a model is called that runs on the worker."""
+
+
+class DeviceOptions(Options):
+    """What a model runs on."""
+
+    device: str | None = option(
+        None,
+        "What runs the model; auto takes a GPU where there is one.",
+        choices=("auto", "cpu", "gpu"),
+        shown="auto",
+        last=True,
+    )
+
+
+class AttemptOptions(Options):
+    """How long what runs elsewhere may take, and how often it is tried."""
+
+    timeout: float | None = option(None, "Seconds that one call of the server may take.", last=True)
+    retries: int | None = option(
+        None,
+        "How often a call that failed in passing is made again.",
+        last=True,
+    )
+
+
+def batch_of(options: Options) -> Mapping[str, Any]:
+    """Returns a node's ``batch``; empty where it has none."""
+    return options.batch if isinstance(options, BatchOptions) else {}
+
+
+def config_of(options: Options) -> Mapping[str, Any]:
+    """Returns a node's ``config``; empty where it has none."""
+    return options.config if isinstance(options, ConfigOptions) else {}
+
+
+def arguments_of(options: Options) -> Mapping[str, Any]:
+    """Returns a node's ``inference_args``; empty where it has none."""
+    return options.inference_args if isinstance(options, ArgumentOptions) else {}
 
 
 def _is_count(value: Any) -> TypeGuard[int]:
@@ -109,7 +149,9 @@ REFUSED: Final[Mapping[str, str]] = {
 """Arguments of every handler of Beam that a fused stage cannot honour, with what to do instead."""
 
 
-def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapping[str, str]) -> None:
+def check_config(
+    node: NodeView[ConfigOptions], honoured: Mapping[str, Accepted], refused: Mapping[str, str]
+) -> None:
     """Reports what cannot be in a node's ``config``.
 
     Args:
@@ -117,10 +159,7 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
         honoured: The arguments that its handler takes and that are honoured.
         refused: Those that it takes and that are not, with what to do instead.
     """
-    config = node.option("config")
-    if not isinstance(config, Mapping):
-        return
-    for name, value in config.items():
+    for name, value in node.options.config.items():
         place = below("config", name)
         if name in refused:
             node.problem("unsupported_option", place, f"'{name}' cannot be honoured here: {refused[name]}")
@@ -133,14 +172,14 @@ def check_config(node: NodeView, honoured: Mapping[str, Accepted], refused: Mapp
             node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {honoured[name].accepts}")
 
 
-def check_arguments(node: NodeView, known: Mapping[str, Accepted]) -> None:
+def check_arguments(node: NodeView[ArgumentOptions], known: Mapping[str, Accepted]) -> None:
     """Reports ``inference_args`` that are not known, which a library may take for settings, and values of the others.
 
     Args:
         node: The node.
         known: What each argument takes.
     """
-    for name, value in (node.option("inference_args") or {}).items():
+    for name, value in node.options.inference_args.items():
         place = below("inference_args", name)
         if name not in known:
             allowed = f"allowed: {listed(sorted(known))}"
@@ -152,13 +191,26 @@ def check_arguments(node: NodeView, known: Mapping[str, Accepted]) -> None:
 
 def check_calls(node: NodeView) -> None:
     """Reports what is wrong with a node's ``batch``, ``samples``, ``per_row``, ``timeout`` and ``retries``."""
-    _check_batch(node)
-    samples, retries, timeout = node.option("samples"), node.option("retries"), node.option("timeout")
+    options = node.options
+    if isinstance(options, BatchOptions):
+        _check_batch(node, options.batch)
+    if isinstance(options, SampleOptions):
+        _check_samples(node, options)
+    if isinstance(options, AttemptOptions):
+        _check_attempts(node, options)
+
+
+def _check_samples(node: NodeView, options: SampleOptions) -> None:
+    samples = options.samples
     if samples is not None and samples < 1:
         node.problem("bad_value", "samples", f"'samples' is {samples}; a row has at least 1 answer")
-    if samples is not None and node.option("per_row"):
+    if samples is not None and options.per_row:
         text = "with 'per_row' all that one call gives belongs to its row; leave 'samples' out"
         node.problem("bad_value", "samples", text)
+
+
+def _check_attempts(node: NodeView, options: AttemptOptions) -> None:
+    retries, timeout = options.retries, options.timeout
     if retries is not None and not 0 <= retries <= MOST_RETRIES:
         text = f"'retries' is {retries}; allowed: 0 to {MOST_RETRIES}"
         node.problem("bad_value", "retries", text)
@@ -167,9 +219,8 @@ def check_calls(node: NodeView) -> None:
         node.problem("bad_value", "timeout", text)
 
 
-def _check_batch(node: NodeView) -> None:
-    batch = node.option("batch")
-    for key, value in (batch or {}).items():
+def _check_batch(node: NodeView, batch: Mapping[str, Any]) -> None:
+    for key, value in batch.items():
         if key == "max_wait":
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_WAIT:
                 text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {LONGEST_WAIT}"
@@ -180,7 +231,7 @@ def _check_batch(node: NodeView) -> None:
         elif not _is_count(value) or value > (LARGEST_COUNT if key == "min" else value):
             text = f"'{key}' is {value!r}; it is a whole number of at least 1, and 'min' of {LARGEST_COUNT:,} at most"
             node.problem("bad_value", below("batch", key), text)
-    least, most = (batch or {}).get("min"), (batch or {}).get("max")
+    least, most = batch.get("min"), batch.get("max")
     if _is_count(least) and _is_count(most) and least > most:
         text = f"'min' is {least}, more than 'max', which is {most}"
         node.problem("bad_value", below("batch", "min"), text)
@@ -188,13 +239,13 @@ def _check_batch(node: NodeView) -> None:
 
 def batch_size(node: CheckedNode, default: int) -> int:
     """Gives how many rows are put together to a batch of a node, where they are: ``batch.max``, or ``min`` of more."""
-    least = (node.spec.options.get("batch") or {}).get("min")
+    least = batch_of(node.options).get("min")
     return max(batch_limit(node) or default, least or 1)
 
 
 def bytes_limit(node: CheckedNode) -> int | None:
     """Gives the most bytes that one call of a node may get, or None."""
-    found = (node.spec.options.get("batch") or {}).get("max_bytes")
+    found = batch_of(node.options).get("max_bytes")
     return None if found is None else int(found)
 
 
@@ -209,6 +260,5 @@ def batch_limit(node: CheckedNode) -> int | None:
 
     That is the smaller of ``batch.max`` and of ``max_batch_size`` in its ``config``.
     """
-    options = node.spec.options
-    limits = ((options.get("batch") or {}).get("max"), (options.get("config") or {}).get("max_batch_size"))
+    limits = (batch_of(node.options).get("max"), config_of(node.options).get("max_batch_size"))
     return min((limit for limit in limits if limit is not None), default=None)

@@ -6,25 +6,30 @@ import fnmatch
 import importlib
 import inspect
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, listed, nearest
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, FileProblem, Files, is_of_library
-from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import Options, option
 from beam_ensembles.handlers.support.load_failures import BRING_CODE, reason
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.places import below
 
-IMPORTS: Final = Option(
-    "imports",
-    "list",
-    "Modules that are imported before the model is loaded, such as those that register its layers or operators.",
-)
+
+class ImportOptions(Options):
+    """What is imported before a model."""
+
+    imports: list[Any] = option(
+        [],
+        "Modules that are imported before the model is loaded, such as those that register its layers or operators.",
+        last=True,
+    )
 
 
-def check_modules(node: NodeView) -> None:
+def check_modules(node: NodeView[ImportOptions]) -> None:
     """Reports modules under ``imports`` that are no names, or that nobody allowed: importing one runs its code."""
-    for index, name in enumerate(node.option("imports") or ()):
+    for index, name in enumerate(node.options.imports):
         place = below("imports", index)
         if not isinstance(name, str):
             node.problem("wrong_type", place, f"a module is a text such as 'package.module', not {name!r}")
@@ -36,13 +41,13 @@ def check_modules(node: NodeView) -> None:
             node.problem("untrusted_code", place, f"{text}; {how}")
 
 
-def import_modules(node: CheckedNode) -> None:
+def import_modules(node: CheckedNode[ImportOptions]) -> None:
     """Imports what a node names under ``imports``.
 
     Raises:
         InvalidEnsemble: ``import_failed``: a module is not there, or raises an error itself.
     """
-    for index, name in enumerate(node.spec.options.get("imports") or ()):
+    for index, name in enumerate(node.options.imports):
         place = below("imports", index)
         try:
             importlib.import_module(name)

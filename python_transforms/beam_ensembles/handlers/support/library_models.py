@@ -18,16 +18,16 @@ _FETCHES: Final = ("pretrained", "pretrained_backbone", "weights", "weights_back
 """Arguments that name weights to fetch or read."""
 
 
-def check_params(node: NodeView, name: str, place: str | None) -> None:
+def check_params(node: NodeView, params: Mapping[str, Any] | None, name: str, place: str | None) -> None:
     """Report arguments that make a library's function fetch or read other weights than the node's own.
 
     Args:
-        node: The node, with the arguments as ``model_params``.
+        node: The node.
+        params: The arguments, its ``model_params``.
         name: Dotted name of the function.
         place: The absolute place of the node's file, if it is known.
     """
-    params = node.option("model_params")
-    if not is_of_library(name) or not isinstance(params, Mapping):
+    if not is_of_library(name) or params is None:
         return
     if place is not None and node.files.is_trusted(place):
         return
@@ -37,9 +37,9 @@ def check_params(node: NodeView, name: str, place: str | None) -> None:
             node.problem("untrusted_file", below("model_params", key), text)
 
 
-def arguments(node: CheckedNode, function: Any, name: str) -> dict[str, Any]:
+def arguments(node: CheckedNode, given: Mapping[str, Any] | None, function: Any, name: str) -> dict[str, Any]:
     """Returns the arguments for a node's function or class, which keep a library from fetching weights."""
-    params = dict(node.spec.options.get("model_params") or {})
+    params = dict(given or {})
     if not is_of_library(name) or node.is_trusted:
         return params
     known = inspect.signature(function).parameters

@@ -16,8 +16,10 @@ import numpy as np
 
 from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.graph import shared_options
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.support.beam_config import arguments_of, config_of
 from beam_ensembles.handlers.support.library_versions import Versions
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.model_file import verified
@@ -184,15 +186,18 @@ def check_call(node: CheckedNode, function: Any) -> None:
 
 def inference_args(node: CheckedNode) -> dict[str, Any]:
     """Gives the arguments of each call of a node's model."""
-    return dict(node.spec.options.get("inference_args") or {})
+    return dict(arguments_of(node.options))
 
 
 def config(node: CheckedNode) -> dict[str, Any]:
     """Gives the keyword arguments for Beam's handler of a node, without those that its loading honours by itself."""
-    given = node.spec.options.get("config") or {}
-    return {name: value for name, value in given.items() if name not in ("large_model", "model_copies")}
+    return {
+        name: value
+        for name, value in config_of(node.options).items()
+        if name not in ("large_model", "model_copies")
+    }
 
 
 def is_per_row(node: CheckedNode) -> bool:
     """Says whether a node's model is called once a row."""
-    return bool(node.spec.options.get("per_row"))
+    return shared_options.is_per_row(node.options)

@@ -13,16 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, Option, takes_missing, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, O_co, takes_missing, valid_rows
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of
 
-NULLS: Final = Option(
-    "nulls",
-    "string",
-    "What becomes of a row with a null in an input: it fails, or the model is given a missing value, such as NaN.",
-    choices=("fail", "missing"),
-    default="fail",
-)
 _LARGEST_EXACT: Final = 2**53
 
 
@@ -37,7 +30,7 @@ def given(type_: Type) -> Type:
     return Array(DOUBLE, type_.shape) if isinstance(type_, Array) else DOUBLE
 
 
-def view_of(node: NodeView) -> NodeView:
+def view_of(node: NodeView[O_co]) -> NodeView[O_co]:
     """Returns a node as its model sees it: with the types of what it is given for nullable columns."""
     if not takes_missing(node.spec):
         return node

@@ -20,14 +20,25 @@ from beam_ensembles.files.local import Budget, TooMuch, is_made_up, is_regular, 
 from beam_ensembles.files.own_network import refuse_own_network
 from beam_ensembles.files.private_copy import out_of_reach
 from beam_ensembles.files.remote import Beside, fetched, nothing_beside
-from beam_ensembles.graph.kinds import CheckedNode, NodeView, Option
+from beam_ensembles.graph.kinds import CheckedNode, NodeView
+from beam_ensembles.graph.options import Options, option
 
-URI: Final = Option(
-    "uri", "string", "The model's file: a path or URI, relative to the ensemble file.", required=True
-)
-SHA256: Final = Option(
-    "sha256", "string", "SHA-256 of the model's file or folder, 64 hexadecimal digits; any other is refused."
-)
+
+class _PlaceOptions(Options):
+    uri: str = option("", "The model's file: a path or URI, relative to the ensemble file.", required=True)
+
+
+class PinOptions(Options):
+    """Which file it must be."""
+
+    sha256: str | None = option(
+        None, "SHA-256 of the model's file or folder, 64 hexadecimal digits; any other is refused."
+    )
+
+
+class FileOptions(PinOptions, _PlaceOptions):
+    """Where a model's file is, and which it must be."""
+
 
 _SECONDS_OF_A_STRANGER: Final = 60.0
 """How long a file that only its pin vouches for is compared, so that no caller holds the service with a huge one."""
@@ -36,11 +47,12 @@ _DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def check_file(
-    node: NodeView,
+    node: NodeView[PinOptions],
     *,
     folders: bool = False,
     beside: Beside = nothing_beside,
     key: str = "uri",
+    named: str | None = None,
     runs_code: bool = False,
     needs_trust: str = "",
 ) -> str | None:
@@ -51,6 +63,7 @@ def check_file(
         folders: Whether a model of this kind may be a folder.
         beside: Which files belong to a model's file; one that cannot be read is left to the kind to report.
         key: The node's key that names the file.
+        named: What it says; by default its ``uri``.
         runs_code: Whether loading any such file runs code in it. Then the file must be pinned or lie under a trusted
             place.
         needs_trust: What loading any such file may do otherwise, for which it must be pinned or trusted as well.
@@ -61,13 +74,13 @@ def check_file(
     Returns:
         The absolute place of the file, or None where it cannot be used.
     """
-    pin, danger = node.option("sha256"), _RUNS_CODE if runs_code else needs_trust
+    pin, danger = node.options.sha256, _RUNS_CODE if runs_code else needs_trust
     pin_is_good = pin is None or _DIGEST.fullmatch(str(pin)) is not None
     if not pin_is_good:
         node.problem("bad_sha256", "sha256", f"'{pin}' is no SHA-256: that is 64 hexadecimal digits")
-    uri = node.option(key)
-    if not isinstance(uri, str):
-        return None
+    if key not in node.spec.options:
+        return None  # reported already
+    uri = named if named is not None else getattr(node.options, key)
     try:
         found = node.files.resolve(uri)
     except FileProblem as problem:
@@ -127,9 +140,9 @@ def _pinned(
     return None
 
 
-def check_trust(node: NodeView, place: str) -> None:
+def check_trust(node: NodeView[PinOptions], place: str) -> None:
     """Reports a file that runs code when it is loaded, unless it is pinned or lies under a trusted place."""
-    if node.option("sha256") is None and not node.files.is_trusted(place):
+    if node.options.sha256 is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, _RUNS_CODE))
 
 
@@ -142,6 +155,10 @@ def _untrusted(place: str, danger: str) -> str:
 
 def _not_that(uri: str, pin: str) -> str:
     return f"there is no file '{uri}' that can be read and has the pinned SHA-256, {pin.lower()}"
+
+
+def _pin(node: CheckedNode) -> str | None:
+    return node.options.sha256 if isinstance(node.options, PinOptions) else None
 
 
 @contextlib.contextmanager
@@ -163,7 +180,7 @@ def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
         EnsembleError: It cannot be fetched.
     """
     path, place = local_path(str(node.uri)), str(node.uri)
-    pin, beside = node.spec.options.get("sha256"), node.kind.files_beside
+    pin, beside = _pin(node), node.kind.files_beside
     trusted_for_its_place = pin is None and node.is_trusted
     if path is None:
         refuse_own_network(node.files, place)

@@ -10,7 +10,9 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.graph.shared_options import is_per_row
 from beam_ensembles.handlers.support.arguments import Values, leaf, shape_text
+from beam_ensembles.handlers.support.beam_config import arguments_of
 from beam_ensembles.handlers.support.nested_values import depth_of
 from beam_ensembles.handlers.support.signatures import Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array
@@ -94,7 +96,7 @@ def by_length(node: CheckedNode, member: Member, signature: Signature | None = N
         for column, type_ in node.inputs.items()
         if isinstance(type_, Array) and type_.shape is None
     ]
-    return _ByLength(member, tuple(lists)) if lists and not node.spec.options.get("per_row") else member
+    return _ByLength(member, tuple(lists)) if lists and not is_per_row(node.options) else member
 
 
 def _wanted(node: CheckedNode, signature: Signature) -> Mapping[str, tuple[int | None, ...]]:
@@ -102,7 +104,7 @@ def _wanted(node: CheckedNode, signature: Signature) -> Mapping[str, tuple[int |
     ports, columns = node.spec.inputs.ports if node.spec.inputs is not None else None, node.spec.columns
     given = {port.name: port for port in signature.inputs}
     if ports is None:
-        extra = node.spec.options.get("inference_args") or {}
+        extra = arguments_of(node.options)
         asked = [port.name for port in signature.inputs if port.name not in extra and not port.is_optional]
         ports = tuple(asked[:1])
     if len(ports) != len(columns):

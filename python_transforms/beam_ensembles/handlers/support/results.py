@@ -10,6 +10,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.graph.shared_options import is_per_row, samples_of
 from beam_ensembles.handlers.support.arguments import Values, shape_text
 from beam_ensembles.handlers.support.nested_values import (
     PYTHON_TYPES,
@@ -37,7 +38,7 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
         NodeError: ``misaligned`` where the number of items is not that of the rows (times ``samples``); ``bad_output``
             where shape or values are not those of the declared type.
     """
-    samples, per_row = node.spec.options.get("samples"), node.spec.options.get("per_row")
+    samples, per_row = samples_of(node.options), is_per_row(node.options)
     columns = {}
     for name, type_ in node.outputs.items():
         answer = answers[name]

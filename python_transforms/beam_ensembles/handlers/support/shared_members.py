@@ -28,6 +28,7 @@ from beam_ensembles.files.state import state_of
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support import shared_process
+from beam_ensembles.handlers.support.beam_config import config_of
 from beam_ensembles.handlers.support.isolated_members import IsolatedMember
 from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.trial_rows import try_out
@@ -65,7 +66,7 @@ def load_untried(node: CheckedNode, machine: Machine) -> Member:
     """
     if node.spec.isolated:
         return IsolatedMember(node)
-    config = node.spec.options.get("config") or {}
+    config = config_of(node.options)
     if not config.get("large_model") and config.get("model_copies") is None:
         return load_here(node, machine)
     return SharedMember(node, copies=config.get("model_copies") or 1)

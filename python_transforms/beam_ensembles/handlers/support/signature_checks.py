@@ -9,6 +9,7 @@ from typing import Final
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.output_ports import check_ports, holds, settle
+from beam_ensembles.graph.shared_options import is_per_row
 from beam_ensembles.handlers.support.arguments import (
     Argument,
     can_cast,
@@ -16,6 +17,7 @@ from beam_ensembles.handlers.support.arguments import (
     named_arguments,
     shape_text,
 )
+from beam_ensembles.handlers.support.beam_config import arguments_of, batch_of, config_of
 from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type, row_shape
 
@@ -87,7 +89,7 @@ def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding =
 
 def asked_for(node: NodeView, signature: Signature) -> list[Port]:
     """Gives the inputs of a model that its columns must give: what is neither optional nor among ``inference_args``."""
-    extra = node.option("inference_args") or {}
+    extra = arguments_of(node.options)
     return [port for port in signature.inputs if port.name not in extra and not port.is_optional]
 
 
@@ -121,8 +123,8 @@ def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Fee
 
 def _is_called_alone(node: NodeView) -> bool:
     """Says whether each call gets one row."""
-    limits = ((node.option("batch") or {}).get("max"), (node.option("config") or {}).get("max_batch_size"))
-    return 1 in limits or bool(node.option("per_row"))
+    limits = (batch_of(node.options).get("max"), config_of(node.options).get("max_batch_size"))
+    return 1 in limits or is_per_row(node.options)
 
 
 def _cast_hint(found: str, wanted: str | None) -> str:

@@ -33,8 +33,9 @@ import numpy as np
 
 from beam_ensembles.errors import ENDS_THE_PROGRAM, InvalidEnsemble, NodeError, Problem, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.graph.shared_options import is_per_row
 from beam_ensembles.handlers.support.arguments import Values
-from beam_ensembles.handlers.support.beam_config import TRIAL, call_limit
+from beam_ensembles.handlers.support.beam_config import TrialOptions, call_limit
 from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.processes.machine import Machine
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape
@@ -129,10 +130,10 @@ def try_out(node: CheckedNode, member: Member) -> Trial | None:
 
 def is_tried(node: CheckedNode) -> bool:
     """Whether a node is tried: a model that runs here, called with whole batches, that does not write texts."""
-    options = node.spec.options
-    if TRIAL not in node.kind.options or not options.get(TRIAL.name, True) or options.get("per_row"):
+    options = node.options
+    if not isinstance(options, TrialOptions) or not options.trial or is_per_row(options):
         return False
-    return options.get("task") is None and options.get("method") != _GENERATE
+    return node.kind.is_tried(node)
 
 
 def trial_of(node: CheckedNode, member: Member) -> Trial | None:

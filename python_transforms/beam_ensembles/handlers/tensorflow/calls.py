@@ -15,6 +15,7 @@ from beam_ensembles.handlers.support.arguments import Values, cast, join
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
 from beam_ensembles.handlers.tensorflow.keras import distinct_names
+from beam_ensembles.handlers.tensorflow.options import TensorFlowOptions
 from beam_ensembles.handlers.tensorflow.saved_model import ELEMENTS
 from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
@@ -116,7 +117,7 @@ def _keras_element(symbol: Any) -> str | None:
     return next((name for name, known in NUMPY_DTYPES.items() if known == dtype), None)
 
 
-def reader(node: CheckedNode, signature: Signature | None) -> Callable[[Columns], Any]:
+def reader(node: CheckedNode[TensorFlowOptions], signature: Signature | None) -> Callable[[Columns], Any]:
     """Gives the function that makes a model's argument of the node's columns: an array, or one for each name.
 
     Args:
@@ -130,7 +131,7 @@ def reader(node: CheckedNode, signature: Signature | None) -> Callable[[Columns]
         return lambda columns: {
             port: _fit(columns[column], ports.get(port)) for port, column in named.items()
         }
-    extra = node.spec.options.get("inference_args") or {}
+    extra = node.options.inference_args
     only = next((port for port in ports.values() if port.name not in extra), None)
     return lambda columns: _fit(join(columns, node.spec.columns), only)
 
@@ -145,7 +146,7 @@ def _fit(values: Values, port: Port | None) -> Values:
     return values if dtype is None else cast(values, dtype, "wrong_value", port.name)
 
 
-def columns_of(node: CheckedNode, names: list[str], answer: Any, rows: int) -> Columns:
+def columns_of(node: CheckedNode[TensorFlowOptions], names: list[str], answer: Any, rows: int) -> Columns:
     """Makes the output columns of a model's answer.
 
     Args:

@@ -35,6 +35,7 @@ from beam_ensembles.handlers.tensorflow.formats import (
 )
 from beam_ensembles.handlers.tensorflow.hub_cache import cache_folder, cached, is_handle
 from beam_ensembles.handlers.tensorflow.keras import KerasModel, read_keras
+from beam_ensembles.handlers.tensorflow.options import TensorFlowOptions
 from beam_ensembles.handlers.tensorflow.saved_model import SavedModel, read_saved_model
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Type
@@ -44,15 +45,15 @@ _APPLICATIONS: Final = ("keras.applications.[A-Z]*", "keras.applications.*.[A-Z]
 """The functions of Keras that make a model; others beside them fetch files."""
 
 
-def check_model(node: NodeView) -> Mapping[str, Type | None]:
+def check_model(node: NodeView[TensorFlowOptions]) -> Mapping[str, Type | None]:
     """Checks a node's file, inputs and outputs; gives the type of each output column, None where it is not known."""
-    uri = node.option("uri")
-    if not isinstance(uri, str):
+    uri, create = node.options.uri, node.options.create_model_fn
+    if node.spec.file is None:  # reported already
         return check_signature(node, None)
-    form = format_of(node.spec.options, uri)
+    form = format_of(uri, makes_model=create is not None)
     _check_keys(node, form)
     place = _place(node, uri, form)
-    check_params(node, str(node.option(CREATE)), place)
+    check_params(node, node.options.model_params, str(create), place)
     path = None if place is None else local_path(place)
     if form == KERAS_H5 and place is not None:
         check_trust(node, place)
@@ -64,25 +65,23 @@ def check_model(node: NodeView) -> Mapping[str, Type | None]:
     return check_signature(node, None)
 
 
-def _check_keys(node: NodeView, form: str) -> None:
+def _check_keys(node: NodeView[TensorFlowOptions], form: str) -> None:
     """Reports keys that say nothing for a model of this form, and those that it needs."""
-    create = node.option(CREATE)
-    if isinstance(create, str):
+    create = node.options.create_model_fn
+    if create is not None:
         check_import(node, CREATE, create, library=_APPLICATIONS)
-    if create is None and node.option("model_params") is not None:
+    if create is None and node.options.model_params is not None:
         node.problem(
             "unsupported_option", "model_params", f"they are the arguments of '{CREATE}', which is not there"
         )
     if form == WEIGHTS and create is None:
-        text = (
-            f"'{node.option('uri')}' holds only weights; name the function that makes the model: '{CREATE}'"
-        )
+        text = f"'{node.options.uri}' holds only weights; name the function that makes the model: '{CREATE}'"
         node.problem("missing_key", CREATE, text)
-    if form != SAVED_MODEL and node.option("signature") is not None:
+    if form != SAVED_MODEL and node.options.signature is not None:
         node.problem("unsupported_option", "signature", "only a SavedModel has signatures; leave it out")
 
 
-def _place(node: NodeView, uri: str, form: str) -> str | None:
+def _place(node: NodeView[TensorFlowOptions], uri: str, form: str) -> str | None:
     """Gives where the model is; for a handle of TensorFlow Hub that is this machine's cache, if it is there."""
     if not is_handle(uri) or node.files.is_packed(uri):
         return check_file(node, folders=form == SAVED_MODEL)
@@ -95,7 +94,7 @@ def _place(node: NodeView, uri: str, form: str) -> str | None:
     return folder
 
 
-def _read(node: NodeView, path: str, read: Callable[[str], Any]) -> Any:
+def _read(node: NodeView[TensorFlowOptions], path: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(path)
     except (ModelFormatError, OSError) as exc:
@@ -103,14 +102,16 @@ def _read(node: NodeView, path: str, read: Callable[[str], Any]) -> Any:
         return None
 
 
-def check_served(node: NodeView, place: str, saved: SavedModel | None) -> Mapping[str, Type | None]:
+def check_served(
+    node: NodeView[TensorFlowOptions], place: str, saved: SavedModel | None
+) -> Mapping[str, Type | None]:
     """Checks a node against the signature of a SavedModel that it calls."""
     if saved is None:
         return check_signature(node, None)
     if saved.unsafe and not _is_vouched(node, place):
         node.problem("untrusted_file", "uri", untrusted(place, saved.unsafe))
-    wanted = node.option("signature", SERVING)
-    if not saved.signatures and node.option("signature") is None:
+    wanted = node.options.signature or SERVING
+    if not saved.signatures and node.options.signature is None:
         return check_signature(node, None)  # an object that is itself called
     signature = saved.signatures.get(wanted)
     if signature is None:
@@ -124,7 +125,7 @@ def check_served(node: NodeView, place: str, saved: SavedModel | None) -> Mappin
 
 
 def check_tensors(
-    node: NodeView, signature: Signature, *, takes_more: bool = False
+    node: NodeView[TensorFlowOptions], signature: Signature, *, takes_more: bool = False
 ) -> Mapping[str, Type | None]:
     """Checks a node against what a model takes and gives, and settles its types.
 
@@ -134,14 +135,14 @@ def check_tensors(
         takes_more: Whether its ``inference_args`` are other arguments than its inputs.
     """
     names = [port.name for port in signature.inputs]
-    extra = {} if takes_more else node.option("inference_args") or {}
+    extra = {} if takes_more else node.options.inference_args
     for name in [name for name in extra if name not in names]:
         text = f"the model has no input '{name}' (its inputs: {listed(names)}){nearest(name, names)}"
         node.problem("signature_mismatch", below("inference_args", name), text)
     return check_signature(node, with_bytes(node, signature))
 
 
-def with_bytes(node: NodeView, signature: Signature) -> Signature:
+def with_bytes(node: NodeView[TensorFlowOptions], signature: Signature) -> Signature:
     """Lets texts of TensorFlow, which are bytes, be bytes where the node's columns are."""
     inputs = node.spec.inputs
     ports = (inputs.ports or [port.name for port in signature.inputs]) if inputs is not None else ()
@@ -159,7 +160,9 @@ def _as_bytes(port: Port) -> Port:
     return dataclasses.replace(port, element="bytes") if port.element == "string" else port
 
 
-def _check_keras(node: NodeView, place: str, model: KerasModel | None) -> Mapping[str, Type | None]:
+def _check_keras(
+    node: NodeView[TensorFlowOptions], place: str, model: KerasModel | None
+) -> Mapping[str, Type | None]:
     """Checks a node against the layers at both ends of a Keras model."""
     if model is None:
         return check_signature(node, None)
@@ -178,8 +181,8 @@ def _check_keras(node: NodeView, place: str, model: KerasModel | None) -> Mappin
     )
 
 
-def _is_vouched(node: NodeView, place: str) -> bool:
-    return node.option("sha256") is not None or node.files.is_trusted(place)
+def _is_vouched(node: NodeView[TensorFlowOptions], place: str) -> bool:
+    return node.options.sha256 is not None or node.files.is_trusted(place)
 
 
 def untrusted(place: str, parts: Sequence[str]) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 CREATE: Final = "create_model_fn"
 """The node's key for the function that makes a model whose weights the file holds."""
@@ -18,13 +17,13 @@ WEIGHTS: Final = "weights"
 _ENDINGS: Final = {".keras": KERAS, ".weights.h5": WEIGHTS, ".h5": KERAS_H5, ".hdf5": KERAS_H5}
 
 
-def format_of(options: Mapping[str, Any], uri: str) -> str:
+def format_of(uri: str, *, makes_model: bool) -> str:
     """Gives the form of a node's model; what has none of the known endings is the folder of a SavedModel.
 
     Args:
-        options: The node's own keys.
         uri: Where the model is.
+        makes_model: Whether the node names a function that makes it.
     """
-    if options.get(CREATE) is not None:
+    if makes_model:
         return WEIGHTS
     return next((form for ending, form in _ENDINGS.items() if uri.endswith(ending)), SAVED_MODEL)

@@ -17,6 +17,7 @@ from beam_ensembles.handlers.tensorflow.calls import Served
 from beam_ensembles.handlers.tensorflow.checks import untrusted
 from beam_ensembles.handlers.tensorflow.formats import CREATE, KERAS, SAVED_MODEL, SERVING, WEIGHTS, format_of
 from beam_ensembles.handlers.tensorflow.keras import read_keras
+from beam_ensembles.handlers.tensorflow.options import TensorFlowOptions
 from beam_ensembles.handlers.tensorflow.saved_model import read_saved_model
 from beam_ensembles.handlers.tensorflow.unwritten_memory import scrub_memory
 from beam_ensembles.handlers.tensorflow.weights import check_weights, unused_weights
@@ -25,13 +26,13 @@ Device = Callable[[], contextlib.AbstractContextManager[Any]]
 """Gives what puts all that TensorFlow does within it on a node's device."""
 
 
-def device_of(node: CheckedNode, tf: Any) -> Device:
+def device_of(node: CheckedNode[TensorFlowOptions], tf: Any) -> Device:
     """Gives what puts all that is done within it on the node's device.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
     """
-    wanted = node.spec.options.get("device", "auto")
+    wanted = node.options.device or "auto"
     if wanted == "auto":
         return contextlib.nullcontext
     if wanted == "gpu" and not tf.config.list_physical_devices("GPU"):
@@ -39,10 +40,11 @@ def device_of(node: CheckedNode, tf: Any) -> Device:
     return functools.partial(tf.device, f"{wanted.upper()}:0")
 
 
-def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
+def handler_of(node: CheckedNode[TensorFlowOptions], beam: Any, device: Device, place: str) -> Any:
     """Makes Beam's handler; it knows Keras models, and is shown how a SavedModel is loaded."""
-    options, form = node.spec.options, format_of(node.spec.options, str(node.uri))
-    as_tensor = options.get("handler") == "tensor"
+    create_name = node.options.create_model_fn
+    form = format_of(str(node.uri), makes_model=create_name is not None)
+    as_tensor = node.options.handler == "tensor"
     make = beam.TFModelHandlerTensor if as_tensor else beam.TFModelHandlerNumpy
     result = inference_imports.import_base().PredictionResult
     arguments = member.config(node) | {
@@ -51,8 +53,10 @@ def handler_of(node: CheckedNode, beam: Any, device: Device, place: str) -> Any:
     if form in (KERAS, WEIGHTS) and not node.is_trusted:
         check_weights(place)
     if form == WEIGHTS:
-        function = import_name(node, CREATE, str(options[CREATE]))
-        create = functools.partial(function, **arguments_of(node, function, str(options[CREATE])))
+        function = import_name(node, CREATE, str(create_name))
+        create = functools.partial(
+            function, **arguments_of(node, node.options.model_params, function, str(create_name))
+        )
         handler = make(place, beam.ModelType.SAVED_WEIGHTS, create, **arguments)
         handler.load_model = functools.partial(_load_weights, node, handler.load_model, place)
         return handler
@@ -88,21 +92,21 @@ def _call(
         return [result(batch[0], model(given, **inference_args), model_id)]
 
 
-def _may_run_code(node: CheckedNode, place: str) -> bool:
+def _may_run_code(node: CheckedNode[TensorFlowOptions], place: str) -> bool:
     """Says whether a Keras archive holds code that may be run.
 
     Raises:
         InvalidEnsemble: ``untrusted_file``: it does, and nothing vouches for it.
     """
     code = read_keras(place).code
-    if code and node.spec.options.get("sha256") is None and not node.is_trusted:
+    if code and node.options.sha256 is None and not node.is_trusted:
         raise InvalidEnsemble(
             [Problem(node.spec.path("uri"), "untrusted_file", untrusted(str(node.uri), code))]
         )
     return bool(code)
 
 
-def _load_weights(node: CheckedNode, load: Callable[[], Any], place: str) -> Any:
+def _load_weights(node: CheckedNode[TensorFlowOptions], load: Callable[[], Any], place: str) -> Any:
     """Loads weights into the model that a function makes.
 
     Raises:
@@ -112,23 +116,23 @@ def _load_weights(node: CheckedNode, load: Callable[[], Any], place: str) -> Any
     unused = unused_weights(place, model)
     if unused:
         text = (
-            f"'{node.uri}' has weights that the model of '{node.spec.options[CREATE]}' has no place for: "
+            f"'{node.uri}' has weights that the model of '{node.options.create_model_fn}' has no place for: "
             f"{listed(unused, 5)}; they are those of another model"
         )
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
     return model
 
 
-def _load_saved_model(node: CheckedNode, tf: Any, place: str) -> Any:
+def _load_saved_model(node: CheckedNode[TensorFlowOptions], tf: Any, place: str) -> Any:
     """Loads a SavedModel: the signature that the node asks for, or the object itself where it has none."""
     saved = read_saved_model(place)
-    if node.spec.options.get("sha256") is None and not node.is_trusted:
+    if node.options.sha256 is None and not node.is_trusted:
         if saved.unsafe:
             text = untrusted(str(node.uri), saved.unsafe)
             raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
         scrub_memory()  # kernels such as RFFT and Cholesky leave parts of some answers unwritten
     module = tf.saved_model.load(place)
-    name = node.spec.options.get("signature")
+    name = node.options.signature
     if name is None and not module.signatures:
         if not callable(module):
             text = "it has no signature, and is nothing that can be called"

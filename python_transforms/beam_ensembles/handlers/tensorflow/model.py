@@ -10,31 +10,27 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
-    DEVICE,
     HONOURED,
-    LABELS,
     REFUSED,
     Accepted,
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.support.importing import IMPORTS, check_modules, import_modules
-from beam_ensembles.handlers.support.model_file import SHA256
+from beam_ensembles.handlers.support.importing import check_modules, import_modules
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signatures import Signature
 from beam_ensembles.handlers.tensorflow.calls import Served, columns_of, reader, signature_of
 from beam_ensembles.handlers.tensorflow.checks import check_model, check_tensors
-from beam_ensembles.handlers.tensorflow.formats import CREATE, SERVING
+from beam_ensembles.handlers.tensorflow.formats import CREATE
 from beam_ensembles.handlers.tensorflow.hub_cache import cache_folder, cached, is_handle
 from beam_ensembles.handlers.tensorflow.loading import device_of, handler_of
+from beam_ensembles.handlers.tensorflow.options import TensorFlowOptions
 from beam_ensembles.types import Type
 
-HANDLERS: Final = ("numpy", "tensor")
 CONFIG_HONOURED: Final = {
     **HONOURED,
     "load_model_args": Accepted(
@@ -54,7 +50,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class TensorflowKind(Kind):
+class TensorflowKind(Kind[TensorFlowOptions]):
     """Runs a TensorFlow model through Beam's ``TFModelHandlerNumpy`` or ``TFModelHandlerTensor``."""
 
     kind = "model"
@@ -72,25 +68,9 @@ class TensorflowKind(Kind):
     modules = ("tensorflow", "tensorflow_hub")
     work = Work.ALL_CORES
     call_rows = ROWS_OF_A_CALL
-    options = (
-        Option(
-            "uri",
-            "string",
-            "The model: a SavedModel's folder, a .keras file, weights (.weights.h5), or a cached https://tfhub.dev/...",
-            required=True,
-        ),
-        SHA256,
-        Option("signature", "string", "Which signature of a SavedModel is called.", default=SERVING),
-        Option(CREATE, "string", "A function that makes the Keras model whose weights 'uri' holds."),
-        Option("model_params", "mapping", f"The arguments of '{CREATE}'."),
-        Option("handler", "string", "Which of Beam's handlers runs it.", choices=HANDLERS, default="numpy"),
-        IMPORTS,
-        LABELS,
-        DEVICE,
-        *CALLS,
-    )
+    options = TensorFlowOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[TensorFlowOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's own signature, where that can be read without TensorFlow."""
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
         check_calls(node)
@@ -110,7 +90,7 @@ class TensorflowKind(Kind):
             raise EnsembleError(f"{text} (TFHUB_CACHE_DIR); load it once to put it there")
         return folder
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[TensorFlowOptions]) -> Member:
         """Loads the model and compares the node with it once more: the file may have been far away before."""
         beam = _beam(node)
         import_modules(node)
@@ -135,13 +115,13 @@ class TensorflowKind(Kind):
         return by_length(node, loaded, signature)
 
 
-def _beam(node: CheckedNode) -> Any:
+def _beam(node: CheckedNode[TensorFlowOptions]) -> Any:
     """Imports Beam's handlers. TensorFlow otherwise takes all memory of a GPU."""
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     return member.handlers_of(node, "tensorflow_inference", "tensorflow")
 
 
-def _in_cache(node: CheckedNode) -> CheckedNode:
+def _in_cache(node: CheckedNode[TensorFlowOptions]) -> CheckedNode[TensorFlowOptions]:
     """Puts the folder of the cache in place of a handle of TensorFlow Hub."""
     handle = str(node.uri)
     if not is_handle(handle):
@@ -153,13 +133,13 @@ def _in_cache(node: CheckedNode) -> CheckedNode:
     return dataclasses.replace(node, uri=folder)
 
 
-def _compare(node: CheckedNode, model: Any) -> Signature | None:
+def _compare(node: CheckedNode[TensorFlowOptions], model: Any) -> Signature | None:
     """Compares the node with the loaded model; gives what the model takes and gives, where it says so."""
     signature = signature_of(model)
     if signature is None:
         return None
     problems: list[Problem] = []
-    view = NodeView(node.spec, node.inputs, Files(), problems.append)
+    view = NodeView(node.spec, node.options, node.inputs, Files(), problems.append)
     check_tensors(view, signature, takes_more=not isinstance(model, Served))
     if problems:
         raise InvalidEnsemble(problems)

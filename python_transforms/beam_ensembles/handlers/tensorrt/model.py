@@ -21,11 +21,12 @@ from beam_ensembles.graph.kinds import (
     Kind,
     Member,
     NodeView,
-    Option,
     Work,
 )
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import ports_of
+from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.pytorch.call import given_of
@@ -33,19 +34,16 @@ from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import (
-    BATCH,
-    CONFIG,
     HONOURED,
-    LABELS,
-    PER_ROW,
     REFUSED,
-    SAMPLES,
-    TRIAL,
+    BatchOptions,
+    ConfigOptions,
+    TrialOptions,
     batch_limit,
     check_calls,
     check_config,
 )
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.results import to_columns
@@ -67,7 +65,15 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class TensorRTKind(Kind):
+class TensorRTOptions(TrialOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, FileOptions):
+    """What a TensorRT engine takes."""
+
+    format: str | None = option(
+        None, "What the file is.", choices=FORMATS, shown="onnx where its name ends so, else engine"
+    )
+
+
+class TensorRTKind(Kind[TensorRTOptions]):
     """Runs a TensorRT engine through Beam's ``TensorRTEngineHandlerNumPy``."""
 
     kind = "model"
@@ -79,31 +85,15 @@ class TensorRTKind(Kind):
     modules = (f"tensorrt|{TENSORRT_BINDINGS}", "cuda")
     work = Work.ALL_CORES
     call_rows = ROWS_OF_A_CALL
-    options = (
-        URI,
-        SHA256,
-        Option(
-            "format",
-            "string",
-            "What the file is.",
-            choices=FORMATS,
-            default="onnx where its name ends so, else engine",
-        ),
-        LABELS,
-        BATCH,
-        SAMPLES,
-        PER_ROW,
-        CONFIG,
-        TRIAL,
-    )
+    options = TensorRTOptions
 
     def missing_libraries(self) -> str | None:
         """Says which of TensorRT's libraries are not on this machine, and where they come from."""
         return libraries.missing()
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[TensorRTOptions]) -> Mapping[str, Type | None]:
         """Checks all but an engine itself, which only TensorRT can read; an ONNX graph says its types."""
-        format_ = _format(node.spec.options, str(node.option("uri")))
+        format_ = _format(node.options.format, node.options.uri)
         place = check_file(node, runs_code=format_ == "engine")
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_calls(node)
@@ -111,7 +101,7 @@ class TensorRTKind(Kind):
         path = None if place is None else local_path(place)
         return check_signature(node, _graph(node, path) if format_ == "onnx" and path is not None else None)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[TensorRTOptions]) -> Member:
         """Loads or builds the engine and compares it with the node."""
         modules(node)  # Beam's module is imported without TensorRT too, and only warns of it
         beam = member.handlers_of(node, "tensorrt_inference", "tensorrt")
@@ -131,11 +121,11 @@ class TensorRTKind(Kind):
         return by_length(node, loaded, engine.signature)
 
 
-def _handler(node: CheckedNode, beam: Any, place: str) -> Any:
+def _handler(node: CheckedNode[TensorRTOptions], beam: Any, place: str) -> Any:
     """Makes Beam's handler; the engine that it loads is ours, since Beam's takes static shapes only."""
     arguments = member.config(node)
     arguments.pop("max_batch_size", None)
-    is_graph = _format(node.spec.options, str(node.uri)) == "onnx"
+    is_graph = _format(node.options.format, str(node.uri)) == "onnx"
     if is_graph:
         _check_whole(place)
     handler = beam.TensorRTEngineHandlerNumPy(
@@ -169,15 +159,17 @@ def _call(result: Any, batch: list[Mapping[str, Values]], engine: Engine, _: Any
     return [result(None, engine(batch[0]))]
 
 
-def _columns(node: CheckedNode, ports: Mapping[str, str], answer: Mapping[str, Values], rows: int) -> Columns:
+def _columns(
+    node: CheckedNode[TensorRTOptions], ports: Mapping[str, str], answer: Mapping[str, Values], rows: int
+) -> Columns:
     return to_columns(node, {name: answer[ports[name]] for name in node.outputs}, rows)
 
 
-def _format(options: Mapping[str, Any], uri: str) -> str:
-    return str(options.get("format") or ("onnx" if uri.endswith(".onnx") else "engine"))
+def _format(said: str | None, uri: str) -> str:
+    return said or ("onnx" if uri.endswith(".onnx") else "engine")
 
 
-def _graph(node: NodeView, path: str) -> Signature | None:
+def _graph(node: NodeView[TensorRTOptions], path: str) -> Signature | None:
     """Reads what a local graph takes and gives; engines take any number of rows, since batches are padded and cut."""
     try:
         found = read_signature(path)
@@ -192,8 +184,8 @@ def _any_rows(port: Port) -> Port:
     return Port(port.name, port.element, (None, *port.dims[1:]) if port.dims else port.dims)
 
 
-def _compare(node: CheckedNode, signature: Signature) -> None:
+def _compare(node: CheckedNode[TensorRTOptions], signature: Signature) -> None:
     problems: list[Problem] = []
-    check_signature(NodeView(node.spec, node.inputs, Files(), problems.append), signature)
+    check_signature(NodeView(node.spec, node.options, node.inputs, Files(), problems.append), signature)
     if problems:
         raise InvalidEnsemble(problems)

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import settle
+from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.handlers.support.arguments import list_argument
 from beam_ensembles.handlers.support.beam_config import (
-    BATCH,
-    CONFIG,
-    INFERENCE_ARGS,
-    LABELS,
-    RETRIES,
-    TIMEOUT,
     Accepted,
+    ArgumentOptions,
+    AttemptOptions,
+    BatchOptions,
+    ConfigOptions,
     check_calls,
     check_config,
 )
@@ -32,28 +32,18 @@ _NETWORK: Final = re.compile(r"projects/[^/]+/global/networks/[^/]+")
 _ROUTE: Final = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~:@-]+)+/?")
 """Without ``..``, which would lead to other endpoints of its host, with the worker's credentials."""
 
-OPTIONS: Final = (
-    Option(
-        "endpoint",
-        "string",
-        "The endpoint: its number, or projects/P/locations/L/endpoints/NUMBER.",
-        required=True,
-    ),
-    Option("project", "string", "The Google Cloud project of the endpoint.", required=True),
-    Option("location", "string", "The region of the endpoint, such as us-central1.", required=True),
-    Option(
-        "private",
-        "boolean",
-        "Whether the endpoint is reached within a network, which config.network then names.",
-        default="false",
-    ),
-    TIMEOUT,
-    RETRIES,
-    LABELS,
-    BATCH,
-    CONFIG,
-    INFERENCE_ARGS,
-)
+
+class VertexAIOptions(ArgumentOptions, ConfigOptions, BatchOptions, LabelOptions, AttemptOptions):
+    """What an endpoint takes."""
+
+    endpoint: str = option(
+        "", "The endpoint: its number, or projects/P/locations/L/endpoints/NUMBER.", required=True
+    )
+    project: str = option("", "The Google Cloud project of the endpoint.", required=True)
+    location: str = option("", "The region of the endpoint, such as us-central1.", required=True)
+    private: bool = option(
+        False, "Whether the endpoint is reached within a network, which config.network then names."
+    )
 
 
 CONFIG_HONOURED: Final = {
@@ -75,7 +65,7 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class VertexAIKind(Kind):
+class VertexAIKind(Kind[VertexAIOptions]):
     """Calls an endpoint through Beam's ``VertexAIModelHandlerJSON``, with its retries and its throttling.
 
     Each row is one instance, all rows of a batch are one request. A list in ``inputs`` makes an instance of the values
@@ -97,9 +87,9 @@ class VertexAIKind(Kind):
     modules = ("google.cloud.aiplatform", "vertexai")  # of one distribution
     work = Work.ELSEWHERE
     call_rows = ROWS_OF_A_CALL
-    options = OPTIONS
+    options = VertexAIOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[VertexAIOptions]) -> Mapping[str, Type | None]:
         """Checks what the node says; nobody is asked, since an endpoint does not say what it takes and gives."""
         _check_names(node)
         _check_host(node)
@@ -108,39 +98,38 @@ class VertexAIKind(Kind):
         check_labels(node)
         if node.spec.inputs is not None and node.spec.inputs.ports is None and len(node.spec.columns) > 1:
             list_argument(node)
-        config = node.option("config") or {}
-        if node.option("private") and "network" not in config:
+        if node.options.private and "network" not in node.options.config:
             node.problem(
                 "missing_key", "config.network", "a private endpoint needs the network that it is in"
             )
-        if node.option("private") and node.option("timeout") is not None:
+        if node.options.private and node.options.timeout is not None:
             node.problem(
                 "unsupported_option", "timeout", "calls of a private endpoint cannot be timed; leave it out"
             )
         return settle(node, "signature_mismatch", {})
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[VertexAIOptions]) -> Member:
         """Connects to the endpoint, which must have a model deployed."""
         from beam_ensembles.handlers.vertex_ai.member import load_endpoint
 
         return load_endpoint(node)
 
 
-def _check_names(node: NodeView) -> None:
+def _check_names(node: NodeView[VertexAIOptions]) -> None:
+    options = node.options
     forms = {
-        "endpoint": (_ENDPOINT, "a number, or projects/P/locations/L/endpoints/NUMBER"),
-        "project": (_PROJECT, "a project's id, such as my-project"),
-        "location": (_LOCATION, "a region, such as us-central1"),
+        "endpoint": (options.endpoint, _ENDPOINT, "a number, or projects/P/locations/L/endpoints/NUMBER"),
+        "project": (options.project, _PROJECT, "a project's id, such as my-project"),
+        "location": (options.location, _LOCATION, "a region, such as us-central1"),
     }
-    for key, (form, accepts) in forms.items():
-        value = node.option(key)
-        if isinstance(value, str) and form.fullmatch(value) is None:
+    for key, (value, form, accepts) in forms.items():
+        if form.fullmatch(value) is None:
             node.problem("bad_value", key, f"'{key}' is {value!r}; allowed: {accepts}")
 
 
-def _check_host(node: NodeView) -> None:
-    location = node.option("location")
-    if not isinstance(location, str) or _LOCATION.fullmatch(location) is None:
+def _check_host(node: NodeView[VertexAIOptions]) -> None:
+    location = node.options.location
+    if _LOCATION.fullmatch(location) is None:
         return
     try:
         node.files.check_host(f"https://{location}-aiplatform.googleapis.com")

@@ -20,34 +20,35 @@ from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.vertex_ai.instances import answers_of, instances_of
+from beam_ensembles.handlers.vertex_ai.kind import VertexAIOptions
 from beam_ensembles.messages.foreign_errors import described
 
 
-def load_endpoint(node: CheckedNode) -> VertexMember:
+def load_endpoint(node: CheckedNode[VertexAIOptions]) -> VertexMember:
     """Makes Beam's handler and connects to the endpoint.
 
     Raises:
         InvalidEnsemble: aiplatform is not installed here, or the endpoint cannot be used.
     """
     beam = member.handlers_of(node, "vertex_ai_inference", "vertex_ai")
-    options, config = node.spec.options, member.config(node)
+    options, config = node.options, member.config(node)
     os.environ.update(config.pop("env_vars", {}))  # Beam's handler hands them on to a base that takes none
     config.pop("max_batch_size", None)
-    if "retries" in options:
-        config["num_retries"] = options["retries"]
+    if options.retries is not None:
+        config["num_retries"] = options.retries
     try:
         handler = beam.VertexAIModelHandlerJSON(
-            options["endpoint"],
-            options["project"],
-            options["location"],
-            private=bool(options.get("private")),
+            options.endpoint,
+            options.project,
+            options.location,
+            private=options.private,
             **config,
         )
         endpoint = handler.load_model()
     except Exception as exc:  # Google's libraries fail in many ways
-        text = f"the endpoint '{options['endpoint']}' cannot be used: {described(exc)}"
+        text = f"the endpoint '{options.endpoint}' cannot be used: {described(exc)}"
         raise InvalidEnsemble([Problem(node.spec.path("endpoint"), "load_failed", text)]) from exc
-    return VertexMember(node, handler, Counted(endpoint, options.get("timeout")))
+    return VertexMember(node, handler, Counted(endpoint, options.timeout))
 
 
 class VertexMember:
@@ -59,7 +60,7 @@ class VertexMember:
         endpoint: What its ``load_model`` gave.
     """
 
-    def __init__(self, node: CheckedNode, handler: Any, endpoint: Counted) -> None:
+    def __init__(self, node: CheckedNode[VertexAIOptions], handler: Any, endpoint: Counted) -> None:
         self._node, self._endpoint = node, endpoint
         self._handlers = PerThread(lambda: _copy(handler, node.namespace))
         self._parameters = member.inference_args(node) or None

@@ -20,23 +20,24 @@ from beam_ensembles.errors import (
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
-from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Option, Work
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
+from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import (
-    CALLS,
     HONOURED,
-    LABELS,
     REFUSED,
+    CallOptions,
     check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.categories import Category, categories_of, uncategorised
 from beam_ensembles.handlers.support.features import Features, match, order_taken
-from beam_ensembles.handlers.support.missing_values import NULLS, view_of
-from beam_ensembles.handlers.support.model_file import SHA256, URI, check_file
+from beam_ensembles.handlers.support.missing_values import view_of
+from beam_ensembles.handlers.support.model_file import FileOptions, check_file
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
@@ -67,7 +68,14 @@ _SHAPELESS_ARGS: Final = frozenset(("iteration_range", "validate_features", "bas
 """Arguments of predict that leave type and shape of the answer as they are."""
 
 
-class XgboostKind(Kind):
+class XgboostOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
+    """What an XGBoost model takes."""
+
+    model_class: str = option("Booster", "The class that loads it.", choices=MODEL_CLASSES)
+    method: str = option("predict", "What is called on the model.", choices=METHODS)
+
+
+class XgboostKind(Kind[XgboostOptions]):
     """Runs an XGBoost model through Beam's ``XGBoostModelHandlerNumpy``."""
 
     kind = "model"
@@ -81,17 +89,9 @@ class XgboostKind(Kind):
     extra = "xgboost"
     modules = ("xgboost", "pandas", "scipy")
     work = Work.ONE_CORE
-    options = (
-        URI,
-        SHA256,
-        Option("model_class", "string", "The class that loads it.", choices=MODEL_CLASSES, default="Booster"),
-        Option("method", "string", "What is called on the model.", choices=METHODS, default="predict"),
-        LABELS,
-        NULLS,
-        *CALLS,
-    )
+    options = XgboostOptions
 
-    def check(self, node: NodeView) -> Mapping[str, Type | None]:
+    def check(self, node: NodeView[XgboostOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
         check_margin_is_there(node)
         node = view_of(node)
@@ -100,7 +100,7 @@ class XgboostKind(Kind):
         check_calls(node)
         check_labels(node)
         _check_method(node)
-        check_ports(node, [_method(node)])
+        check_ports(node, [node.options.method])
         header = None
         path = None if place is None else local_path(place)
         if path is not None:
@@ -110,11 +110,11 @@ class XgboostKind(Kind):
                 node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('xgboost', path)}")
         return _against_header(node, header)
 
-    def load(self, node: CheckedNode) -> Member:
+    def load(self, node: CheckedNode[XgboostOptions]) -> Member:
         """Loads the model and compares its features with the node."""
         beam = member.handlers_of(node, "xgboost_inference", "xgboost")
-        model_class = getattr(beam.xgboost, str(node.spec.options.get("model_class", "Booster")))
-        call = _Call(beam.PredictionResult, str(node.spec.options.get("method", "predict")))
+        model_class = getattr(beam.xgboost, node.options.model_class)
+        call = _Call(beam.PredictionResult, node.options.method)
         handler, model = member.load(node, functools.partial(_handler, node, beam, model_class, call))
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         features, categories = _features(node, booster, beam.pandas)
@@ -140,14 +140,14 @@ class XgboostKind(Kind):
         return FailsUnknownCategories(loaded, examples={one.column: one.values for one in categories})
 
 
-def _handler(node: CheckedNode, beam: Any, model_class: Any, call: _Call, place: str) -> Any:
+def _handler(node: CheckedNode[XgboostOptions], beam: Any, model_class: Any, call: _Call, place: str) -> Any:
     """Returns Beam's handler, which loads only checked bytes."""
     handler = beam.XGBoostModelHandlerNumpy(model_class, place, call, **member.config(node))
     handler.load_model = functools.partial(_load, node, model_class, place)
     return handler
 
 
-def _load(node: CheckedNode, model_class: Any, place: str) -> Any:
+def _load(node: CheckedNode[XgboostOptions], model_class: Any, place: str) -> Any:
     """Loads a model from bytes that were checked: xgboost follows wrong indices out of its memory."""
     with open(place, "rb") as file:
         data = file.read()
@@ -213,7 +213,7 @@ def _refuse_infinite(rows: Values) -> None:
         raise NodeError("wrong_value", "a feature is infinite or too large for XGBoost's float32")
 
 
-def _rounds_that_count(node: CheckedNode, booster: Any) -> dict[str, Any]:
+def _rounds_that_count(node: CheckedNode[XgboostOptions], booster: Any) -> dict[str, Any]:
     """Returns the rounds that XGBoost's scikit-learn classes use: up to ``best_iteration`` where that is said.
 
     Raises:
@@ -233,24 +233,16 @@ def _is_linear(booster: Any) -> bool:
     return name == "gblinear"
 
 
-def _method(node: NodeView) -> str:
-    return str(node.option("method", "predict"))
-
-
-def _model_class(node: NodeView) -> str:
-    return str(node.option("model_class", "Booster"))
-
-
-def _check_method(node: NodeView) -> None:
-    if _method(node) == "predict_proba" and _model_class(node) not in CLASSIFIERS:
+def _check_method(node: NodeView[XgboostOptions]) -> None:
+    if node.options.method == "predict_proba" and node.options.model_class not in CLASSIFIERS:
         text = (
-            f"a {_model_class(node)} has no predict_proba; say 'model_class: XGBClassifier', "
+            f"a {node.options.model_class} has no predict_proba; say 'model_class: XGBClassifier', "
             "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
         )
         node.problem("bad_value", "method", text)
 
 
-def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type | None]:
+def _against_header(node: NodeView[XgboostOptions], header: Header | None) -> Mapping[str, Type | None]:
     """Compares a node with the model's header, where there is one, and settles its types."""
     check_features(node, header)
     if header is None:
@@ -258,21 +250,21 @@ def _against_header(node: NodeView, header: Header | None) -> Mapping[str, Type 
         for output in node.spec.outputs if refused else ():
             node.tell(output.column, Meaning(refused=refused))
         return settle(node, "signature_mismatch", {})
-    if _model_class(node) in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
+    if node.options.model_class in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
         text = f"the model was trained for {header.objective}, which is no classification"
         node.problem("signature_mismatch", "model_class", text)
     _note_rounds(node, header)
-    answer = answer_type(header, _model_class(node), _method(node))
+    answer = answer_type(header, node.options.model_class, node.options.method)
     for output in node.spec.outputs:
         node.tell(output.column, _meaning(node, header, answer))
-    if not set(node.option("inference_args") or {}) <= _SHAPELESS_ARGS:
+    if not set(node.options.inference_args) <= _SHAPELESS_ARGS:
         answer = None
     return settle(node, "signature_mismatch", {output.column: answer for output in node.spec.outputs})
 
 
-def _note_rounds(node: NodeView, header: Header) -> None:
+def _note_rounds(node: NodeView[XgboostOptions], header: Header) -> None:
     """Note which rounds a model uses, where that is not all of them."""
-    given = (node.option("inference_args") or {}).get("iteration_range")
+    given = (node.options.inference_args).get("iteration_range")
     if isinstance(given, list) and len(given) == 2:
         start, end = given
         rounds = f"boosting rounds {start} to {end}, the last excluded" if end else "all boosting rounds"
@@ -292,24 +284,24 @@ _NO_PROBABILITIES: Final = (
 )
 
 
-def _refused(node: NodeView) -> str:
+def _refused(node: NodeView[XgboostOptions]) -> str:
     """Returns why the arguments of the call make it return other values than probabilities; empty where they do not."""
-    given = node.option("inference_args") or {}
+    given = node.options.inference_args
     asked = next((name for name in _NO_PROBABILITIES if given.get(name)), None)
     return "" if asked is None else f"'{asked}' in its 'inference_args' asks for other values"
 
 
-def _meaning(node: NodeView, header: Header, answer: Type | None) -> Meaning:
+def _meaning(node: NodeView[XgboostOptions], header: Header, answer: Type | None) -> Meaning:
     """Returns what an answer means: the classes are always 0, 1, 2 and so on."""
     refused = _refused(node)
     if not isinstance(answer, Array):
-        is_label = _model_class(node) in CLASSIFIERS and not refused
+        is_label = node.options.model_class in CLASSIFIERS and not refused
         return of_classes(range(max(header.classes, 2)), OF_LABELS) if is_label else Meaning(refused=refused)
     if header.targets > 1:
         return Meaning(
             refused=refused or f"the model predicts {header.targets} targets, one beside the other"
         )
-    if _gives_flags(header) and _model_class(node) in CLASSIFIERS and _method(node) == "predict":
+    if _gives_flags(header) and node.options.model_class in CLASSIFIERS and node.options.method == "predict":
         refused = refused or "the model gives 0 or 1 for each class; 'predict_proba' gives probabilities"
     return of_classes(range(max(header.classes, 2)), SCORES, refused)
 
@@ -336,7 +328,9 @@ def answer_type(header: Header, model_class: str, method: str) -> Type | None:
     return Array(FLOAT, (header.targets,)) if header.targets > 1 else FLOAT
 
 
-def _features(node: CheckedNode, booster: Any, pandas: Any) -> tuple[Features, tuple[Category, ...]]:
+def _features(
+    node: CheckedNode[XgboostOptions], booster: Any, pandas: Any
+) -> tuple[Features, tuple[Category, ...]]:
     """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
     names = booster.feature_names
     kept = kept_categories(booster)
