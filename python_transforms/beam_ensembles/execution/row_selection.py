@@ -9,7 +9,8 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.execution.conditions import RowsWhere
-from beam_ensembles.graph.kinds import CheckedNode, has_option, validity
+from beam_ensembles.graph.kinds import CheckedNode, validity
+from beam_ensembles.graph.shared_options import NullOptions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Selection:
             )
             return NodeError("member_missing", text)
         leave_out = f"give the node a 'when: {column} IS NOT NULL'"
-        if not has_option(self.node.kind, "nulls"):
+        if not isinstance(self.node.options, NullOptions):
             return NodeError(
                 "null_value", f"'{column}' is null, and {spec.target} takes no nulls; {leave_out}"
             )

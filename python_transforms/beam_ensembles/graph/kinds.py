@@ -20,6 +20,7 @@ from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.options import Option, Options, declared_options, read_options
+from beam_ensembles.graph.shared_options import NullOptions
 from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
 from beam_ensembles.types import Type
 
@@ -217,8 +218,8 @@ class Kind(abc.ABC, Generic[O_co]):
     takes_nulls: bool = False
     """Whether it reads nullable columns with their nulls; for the others a row with a null in an input fails before.
 
-    A kind with the option ``nulls`` does where a node says ``nulls: missing`` (``reads_nulls``). Such a kind sees
-    nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
+    A kind whose options are ``NullOptions`` does where a node says ``nulls: missing`` (``reads_nulls``). Such a kind
+    sees nullable types in ``NodeView.inputs`` and companions (``validity``) in the columns of its member.
     """
     work: Work = Work.LIGHT
     """What a call keeps busy on the worker."""
@@ -304,19 +305,14 @@ class Kind(abc.ABC, Generic[O_co]):
         return "torch" in self.modules
 
 
-def takes_missing(node: NodeSpec) -> bool:
+def takes_missing(options: Options) -> bool:
     """Whether a node says that a null is a missing value to its model."""
-    return node.options.get("nulls") == "missing"
-
-
-def has_option(kind: Kind, name: str) -> bool:
-    """Whether a kind takes a key on its node."""
-    return any(option.name == name for option in kind.keys)
+    return isinstance(options, NullOptions) and options.nulls == "missing"
 
 
 def reads_nulls(kind: Kind, node: NodeSpec) -> bool:
     """Whether a node of a kind reads nullable columns with their nulls."""
-    return kind.takes_nulls or (takes_missing(node) and has_option(kind, "nulls"))
+    return kind.takes_nulls or takes_missing(kind.read(node))
 
 
 Kinds = Mapping[tuple[str, str], Kind]

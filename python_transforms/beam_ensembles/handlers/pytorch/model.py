@@ -95,6 +95,10 @@ class PytorchKind(Kind[PytorchOptions]):
         _check_numbers(node)
         return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)
 
+    def is_tried(self, node: CheckedNode[PytorchOptions]) -> bool:
+        """Whether its model gives no texts."""
+        return node.options.method != "generate"
+
     def load(self, node: CheckedNode[PytorchOptions]) -> Member:
         """Loads the model and compares it with the node."""
         beam = member.handlers_of(node, "pytorch_inference", "pytorch")

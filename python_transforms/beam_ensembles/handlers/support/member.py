@@ -22,7 +22,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.support.beam_config import arguments_of, config_of
 from beam_ensembles.handlers.support.library_versions import Versions
 from beam_ensembles.handlers.support.load_failures import reason
-from beam_ensembles.handlers.support.model_file import verified
+from beam_ensembles.handlers.support.model_file import PinOptions, verified
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.unknown_categories import UnknownCategories
 from beam_ensembles.messages.foreign_errors import text_of
@@ -127,7 +127,7 @@ def no_gpu_for_device(node: CheckedNode, reason: str) -> InvalidEnsemble:
 
 
 def load(
-    node: CheckedNode,
+    node: CheckedNode[PinOptions],
     make: Callable[[str], Any],
     *,
     folders: bool = False,

@@ -32,7 +32,7 @@ def given(type_: Type) -> Type:
 
 def view_of(node: NodeView[O_co]) -> NodeView[O_co]:
     """Returns a node as its model sees it: with the types of what it is given for nullable columns."""
-    if not takes_missing(node.spec):
+    if not takes_missing(node.options):
         return node
     types = {column: None if type_ is None else given(type_) for column, type_ in node.inputs.items()}
     return dataclasses.replace(node, inputs=types)
@@ -40,7 +40,7 @@ def view_of(node: NodeView[O_co]) -> NodeView[O_co]:
 
 def may_be_missing(node: NodeView | CheckedNode) -> list[str]:
     """Returns the columns of a node whose nulls are missing values to its model."""
-    if not takes_missing(node.spec):
+    if not takes_missing(node.options):
         return []
     return [column for column, type_ in node.inputs.items() if type_ is not None and type_.nullable]
 

@@ -63,7 +63,7 @@ def check_file(
         folders: Whether a model of this kind may be a folder.
         beside: Which files belong to a model's file; one that cannot be read is left to the kind to report.
         key: The node's key that names the file.
-        named: What it says; by default its ``uri``.
+        named: What that key says, where the node has no ``uri``.
         runs_code: Whether loading any such file runs code in it. Then the file must be pinned or lie under a trusted
             place.
         needs_trust: What loading any such file may do otherwise, for which it must be pinned or trusted as well.
@@ -80,7 +80,7 @@ def check_file(
         node.problem("bad_sha256", "sha256", f"'{pin}' is no SHA-256: that is 64 hexadecimal digits")
     if key not in node.spec.options:
         return None  # reported already
-    uri = named if named is not None else getattr(node.options, key)
+    uri = node.options.uri if isinstance(node.options, FileOptions) else str(named)
     try:
         found = node.files.resolve(uri)
     except FileProblem as problem:
@@ -157,12 +157,8 @@ def _not_that(uri: str, pin: str) -> str:
     return f"there is no file '{uri}' that can be read and has the pinned SHA-256, {pin.lower()}"
 
 
-def _pin(node: CheckedNode) -> str | None:
-    return node.options.sha256 if isinstance(node.options, PinOptions) else None
-
-
 @contextlib.contextmanager
-def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
+def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterator[str]:
     """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
 
     Files that its kind finds beside it (``Kind.files_beside``) are fetched and compared with it.
@@ -180,7 +176,7 @@ def verified(node: CheckedNode, *, folders: bool = False) -> Iterator[str]:
         EnsembleError: It cannot be fetched.
     """
     path, place = local_path(str(node.uri)), str(node.uri)
-    pin, beside = _pin(node), node.kind.files_beside
+    pin, beside = node.options.sha256, node.kind.files_beside
     trusted_for_its_place = pin is None and node.is_trusted
     if path is None:
         refuse_own_network(node.files, place)

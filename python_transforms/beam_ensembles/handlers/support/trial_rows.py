@@ -52,7 +52,6 @@ _LEAST_ROOM: Final = 1e-6
 _LENGTH: Final = 3
 _WORDS: Final = ("one", "two", "three", "four", "five")
 _ANSWERS: Final = ("misaligned", "bad_output")
-_GENERATE: Final = "generate"
 _VALUE: Final = r"NoneType|str|bytes|int|float|bool|list|tuple|dict|re\.Match|numpy\.(?!ndarray).*"
 _MISSING: Final = re.compile(
     rf"(ModuleNotFoundError|ImportError|AttributeError)\b(?!: '({_VALUE})' object has no attribute)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -297,8 +298,9 @@ def test_pickled_weights_need_to_be_vouched_for(models: Models, tmp_path: Path) 
     (folder / "model.safetensors").unlink()
     assert problems_of(tmp_path, INPUTS, MOOD, trust=False) == [("untrusted_file", "uri")]
     load_node(tmp_path, INPUTS, MOOD)
-    unvouched = check_node(tmp_path, INPUTS, {**MOOD, "sha256": sha256_of(str(folder))}, trust=False)
-    del unvouched.spec.options["sha256"]  # type: ignore[attr-defined]
+    pinned = check_node(tmp_path, INPUTS, {**MOOD, "sha256": sha256_of(str(folder))}, trust=False)
+    options = {name: value for name, value in pinned.spec.options.items() if name != "sha256"}
+    unvouched = dataclasses.replace(pinned, spec=dataclasses.replace(pinned.spec, options=options))
     with pytest.raises(InvalidEnsemble, match="safetensors"):
         KINDS[("model", "huggingface")].load(unvouched)
 
