@@ -220,6 +220,20 @@ def test_a_forest_of_too_many_features_to_probe_is_called_as_it_is() -> None:
     assert not is_called_tree_by_tree(forest, "predict")
 
 
+def test_a_node_can_call_it_as_it_is(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beam_ensembles.handlers.sklearn.model.quickened", None)
+    node = {
+        "model": "sklearn",
+        "uri": "forest.joblib",
+        "fast_forests": False,
+        "inputs": ["x"],
+        "outputs": {"y": "string"},
+    }
+    run = load_node(sklearn_models, {"x": "array<double>[4]"}, node)
+    wanted = joblib.load(sklearn_models / "forest.joblib").predict(iris().x)
+    np.testing.assert_array_equal(run({"x": iris().x})["y"], wanted)
+
+
 def test_a_node_calls_it_tree_by_tree(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = joblib.load(sklearn_models / "forest.joblib").predict_proba(iris().x)
     node = {

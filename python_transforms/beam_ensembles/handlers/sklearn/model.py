@@ -82,6 +82,9 @@ class SklearnOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
     format: str | None = option(
         None, "How it was saved.", choices=FORMATS, shown="by the end of the file's name"
     )
+    fast_forests: bool = option(
+        True, "Whether a forest's trees are asked one after another, which is faster; false: as scikit-learn does."
+    )
 
 
 class SklearnKind(Kind[SklearnOptions]):
@@ -152,7 +155,7 @@ class SklearnKind(Kind[SklearnOptions]):
         arguments = member.inference_args(node)
         loaded = member.BeamMember(
             handler,
-            model if arguments else quickened(model, method),
+            quickened(model, method) if node.options.fast_forests and not arguments else model,
             arguments,
             read=with_categories(
                 model,
