@@ -229,10 +229,16 @@ func requireRegistered(types ...reflect.Type) error {
 		if t == nil {
 			continue
 		}
-		name, named := runtime.TypeKey(structOf(t))
-		if _, registered := runtime.LookupType(name); named && !registered {
+		t = structOf(t)
+		name, named := runtime.TypeKey(t)
+		switch found, registered := runtime.LookupType(name); {
+		case !named || found == t:
+		case registered:
+			return fmt.Errorf("ensemble: the type %[1]v is not registered, but another type called %[1]v is; "+
+				"rename one of them, and register both", t)
+		default:
 			return fmt.Errorf("ensemble: the type %[1]v is not registered; "+
-				"add beam.RegisterType(reflect.TypeFor[%[1]v]()) to an init function", structOf(t))
+				"add beam.RegisterType(reflect.TypeFor[%[1]v]()) to an init function", t)
 		}
 	}
 	return nil

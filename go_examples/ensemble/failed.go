@@ -3,6 +3,7 @@ package ensemble
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime"
 )
@@ -29,22 +30,58 @@ type Failed[T any] struct {
 	Stack string `beam:"stack"`
 }
 
+// maxLocalTypes bounds the search for a type that is declared in a function.
+const maxLocalTypes = 4096
+
 // failedType finds the type Failed[row] among the registered ones: a type
 // argument that is known only at run time cannot be put in.
 func failedType(row reflect.Type) (reflect.Type, error) {
-	name := fmt.Sprintf("Failed[%s]", qualifiedName(row))
-	key := reflect.TypeFor[Failed[struct{}]]().PkgPath() + "." + name
-	if t, ok := runtime.LookupType(key); ok {
+	failed := reflect.TypeFor[Failed[struct{}]]().PkgPath() + ".Failed"
+	argument := argumentName(row)
+	if t, ok := registeredFailed(failed+"["+argument+"]", row); ok {
 		return t, nil
+	}
+	// The compiler numbers the types that a package declares in functions, and
+	// the number shows in type arguments only.
+	for i := range maxLocalTypes {
+		if t, ok := registeredFailed(fmt.Sprintf("%s[%s·%d]", failed, argument, i), row); ok {
+			return t, nil
+		}
 	}
 	return nil, fmt.Errorf("ensemble: the type ensemble.Failed[%[1]v] is not registered; "+
 		"add beam.RegisterType(reflect.TypeFor[ensemble.Failed[%[1]v]]()) to an init function", row)
 }
 
-// qualifiedName spells a type as the name of a generic type's instance does.
-func qualifiedName(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		return "*" + qualifiedName(t.Elem())
+// registeredFailed returns the registered type with a key if its failed rows
+// have the type row.
+func registeredFailed(key string, row reflect.Type) (reflect.Type, bool) {
+	t, ok := runtime.LookupType(key)
+	return t, ok && t.Field(0).Type == row
+}
+
+// argumentName spells a type as the name of a generic type's instance does.
+func argumentName(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return "*" + argumentName(t.Elem())
+	case t.Name() == "":
+		return t.String()
 	}
-	return t.PkgPath() + "." + t.Name()
+	return linkerPath(t.PkgPath()) + "." + t.Name()
+}
+
+// linkerPath spells the path of a package as the compiler does in the names of
+// symbols: see PathToPrefix in Go's cmd/internal/objabi.
+func linkerPath(path string) string {
+	var spelled strings.Builder
+	lastSlash := strings.LastIndexByte(path, '/')
+	for i := range len(path) {
+		c := path[i]
+		if c <= ' ' || c == '.' && i > lastSlash || c == '%' || c == '"' || c >= 0x7f {
+			fmt.Fprintf(&spelled, "%%%02x", c)
+		} else {
+			spelled.WriteByte(c)
+		}
+	}
+	return spelled.String()
 }
