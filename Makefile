@@ -108,9 +108,10 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write what is made of the code: docs/handlers.md, the JSON Schema of ensemble files, the table of versions
+docs: ## Write what is generated: docs/handlers.md, the JSON Schema of ensemble files, codes in Go, the table of versions
 	$(PYTHON) -m scripts.handler_reference
 	$(PYTHON) -m scripts.file_schema
+	$(PYTHON) -m scripts.go_codes
 	$(PYTHON) -m scripts.supported_versions
 
 .PHONY: lock

@@ -20,22 +20,19 @@ import (
 // TLS nor a token, and writes each file wherever the service says. So a call
 // passes Beam a special name for the service, which the dialer below resolves.
 
-// endpoints are the services that this process calls.
+// endpoints are the services that this process calls, by the names that Beam
+// knows them by: one per call, because each call may connect in its own way.
 var endpoints = struct {
 	sync.Mutex
-	names  map[endpoint]string
 	byName map[string]endpoint
-}{names: map[endpoint]string{}, byName: map[string]endpoint{}}
+}{byName: map[string]endpoint{}}
 
-// name is what Beam knows the service as.
-func (e endpoint) name() string {
+// register returns what Beam knows the service as.
+func (e endpoint) register() string {
 	endpoints.Lock()
 	defer endpoints.Unlock()
-	name, known := endpoints.names[e]
-	if !known {
-		name = e.addr + "#" + strconv.Itoa(len(endpoints.names)+1)
-		endpoints.names[e], endpoints.byName[name] = name, e
-	}
+	name := e.addr + "#" + strconv.Itoa(len(endpoints.byName)+1)
+	endpoints.byName[name] = e
 	return name
 }
 

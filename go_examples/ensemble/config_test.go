@@ -80,9 +80,9 @@ func readGolden(t *testing.T, file string) goldenPayload {
 // sentConfig makes a call and gives what it would send, as plain JSON values.
 func sentConfig(t *testing.T, golden goldenCall) map[string]any {
 	t.Helper()
-	var c call
-	for _, option := range goldenOptions(golden) {
-		option(&c)
+	c, err := newCall(goldenOptions(golden))
+	if err != nil {
+		t.Fatal(err)
 	}
 	crossing, err := newCrossing(goldenRows(t, golden), goldenScored(t, golden), golden.Errors, c.encoding)
 	if err != nil {
@@ -280,7 +280,7 @@ func TestConfigSendsAnEmptyPassThrough(t *testing.T) {
 
 func TestConfigPassesOpaqueFieldsInTheirColumn(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	crossing, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[scoredPhoto](), false, Rows)
+	crossing, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[scoredPhoto](), false, EncodingRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,14 +319,11 @@ func TestFromFileLeavesABundleToTheService(t *testing.T) {
 	}
 }
 
-func TestARefreshIntervalIsAtLeastASecond(t *testing.T) {
-	for _, interval := range []time.Duration{-time.Minute, 0, time.Second - 1} {
+func TestARefreshIntervalIsWholeSeconds(t *testing.T) {
+	for _, interval := range []time.Duration{-time.Minute, 0, time.Second - 1, 1500 * time.Millisecond} {
 		_, s := beam.NewPipelineWithRoot()
 		rows := beam.Create(s, point{})
 		_, err := TryRun[average](s, rows, FromText("ensemble: x", "/"), WithRefreshInterval(interval))
-		want := fmt.Sprintf("ensemble: a refresh interval is at least one second, not %v", interval)
-		if err == nil || err.Error() != want {
-			t.Errorf("says %v, not %q", err, want)
-		}
+		checkSays(t, err, fmt.Sprintf("a refresh interval is a whole number of seconds, at least one, not %v", interval))
 	}
 }

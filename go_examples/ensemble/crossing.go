@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,6 +18,8 @@ import (
 // crossing is the way of one collection to the service's transform and back.
 type crossing struct {
 	encoding Encoding
+	// row says which fields the rows have.
+	row shape
 	// input is the struct type of what the Arrow batches hold, nil where there
 	// are none.
 	input reflect.Type
@@ -58,7 +61,7 @@ func newCrossing(
 	if err := checkScored(answer, row); err != nil {
 		return nil, err
 	}
-	x := &crossing{output: scored, scored: scored, opaque: row.opaqueTypes()}
+	x := &crossing{row: row, output: scored, scored: scored, opaque: row.opaqueTypes()}
 	if withErrors {
 		if x.failed, err = failedType(element); err != nil {
 			return nil, err
@@ -69,7 +72,7 @@ func newCrossing(
 		return nil, err
 	}
 	switch {
-	case x.encoding == Arrow:
+	case x.encoding == EncodingArrow:
 		x.batch(row, answer, key)
 	case key != nil || !row.direct() || !answer.direct():
 		err = x.carry(row, answer, key)
@@ -120,7 +123,7 @@ func (x *crossing) passThrough(fields []string) []string {
 
 // expand applies the service's transform.
 func (x *crossing) expand(
-	s beam.Scope, rows beam.PCollection, service endpoint, payload []byte,
+	ctx context.Context, s beam.Scope, rows beam.PCollection, service endpoint, payload []byte,
 ) (scored, failed beam.PCollection, err error) {
 	if rows, err = x.pack(s, rows); err != nil {
 		return scored, failed, err
@@ -129,12 +132,14 @@ func (x *crossing) expand(
 	if x.errors != nil {
 		outputs[errorsTag] = typex.New(x.elements(x.errors))
 	}
-	addr := xlangx.Require(expansionHandler + xlangx.Separator + service.name())
+	name := service.register()
+	defer expansions.start(ctx, name)()
+	addr := xlangx.Require(expansionHandler + xlangx.Separator + name)
 	got, err := beam.TryCrossLanguage(s, transformURN, payload, addr, beam.UnnamedInput(rows), outputs)
 	if err != nil {
-		var problems *Error
-		if errors.As(err, &problems) { // Without what Beam wraps around it.
-			return scored, failed, problems
+		var refused *Error
+		if errors.As(err, &refused) {
+			x.row.explain(refused)
 		}
 		return scored, failed, err
 	}
@@ -147,7 +152,7 @@ func (x *crossing) expand(
 
 // elements is the type of what crosses for rows of a type.
 func (x *crossing) elements(row reflect.Type) reflect.Type {
-	if x.encoding == Arrow {
+	if x.encoding == EncodingArrow {
 		return reflectx.ByteSlice
 	}
 	return row
@@ -158,9 +163,9 @@ func (x *crossing) pack(s beam.Scope, rows beam.PCollection) (beam.PCollection, 
 	switch {
 	case x.carriage == nil:
 		return rows, nil
-	case x.encoding == Arrow && x.carriage.Key != nil:
+	case x.encoding == EncodingArrow && x.carriage.Key != nil:
 		return beam.ParDo(s, &batchKeyedFn{Carriage: *x.carriage}, rows), nil
-	case x.encoding == Arrow:
+	case x.encoding == EncodingArrow:
 		return beam.ParDo(s, &batchFn{Carriage: *x.carriage}, rows), nil
 	}
 	wire, err := x.carriage.wireType()
@@ -178,12 +183,12 @@ func (x *crossing) pack(s beam.Scope, rows beam.PCollection) (beam.PCollection, 
 // unpack makes rows of type target from what the service's transform gives,
 // which is decoded to wire.
 func (x *crossing) unpack(s beam.Scope, rows beam.PCollection, wire, target reflect.Type) beam.PCollection {
-	if wire == target && x.encoding == Rows {
+	if wire == target && x.encoding == EncodingRows {
 		return rows
 	}
 	back := x.carriage.back(target, target == x.failed)
 	var fn, keyedFn any = &unpackFn{Carriage: back}, &unpackKeyedFn{Carriage: back}
-	if x.encoding == Arrow {
+	if x.encoding == EncodingArrow {
 		fn, keyedFn = &unbatchFn{Carriage: back}, &unbatchKeyedFn{Carriage: back}
 	}
 	if back.Key == nil {

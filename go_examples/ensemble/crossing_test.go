@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
 )
 
 func TestCrossingIsDirectWherePossible(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), true, Rows)
+	x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), true, EncodingRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func TestCrossingIsDirectWherePossible(t *testing.T) {
 
 func TestCrossingUnpacksOnlyWhatNeedsIt(t *testing.T) {
 	_, s := beam.NewPipelineWithRoot()
-	x, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[average](), true, Rows)
+	x, err := newCrossing(beam.Create(s, photo{}), reflect.TypeFor[average](), true, EncodingRows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +50,10 @@ func TestCrossingRefuses(t *testing.T) {
 	type within struct {
 		Inner namedTwice `beam:"inner"`
 	}
+	type tagged struct {
+		label string `beam:"label"`
+	}
+	_ = tagged{}.label
 	_, s := beam.NewPipelineWithRoot()
 	groups := beam.GroupByKey(s, beam.ParDo(s, func(p point) (string, point) { return "", p }, beam.Create(s, point{})))
 	points, photos := beam.Create(s, point{}), beam.Create(s, photo{})
@@ -63,8 +68,12 @@ func TestCrossingRefuses(t *testing.T) {
 		"scored text":         {points, reflect.TypeFor[string](), false, "not string"},
 		"a narrow column":     {points, reflect.TypeFor[narrow](), false, "field Average of ensemble.narrow has the type int16"},
 		"a time from nowhere": {photos, reflect.TypeFor[clock](), false, "field Now of ensemble.clock has the type time.Time"},
-		"another type":        {photos, reflect.TypeFor[retyped](), false, "that of ensemble.photo has the type time.Time"},
-		"groups":              {groups, reflect.TypeFor[average](), false, "rows are structs, or KV pairs with structs as values, not CoGBK"},
+		"an unexported field": {
+			points, reflect.TypeFor[tagged](), false,
+			`field label of ensemble.tagged has the tag beam:"label" but is unexported, so nothing can fill it; rename it to Label`,
+		},
+		"another type": {photos, reflect.TypeFor[retyped](), false, "that of ensemble.photo has the type time.Time"},
+		"groups":       {groups, reflect.TypeFor[average](), false, "rows are structs, or KV pairs with structs as values, not CoGBK"},
 		"one name twice": {
 			beam.Create(s, namedTwice{}), reflect.TypeFor[average](), false,
 			`the fields X and Y of ensemble.namedTwice are both called "average" in rows`,
@@ -86,9 +95,37 @@ func TestCrossingRefuses(t *testing.T) {
 			"add beam.RegisterType(reflect.TypeFor[ensemble.Failed[ensemble.average]]())",
 		},
 	} {
-		_, err := newCrossing(c.rows, c.scored, c.withErrors, Rows)
+		_, err := newCrossing(c.rows, c.scored, c.withErrors, EncodingRows)
 		if err == nil || !strings.HasPrefix(err.Error(), "ensemble: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: says %v, not %q", name, err, c.want)
+		}
+	}
+}
+
+// secretive is a row with fields that Beam does not encode.
+type secretive struct {
+	hidden float64 `beam:"x"`
+	Y      float64 `beam:"y"`
+	other  float64
+}
+
+func init() { beam.RegisterType(reflect.TypeFor[secretive]()) }
+
+func TestMissingFieldsThatAreUnexportedAreNamed(t *testing.T) {
+	_ = secretive{}.hidden + secretive{}.other
+	service := &fakeService{answer: func() (*jobpb.ExpansionResponse, error) {
+		return &jobpb.ExpansionResponse{Error: "not valid\n  [missing_field] input.x: the rows lack 'x'\n" +
+			"  [field_type] input.y: not a text\n  [missing_field] input.other: the rows lack 'other'"}, nil
+	}}
+	_, s := beam.NewPipelineWithRoot()
+	_, err := TryRun[average](s, beam.Create(s, secretive{}), FromText("ensemble: x", "/"),
+		WithExpansionAddr(service.start(t)))
+	for _, want := range []string{
+		"\nThe field hidden of ensemble.secretive is unexported, so Beam does not encode it: rename it to Hidden with the tag beam:\"x\".",
+		"\nThe field other of ensemble.secretive is unexported, so Beam does not encode it: rename it to Other with the tag beam:\"other\".",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("says %v, without %q", err, want)
 		}
 	}
 }

@@ -94,7 +94,7 @@
 // up to 16384 rows or 4 MiB, which is many times faster than one by one in
 // Beam's row coder. That needs the global window and types that are registered;
 // elsewhere rows travel one by one, and the log says so once. To a service
-// older than this they travel with WithEncoding(Rows) only. A batch waits for
+// older than this they travel with WithEncoding(EncodingRows) only. A batch waits for
 // no more rows than its bundle has.
 //
 // Slices of numbers and bytes in a scored row lie in the memory of its batch:

@@ -16,14 +16,15 @@ import (
 type Encoding string
 
 const (
-	// Rows travel one by one, in Beam's row coder.
-	Rows Encoding = "rows"
-	// Arrow has them travel in batches, as columns. It is faster.
-	Arrow Encoding = "arrow"
+	// EncodingRows sends rows one by one, in Beam's row coder.
+	EncodingRows Encoding = "rows"
+	// EncodingArrow sends rows in batches, as columns. It is faster.
+	EncodingArrow Encoding = "arrow"
 )
 
-// WithEncoding says how rows travel. Without this option it is Arrow wherever
-// that does the same as Rows: see the package's documentation.
+// WithEncoding sets how rows travel. Without this option it is EncodingArrow
+// wherever that is possible: see the package's documentation. A call with
+// EncodingArrow is refused where it is not.
 func WithEncoding(encoding Encoding) Option {
 	return func(c *call) { c.encoding = encoding }
 }
@@ -32,25 +33,29 @@ func WithEncoding(encoding Encoding) Option {
 // the types. Wanted is empty where the caller leaves it open.
 func chooseEncoding(wanted Encoding, rows beam.PCollection, types ...reflect.Type) (Encoding, error) {
 	switch wanted {
-	case Rows:
-		return Rows, nil
-	case Arrow, "":
+	case EncodingRows:
+		return EncodingRows, nil
+	case EncodingArrow, "":
 	default:
-		return "", fmt.Errorf("ensemble: there is no encoding %q; there are %q and %q", wanted, Rows, Arrow)
+		return "", fmt.Errorf("ensemble: there is no encoding %q; there are %q and %q", wanted, EncodingRows, EncodingArrow)
 	}
 	if rows.WindowingStrategy().Fn.Kind != window.GlobalWindows {
 		// Beam for Go emits the last batch of a bundle into the global window only.
+		if wanted == EncodingArrow {
+			return "", failure("ensemble: rows in windows other than the global one cannot travel as %q; "+
+				"use WithEncoding(EncodingRows), or leave the option out", EncodingArrow)
+		}
 		logOnce("ensemble: rows in windows other than the global one travel one by one, not in batches")
-		return Rows, nil
+		return EncodingRows, nil
 	}
 	if err := requireRegistered(types...); err != nil {
-		if wanted == Arrow {
+		if wanted == EncodingArrow {
 			return "", err
 		}
 		logOnce("ensemble: rows travel one by one, not in batches: %s", strings.TrimPrefix(err.Error(), "ensemble: "))
-		return Rows, nil
+		return EncodingRows, nil
 	}
-	return Arrow, nil
+	return EncodingArrow, nil
 }
 
 // logged are the lines that this process has logged once.

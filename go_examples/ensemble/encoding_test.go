@@ -25,13 +25,13 @@ func TestEncodingIsArrowWhereThatIsRight(t *testing.T) {
 		want   Encoding
 		err    string
 	}{
-		"default":               {points, "", Arrow, ""},
-		"wanted":                {points, Arrow, Arrow, ""},
-		"rows wanted":           {points, Rows, Rows, ""},
-		"windows":               {windowed, "", Rows, ""},
-		"windows, Arrow wanted": {windowed, Arrow, Rows, ""},
-		"unregistered":          {beam.Create(s, unregistered{}), "", Rows, ""},
-		"unregistered, wanted":  {beam.Create(s, unregistered{}), Arrow, "", "add beam.RegisterType(reflect.TypeFor[ensemble.unregistered]())"},
+		"default":               {points, "", EncodingArrow, ""},
+		"wanted":                {points, EncodingArrow, EncodingArrow, ""},
+		"rows wanted":           {points, EncodingRows, EncodingRows, ""},
+		"windows":               {windowed, "", EncodingRows, ""},
+		"windows, Arrow wanted": {windowed, EncodingArrow, "", `rows in windows other than the global one cannot travel as "arrow"`},
+		"unregistered":          {beam.Create(s, unregistered{}), "", EncodingRows, ""},
+		"unregistered, wanted":  {beam.Create(s, unregistered{}), EncodingArrow, "", "add beam.RegisterType(reflect.TypeFor[ensemble.unregistered]())"},
 		"unknown":               {points, "columns", "", `ensemble: there is no encoding "columns"; there are "rows" and "arrow"`},
 	} {
 		x, err := newCrossing(c.rows, reflect.TypeFor[average](), false, c.wanted)

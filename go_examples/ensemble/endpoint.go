@@ -33,6 +33,8 @@ const (
 type endpoint struct {
 	addr     string
 	security security
+	timeouts Timeouts
+	dial     []grpc.DialOption
 }
 
 // connect opens a connection to the service, and checks that it is a service
@@ -40,7 +42,7 @@ type endpoint struct {
 func (e endpoint) connect(ctx context.Context, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	host, _, err := net.SplitHostPort(e.addr)
 	if err != nil {
-		return nil, failure("ensemble: the address of a service is host:port, such as localhost:8097, not %q", e.addr)
+		return nil, failure("ensemble: the address of a service is host:port, such as localhost:8097, not %q", e.addr).because(err)
 	}
 	if err := e.security.check(e.addr, host); err != nil {
 		return nil, err
@@ -48,26 +50,48 @@ func (e endpoint) connect(ctx context.Context, more ...grpc.DialOption) (*grpc.C
 	if _, err := e.security.readToken(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	bounded, cancel := context.WithTimeout(ctx, e.timeouts.Connect)
 	defer cancel()
-	transport, err := e.transport(ctx, host)
+	transport, err := e.transport(bounded, host)
 	if err != nil {
-		return nil, err
+		return nil, e.explainWait(ctx, bounded, err)
 	}
 	options := append(e.security.sendToken(), grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(longestMessage)))
-	options = append(options, more...)
+	options = append(append(options, more...), e.dial...)
 	// passthrough: gRPC's own resolver asks the domain name system for more than
 	// the address, which may take seconds.
 	conn, err := grpc.NewClient("passthrough:///"+e.addr, options...)
 	if err != nil {
-		return nil, failure("ensemble: %q is not an address of the form host:port: %v", e.addr, err)
+		return nil, failure("ensemble: %q is not an address of the form host:port: %w", e.addr, err)
 	}
-	if err := e.checkHealth(ctx, conn); err != nil {
+	if err := e.checkHealth(bounded, conn); err != nil {
 		conn.Close()
-		return nil, err
+		return nil, e.explainWait(ctx, bounded, err)
 	}
 	return conn, nil
+}
+
+// explainWait returns a better error than err where the connection took too
+// long: bounded is the context of the connection, ctx that of the call.
+func (e endpoint) explainWait(ctx, bounded context.Context, err error) error {
+	if given := e.givenUp(ctx); given != nil {
+		return given
+	}
+	if bounded.Err() == nil {
+		return err
+	}
+	return failure("ensemble: the expansion service at %s did not answer within %v; it is stopped or overloaded, or "+
+		"something else listens there: start it again, correct the address, or allow more with Connect of "+
+		"ensemble.WithTimeouts", e.addr, e.timeouts.Connect).because(context.DeadlineExceeded)
+}
+
+// givenUp returns the error of a call whose context has ended.
+func (e endpoint) givenUp(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return failure("ensemble: the call of the expansion service at %s was given up: %w", e.addr, context.Cause(ctx))
 }
 
 // transport returns the credentials for the service after it has tried them:
@@ -80,10 +104,16 @@ func (e endpoint) transport(ctx context.Context, host string) (credentials.Trans
 			return nil, err
 		}
 	}
+	if len(e.dial) > 0 { // They may lead elsewhere.
+		if config == nil {
+			return insecure.NewCredentials(), nil
+		}
+		return credentials.NewTLS(config), nil
+	}
 	probe, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.addr)
 	if err != nil {
 		return nil, failure("ensemble: no expansion service answers at %s (%v); start one with "+
-			"`beam-ensembles serve`, or correct the address", e.addr, innermost(err))
+			"`beam-ensembles serve`, or correct the address", e.addr, innermost(err)).because(err)
 	}
 	defer probe.Close()
 	if config == nil {
@@ -144,11 +174,11 @@ func isAlert(err error) bool {
 func (e endpoint) certificateRefused(err error) error {
 	if e.security.cert.value == "" {
 		return failure("ensemble: the expansion service at %s requires a client certificate; set Cert and Key of "+
-			"ensemble.WithTLS, or %s and %s", e.addr, certVariable, keyVariable)
+			"ensemble.WithTLS, or %s and %s", e.addr, certVariable, keyVariable).because(err)
 	}
 	return failure("ensemble: the expansion service at %s refuses the client certificate in %q that %s names (%v); "+
 		"use one that is valid and signed by a CA of the service's --tls-client-ca",
-		e.addr, e.security.cert.value, e.security.cert.from, innermost(err))
+		e.addr, e.security.cert.value, e.security.cert.from, innermost(err)).because(err)
 }
 
 // explainTLS returns an error that says why a TLS connection to host fails.
@@ -162,19 +192,19 @@ func (e endpoint) explainTLS(err error, host string) error {
 	switch {
 	case errors.As(err, &header):
 		return failure("ensemble: the server at %s does not use TLS; start the service with --tls-cert and --tls-key, "+
-			"or call it without %s", e.addr, e.security.tls)
+			"or call it without %s", e.addr, e.security.tls).because(err)
 	case errors.As(err, &name):
 		return failure("ensemble: the certificate of the expansion service at %s is not for the host %q; use an address "+
-			"that the certificate names, or a certificate that names this one", e.addr, host)
+			"that the certificate names, or a certificate that names this one", e.addr, host).because(err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return failure("ensemble: the certificate of the expansion service at %s, or that of its CA, has expired or is "+
-			"not valid yet; renew it, or correct the clock of this machine", e.addr)
+			"not valid yet; renew it, or correct the clock of this machine", e.addr).because(err)
 	case errors.As(err, &unknown), errors.As(err, &invalid):
 		return failure("ensemble: the certificate of the expansion service at %s is not signed by %s; name the CA that "+
-			"signed it with ensemble.WithTLS or %s", e.addr, e.security.authorities(), caVariable)
+			"signed it with ensemble.WithTLS or %s", e.addr, e.security.authorities(), caVariable).because(err)
 	}
 	return failure("ensemble: the expansion service at %s makes no TLS connection (%v); check that it is a "+
-		"beam-ensembles service with --tls-cert", e.addr, innermost(err))
+		"beam-ensembles service with --tls-cert", e.addr, innermost(err)).because(err)
 }
 
 // authorities names the certificate authorities that are trusted.
@@ -192,12 +222,12 @@ func (e endpoint) checkHealth(ctx context.Context, conn *grpc.ClientConn) error 
 		if refused := e.refused(err); refused != nil {
 			return refused
 		}
-		if e.security.tls == "" && speaksTLS(e.addr) {
+		if e.security.tls == "" && len(e.dial) == 0 && ctx.Err() == nil && speaksTLS(e.addr) {
 			return failure("ensemble: the expansion service at %s requires TLS; name the CA that signed its certificate "+
-				"with ensemble.WithTLS or %s", e.addr, caVariable)
+				"with ensemble.WithTLS or %s", e.addr, caVariable).because(err)
 		}
 		return failure("ensemble: what listens at %s is not a beam-ensembles expansion service (%s); "+
-			"correct the address", e.addr, status.Code(err))
+			"correct the address", e.addr, status.Code(err)).because(err)
 	}
 	if health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		return failure("ensemble: the expansion service at %s is not ready (%s)", e.addr, health.GetStatus())
@@ -230,12 +260,12 @@ func (e endpoint) refused(err error) error {
 	switch answer := status.Convert(err); {
 	case answer.Code() == codes.Unauthenticated && token.value == "":
 		return failure("ensemble: the expansion service at %s requires a token; name the file that holds it with "+
-			"ensemble.WithTokenFile or %s", e.addr, tokenVariable)
+			"ensemble.WithTokenFile or %s", e.addr, tokenVariable).because(err)
 	case answer.Code() == codes.Unauthenticated:
 		return failure("ensemble: the expansion service at %s refuses the token in the file %q that %s names; "+
-			"use the token of the service's --token-file", e.addr, token.value, token.from)
+			"use the token of the service's --token-file", e.addr, token.value, token.from).because(err)
 	case answer.Code() == codes.PermissionDenied:
-		return failure("ensemble: the expansion service at %s refuses this program: %s", e.addr, answer.Message())
+		return failure("ensemble: the expansion service at %s refuses this program: %s", e.addr, answer.Message()).because(err)
 	}
 	return nil
 }

@@ -1,26 +1,30 @@
 package ensemble
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 )
 
-// Error is what the expansion service found wrong with an ensemble or with the
-// way it is called, or why it could not be asked. All problems are reported
-// together, in the words of the ensemble file.
+// Error is every error of a call: what the expansion service found wrong with
+// the ensemble, what is wrong with the call, or why the service could not be
+// asked. All problems are reported together, in the words of the ensemble file.
+// It wraps its cause, so that errors.Is finds os.ErrNotExist or
+// context.DeadlineExceeded, and status.Code the code of a failed request.
 type Error struct {
-	// Problems lists what is wrong, one entry a mistake. It is empty where
-	// the service could not be asked, or refused the call as a whole.
+	// Problems lists what is wrong, one entry per mistake. It is empty where
+	// the service could not be asked, or the call is refused as a whole.
 	Problems []Problem
 
-	text string
+	text  string
+	cause error
 }
 
 // Problem is one mistake, and where it is.
 type Problem struct {
 	// Code is the stable name of the kind of mistake, such as
-	// "unknown_column".
+	// CodeUnknownColumn.
 	Code string
 	// Path is the place: a path in the ensemble file, such as
 	// "nodes.vote.inputs[1]", "$" for the whole file, "input.<field>" for a
@@ -33,9 +37,36 @@ type Problem struct {
 // Error returns the whole text, the service's own where it answered.
 func (e *Error) Error() string { return e.text }
 
-// failure is an Error without problems in the file.
+// Unwrap returns what caused the error, such as that of the file system or of
+// gRPC, or nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+// failure is an Error without problems in the file. It wraps what format does.
 func failure(format string, args ...any) *Error {
-	return &Error{text: fmt.Sprintf(format, args...)}
+	err := fmt.Errorf(format, args...)
+	return &Error{text: err.Error(), cause: errors.Unwrap(err)}
+}
+
+// because sets the cause of an error whose text does not quote it.
+func (e *Error) because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// asError makes an Error of any other error.
+func asError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *Error
+	if errors.As(err, &own) { // Without what Beam wraps around it.
+		return own
+	}
+	text := err.Error()
+	if !strings.HasPrefix(text, "ensemble: ") {
+		text = "ensemble: " + text
+	}
+	return &Error{text: text, cause: err}
 }
 
 var problemLine = regexp.MustCompile(`^\s*\[([a-z0-9_]+)\] (\S.*?): (.*)$`)

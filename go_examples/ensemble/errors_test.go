@@ -1,10 +1,22 @@
 package ensemble
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"net"
+	"os"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestParseErrorFindsEveryProblem(t *testing.T) {
@@ -66,7 +78,7 @@ func TestSourcesSayWhatIsMissing(t *testing.T) {
 
 func TestRefusalOfBatchesNamesTheWayAround(t *testing.T) {
 	text := "  [unknown_option] encoding: there is no option 'encoding'"
-	if got := refusal("localhost:8097", text).Error(); !strings.Contains(got, "use the option WithEncoding(Rows)") {
+	if got := refusal("localhost:8097", text).Error(); !strings.Contains(got, "use the option WithEncoding(EncodingRows)") {
 		t.Errorf("says %v", got)
 	}
 }
@@ -81,5 +93,110 @@ func TestSourcesKnowTheirFolder(t *testing.T) {
 		if got := file.folder(); got != want {
 			t.Errorf("%v lies in %q, not %q", file, got, want)
 		}
+	}
+}
+
+// TestTryRunAlwaysReturnsAnError makes wrong calls of all sorts.
+func TestTryRunAlwaysReturnsAnError(t *testing.T) {
+	t.Setenv(addrVariable, "")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(os.ErrClosed)
+	silent := silentAddr(t)
+	_, s := beam.NewPipelineWithRoot()
+	rows, file := beam.Create(s, point{}), FromText("ensemble: x", "/")
+	for name, c := range map[string]struct {
+		scope   beam.Scope
+		rows    beam.PCollection
+		file    Source
+		options []Option
+		want    string
+		cause   error
+	}{
+		"no scope":     {beam.Scope{}, rows, file, nil, "use the one of beam.NewPipelineWithRoot", nil},
+		"no rows":      {s, beam.PCollection{}, file, nil, "not a PCollection", nil},
+		"texts":        {s, beam.Create(s, "x"), file, nil, "rows are structs", nil},
+		"no source":    {s, rows, nil, nil, "there is no ensemble file; pass ensemble.FromFile", nil},
+		"no option":    {s, rows, file, []Option{WithPrefix(""), nil}, "option 2 of the call is nil", nil},
+		"no context":   {s, rows, file, []Option{WithContext(nil)}, "use context.Background()", nil}, //nolint:staticcheck // It is what is tested.
+		"no service":   {s, rows, file, []Option{WithService(nil)}, "use what ensemble.StartService returns", nil},
+		"two services": {s, rows, file, []Option{WithService(&Service{}), WithExpansionAddr("x:1")}, "take WithExpansionAddr", nil},
+		"encoding":     {s, rows, file, []Option{WithEncoding("columns")}, "there is no encoding", nil},
+		"time":         {s, rows, file, []Option{WithTimeouts(Timeouts{Start: -1})}, "durations of zero or more", nil},
+		"missing file": {s, rows, FromFile("no/file"), nil, "there is no file", os.ErrNotExist},
+		"missing CA": {
+			s, rows, file, []Option{WithExpansionAddr("localhost:1"), WithTLS(TLS{CA: "no/file"})}, "cannot be read", os.ErrNotExist,
+		},
+		"no server": {s, rows, file, []Option{WithExpansionAddr(closedAddr(t))}, "connection refused", syscall.ECONNREFUSED},
+		"given up":  {s, rows, file, []Option{WithExpansionAddr(silent), WithContext(ctx)}, "was given up", os.ErrClosed},
+		"stopped": {
+			s, rows, file, []Option{WithExpansionAddr(silent), WithTimeouts(Timeouts{Connect: 200 * time.Millisecond})},
+			"did not answer within 200ms; it is stopped or overloaded", context.DeadlineExceeded,
+		},
+		"stopped, TLS": {
+			s, rows, file, []Option{WithExpansionAddr(silent), WithTLS(TLS{}), WithTimeouts(Timeouts{Connect: 200 * time.Millisecond})},
+			"did not answer within 200ms", context.DeadlineExceeded,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := TryRun[average](c.scope, c.rows, c.file, c.options...)
+			checkSays(t, err, c.want)
+			if c.cause != nil && !errors.Is(err, c.cause) {
+				t.Errorf("%v is not %v", err, c.cause)
+			}
+		})
+	}
+}
+
+func TestErrorsHaveTheCodeOfTheirRequest(t *testing.T) {
+	service := &fakeService{answer: func() (*jobpb.ExpansionResponse, error) {
+		return nil, status.Error(codes.ResourceExhausted, "too many requests")
+	}}
+	err := tryCall(t, service.start(t))
+	checkSays(t, err, "failed: too many requests")
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("%v has the code %v", err, status.Code(err))
+	}
+}
+
+// TestExpansionsAreBounded has a service that answers only after the call.
+func TestExpansionsAreBounded(t *testing.T) {
+	wait, asked := make(chan struct{}), make(chan struct{}, 2)
+	defer close(wait)
+	addr := (&fakeService{answer: func() (*jobpb.ExpansionResponse, error) {
+		asked <- struct{}{}
+		<-wait
+		return nil, nil
+	}}).start(t)
+	err := tryCall(t, addr, WithTimeouts(Timeouts{Expand: 100 * time.Millisecond}))
+	checkSays(t, err, "did not check the ensemble within 100ms")
+	<-asked
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-asked
+		cancel(os.ErrClosed)
+	}()
+	err = tryCall(t, addr, WithContext(ctx))
+	checkSays(t, err, "was given up: file already closed")
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("%v is not the context's cause", err)
+	}
+}
+
+// TestDialOptionsLeadToTheService has a service that only a dialer reaches.
+func TestDialOptionsLeadToTheService(t *testing.T) {
+	addr := (&guarded{}).start(t, nil)
+	dial := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	})
+	checkReached(t, tryCall(t, "models.example.com:8097", WithDialOptions(dial)))
+}
+
+func TestAnErrorOfBeamIsWrapped(t *testing.T) {
+	own := failure("ensemble: x: %w", os.ErrClosed)
+	if got := asError(fmt.Errorf("expanding: %w", own)); got != error(own) || !errors.Is(got, os.ErrClosed) {
+		t.Errorf("makes %v of an Error", got)
+	}
+	if got := asError(os.ErrClosed); got.Error() != "ensemble: file already closed" || !errors.Is(got, os.ErrClosed) {
+		t.Errorf("makes %v of another error", got)
 	}
 }

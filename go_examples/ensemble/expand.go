@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/schema"
@@ -35,7 +36,7 @@ func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.Expansion
 		return nil, err
 	}
 	service, _ := endpointOf(params.Config)
-	response, err := service.query(ctx, params.Req)
+	response, err := service.query(expansions.context(ctx, params.Config), params.Req)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +44,26 @@ func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.Expansion
 		return nil, refusal(service.addr, text)
 	}
 	return response, checkOutputs(service.addr, params, response)
+}
+
+// expansions are the contexts of the calls that Beam hands to expand without
+// them, by the names of their services.
+var expansions callContexts
+
+type callContexts struct{ byName sync.Map }
+
+// start remembers the context of a call until the returned function is called.
+func (c *callContexts) start(ctx context.Context, name string) (end func()) {
+	c.byName.Store(name, ctx)
+	return func() { c.byName.Delete(name) }
+}
+
+// context returns the context of a call, or other where it has none.
+func (c *callContexts) context(other context.Context, name string) context.Context {
+	if ctx, known := c.byName.Load(name); known {
+		return ctx.(context.Context)
+	}
+	return other
 }
 
 // correctSchemas has the request say what Go really writes: see wireAtomics.
@@ -53,18 +74,18 @@ func correctSchemas(components *pipepb.Components) error {
 		}
 		var inferred pipepb.Schema
 		if err := proto.Unmarshal(coder.GetSpec().GetPayload(), &inferred); err != nil {
-			return failure("ensemble: reading the schema of a row: %v", err)
+			return failure("ensemble: reading the schema of a row: %w", err)
 		}
 		row, err := schema.ToType(&inferred)
 		if err != nil {
-			return failure("ensemble: finding the type of a row: %v", err)
+			return failure("ensemble: finding the type of a row: %w", err)
 		}
 		wire, err := wireSchema(row)
 		if err != nil {
-			return failure("ensemble: %v", err)
+			return failure("ensemble: %w", err)
 		}
 		if coder.Spec.Payload, err = proto.Marshal(wire); err != nil {
-			return failure("ensemble: writing the schema of a row: %v", err)
+			return failure("ensemble: writing the schema of a row: %w", err)
 		}
 	}
 	return nil
@@ -77,14 +98,21 @@ func (e endpoint) query(ctx context.Context, request *jobpb.ExpansionRequest) (*
 		return nil, err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, expandTimeout)
+	bounded, cancel := context.WithTimeout(ctx, e.timeouts.Expand)
 	defer cancel()
-	response, err := jobpb.NewExpansionServiceClient(conn).Expand(ctx, request)
+	response, err := jobpb.NewExpansionServiceClient(conn).Expand(bounded, request)
 	if err != nil {
 		if refused := e.refused(err); refused != nil {
 			return nil, refused
 		}
-		return nil, failure("ensemble: the expansion service at %s failed: %s", e.addr, status.Convert(err).Message())
+		if given := e.givenUp(ctx); given != nil {
+			return nil, given
+		}
+		if bounded.Err() != nil {
+			return nil, failure("ensemble: the expansion service at %s did not check the ensemble within %v; look into its "+
+				"log, or allow more with Expand of ensemble.WithTimeouts", e.addr, e.timeouts.Expand).because(err)
+		}
+		return nil, failure("ensemble: the expansion service at %s failed: %s", e.addr, status.Convert(err).Message()).because(err)
 	}
 	return response, nil
 }
@@ -96,10 +124,10 @@ func refusal(addr, text string) error {
 	refused := parseError(text)
 	known := configFields()
 	for _, problem := range refused.Problems {
-		if problem.Code == "unknown_option" && known[problem.Path] {
+		if problem.Code == CodeUnknownOption && known[problem.Path] {
 			without := "do without the option"
 			if problem.Path == encodingOption {
-				without = "use the option WithEncoding(Rows)"
+				without = "use the option WithEncoding(EncodingRows)"
 			}
 			refused.text += fmt.Sprintf("\nThe service at %s is older than this client (%s): update it, "+
 				"or %s.", addr, Version, without)

@@ -28,7 +28,7 @@ func TestTryRunSaysQuicklyThatThereIsNoService(t *testing.T) {
 	for name, c := range map[string]struct{ addr, want string }{
 		"nothing listens":    {closedAddr(t), "connection refused"},
 		"a web server":       {web.Listener.Addr().String(), "is not a beam-ensembles expansion service"},
-		"never answers":      {silentAddr(t), "is not a beam-ensembles expansion service"},
+		"never answers":      {silentAddr(t), "did not answer within 4s"},
 		"other gRPC service": {grpcAddr(t, nil), "is not a beam-ensembles expansion service"},
 		"not ready": {
 			grpcAddr(t, func(h *health.Server) { h.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING) }),
@@ -85,7 +85,7 @@ func TestTryRunReportsWhatTheServiceAnswers(t *testing.T) {
 			service := &fakeService{answer: c.answer}
 			_, s := beam.NewPipelineWithRoot()
 			_, err := TryRun[verdictOf](s, beam.Create(s, everything{}), FromText("ensemble: x", "/"),
-				WithExpansionAddr(service.start(t)), WithEncoding(Rows))
+				WithExpansionAddr(service.start(t)), WithEncoding(EncodingRows))
 			var failed *Error
 			if !errors.As(err, &failed) || !strings.Contains(err.Error(), c.want) || !reflect.DeepEqual(failed.Problems, c.found) {
 				t.Errorf("says %v with %v, not %q with %v", err, failed.Problems, c.want, c.found)

@@ -93,10 +93,10 @@ func TestAnotherTypeOfTheSameNameIsNotTheRegisteredOne(t *testing.T) {
 		X string `beam:"x"`
 	}
 	_, s := beam.NewPipelineWithRoot()
-	for encoding, want := range map[Encoding]string{"": "", Arrow: "another type called ensemble.point is"} {
+	for encoding, want := range map[Encoding]string{"": "", EncodingArrow: "another type called ensemble.point is"} {
 		x, err := newCrossing(beam.Create(s, point{}), reflect.TypeFor[average](), false, encoding)
 		switch {
-		case want == "" && (err != nil || x.encoding != Rows):
+		case want == "" && (err != nil || x.encoding != EncodingRows):
 			t.Errorf("rows of a type that is not registered travel as %+v: %v", x, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("says %v, not %q", err, want)

@@ -40,7 +40,7 @@ func init() { beam.RegisterType(reflect.TypeFor[pick]()) }
 // nothing else has any.
 func TestIntegrationKeepsResourceHints(t *testing.T) {
 	needServers(t)
-	for _, encoding := range []ensemble.Encoding{ensemble.Rows, ensemble.Arrow} {
+	for _, encoding := range []ensemble.Encoding{ensemble.EncodingRows, ensemble.EncodingArrow} {
 		t.Run(string(encoding), func(t *testing.T) {
 			pipeline, s := beam.NewPipelineWithRoot()
 			ensemble.Run[pick](s, beam.CreateList(s, []turn{{}}), ensemble.FromText(hungry, ""),

@@ -177,7 +177,7 @@ func stamp(t turn) (beam.EventTime, turn) { return mtime.Time(int64(t.ID) * 1000
 // TestIntegrationScoresRows runs all the calls in one pipeline an encoding:
 // starting one takes far longer than running it.
 func TestIntegrationScoresRows(t *testing.T) {
-	for _, encoding := range []ensemble.Encoding{ensemble.Rows, ensemble.Arrow} {
+	for _, encoding := range []ensemble.Encoding{ensemble.EncodingRows, ensemble.EncodingArrow} {
 		t.Run(string(encoding), func(t *testing.T) { checkScores(t, ensemble.WithEncoding(encoding)) })
 	}
 }
@@ -213,7 +213,7 @@ func checkScores(t *testing.T, encoding ensemble.Option) {
 		collect(s, "many", good)
 		collect(s, "many failed", bad)
 		windowed := beam.WindowInto(s, window.NewFixedWindows(time.Minute), timed)
-		good, bad = ensemble.RunWithErrors[verdict](s, windowed, file, encoding)
+		good, bad = ensemble.RunWithErrors[verdict](s, windowed, file)
 		collect(s, "windowed", good)
 		collect(s, "windowed failed", bad)
 		collect(s, "models", ensemble.Run[sorted](s, beam.CreateList(s, flowers),

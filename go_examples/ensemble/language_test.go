@@ -123,7 +123,7 @@ func TestIntegrationSpeaksTheWholeLanguage(t *testing.T) {
 		t.Skip(frameworksVariable + " is not set: it comes with make test-integration")
 	}
 	rows, want, refused := requests(t, folder)
-	encodings := []ensemble.Encoding{ensemble.Rows, ensemble.Arrow}
+	encodings := []ensemble.Encoding{ensemble.EncodingRows, ensemble.EncodingArrow}
 	err := runPipeline(t, func(s beam.Scope) {
 		for _, encoding := range encodings {
 			good, bad := ensemble.RunWithErrors[reply](s, beam.CreateList(s, rows),

@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"os"
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -17,7 +16,7 @@ const addrVariable = "BEAM_ENSEMBLES_ADDR"
 // the columns that the ensemble adds, by name or by beam tag, in any order. A
 // row that cannot be scored fails the pipeline.
 //
-// Run panics where TryRun gives an error.
+// Run panics with an *Error where TryRun returns one.
 func Run[Scored any](s beam.Scope, rows beam.PCollection, file Source, opts ...Option) beam.PCollection {
 	return must(TryRun[Scored](s, rows, file, opts...))
 }
@@ -25,7 +24,7 @@ func Run[Scored any](s beam.Scope, rows beam.PCollection, file Source, opts ...O
 // RunWithErrors is Run, but gives the rows that could not be scored as a
 // second collection, a PCollection<Failed[T]> or PCollection<KV<K, Failed[T]>>.
 //
-// RunWithErrors panics where TryRunWithErrors gives an error.
+// RunWithErrors panics with an *Error where TryRunWithErrors returns one.
 func RunWithErrors[Scored any](
 	s beam.Scope, rows beam.PCollection, file Source, opts ...Option,
 ) (scored, failed beam.PCollection) {
@@ -36,21 +35,22 @@ func RunWithErrors[Scored any](
 	return scored, failed
 }
 
-// TryRun is Run, but gives an error where the ensemble, or the way it is
-// called, is wrong (an *Error), or where the service cannot be reached. The
-// pipeline cannot be run after an error.
+// TryRun is Run, but returns an error, always an *Error, where the ensemble or
+// the call is wrong, or the service cannot be asked. The pipeline cannot be run
+// after an error.
 func TryRun[Scored any](
 	s beam.Scope, rows beam.PCollection, file Source, opts ...Option,
 ) (beam.PCollection, error) {
-	scored, _, err := apply(s.Scope("ensemble.Run"), rows, reflect.TypeFor[Scored](), file, false, opts)
-	return scored, err
+	scored, _, err := apply(s, "ensemble.Run", rows, reflect.TypeFor[Scored](), file, false, opts)
+	return scored, asError(err)
 }
 
-// TryRunWithErrors is RunWithErrors, but gives an error as TryRun does.
+// TryRunWithErrors is RunWithErrors, but returns an error as TryRun does.
 func TryRunWithErrors[Scored any](
 	s beam.Scope, rows beam.PCollection, file Source, opts ...Option,
 ) (scored, failed beam.PCollection, err error) {
-	return apply(s.Scope("ensemble.RunWithErrors"), rows, reflect.TypeFor[Scored](), file, true, opts)
+	scored, failed, err = apply(s, "ensemble.RunWithErrors", rows, reflect.TypeFor[Scored](), file, true, opts)
+	return scored, failed, asError(err)
 }
 
 func must(rows beam.PCollection, err error) beam.PCollection {
@@ -62,15 +62,17 @@ func must(rows beam.PCollection, err error) beam.PCollection {
 
 // apply is all four of the above.
 func apply(
-	s beam.Scope, rows beam.PCollection, scored reflect.Type, file Source, withErrors bool, opts []Option,
-) (beam.PCollection, beam.PCollection, error) {
-	var none beam.PCollection
-	c := call{addr: os.Getenv(addrVariable)}
-	for _, opt := range opts {
-		opt(&c)
+	s beam.Scope, name string, rows beam.PCollection, scored reflect.Type, file Source, withErrors bool, opts []Option,
+) (none, _ beam.PCollection, err error) {
+	if !s.IsValid() {
+		return none, none, failure("ensemble: the scope is not that of a pipeline; use the one of beam.NewPipelineWithRoot")
 	}
-	if c.refused != nil {
-		return none, none, c.refused
+	if file == nil {
+		return none, none, failure("ensemble: there is no ensemble file; pass ensemble.FromFile, FromText or FromURI, not nil")
+	}
+	c, err := newCall(opts)
+	if err != nil {
+		return none, none, err
 	}
 	crossing, err := newCrossing(rows, scored, withErrors, c.encoding)
 	if err != nil {
@@ -87,21 +89,30 @@ func apply(
 	if err != nil {
 		return none, none, err
 	}
-	return crossing.expand(s, rows, service, payload)
+	return crossing.expand(c.ctx, s.Scope(name), rows, service, payload)
 }
 
 // service returns the service that a call names, else one that this process
 // starts, which uses neither TLS nor a token.
 func (c *call) service(file Source) (endpoint, error) {
-	if c.addr != "" {
-		return endpoint{c.addr, securityOf(c.tls, c.tokenFile)}, nil
-	}
-	if c.tls != nil || c.tokenFile != "" {
-		return endpoint{}, failure("ensemble: ensemble.WithTLS and ensemble.WithTokenFile need the address of a service; "+
+	e := endpoint{addr: c.addr, timeouts: c.timeouts, dial: c.dial}
+	switch {
+	case c.started != nil:
+		e.addr = c.started.addr
+		return e, nil
+	case c.addr != "":
+		e.security = securityOf(c.tls, c.tokenFile)
+		return e, nil
+	case c.tls != nil || c.tokenFile != "":
+		return e, failure("ensemble: ensemble.WithTLS and ensemble.WithTokenFile need the address of a service; "+
 			"add ensemble.WithExpansionAddr or set %s", addrVariable)
 	}
-	addr, err := startedService(file.folder())
-	return endpoint{addr: addr}, err
+	started, err := services.of(c.ctx, file.folder(), c.timeouts.Start)
+	if err != nil {
+		return e, err
+	}
+	e.addr = started.addr
+	return e, nil
 }
 
 // describe fills in the config of a call.
@@ -112,8 +123,8 @@ func (c *call) describe(file Source, x *crossing) (err error) {
 	c.config.Client = "go " + Version
 	c.config.Opaque = x.opaque
 	c.config.PassThrough = x.passThrough(c.config.PassThrough)
-	if x.encoding == Arrow {
-		c.config.Encoding = string(Arrow)
+	if x.encoding == EncodingArrow {
+		c.config.Encoding = string(EncodingArrow)
 		if c.config.InputSchema, err = marshalSchema(x.input); err != nil {
 			return err
 		}

@@ -211,7 +211,7 @@ func readFile(file setting) ([]byte, error) {
 
 func cannotRead(file setting, err error) error {
 	return failure("ensemble: the file %q that %s names cannot be read: %v; correct the path or the file's permissions",
-		file.value, file.from, innermost(err))
+		file.value, file.from, innermost(err)).because(err)
 }
 
 // readToken reads the token of a request; it is empty where none is sent.

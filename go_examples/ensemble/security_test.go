@@ -300,10 +300,10 @@ func TestArtifactsAreFetchedAsTheCallSays(t *testing.T) {
 	service := &guarded{token: "t", staged: "bundle"}
 	addr := service.start(t, ours.issue(t, "good", time.Hour, "127.0.0.1").serverConfig(t))
 	file := write(t, filepath.Join(t.TempDir(), "token"), "t\n")
-	known := endpoint{addr, securityOf(&TLS{CA: ours.file}, file)}
-	name := known.name()
-	if again := known.name(); again != name || name == addr {
-		t.Fatalf("Beam knows the service as %q and %q", name, again)
+	known := endpoint{addr: addr, security: securityOf(&TLS{CA: ours.file}, file), timeouts: defaultTimeouts}
+	name := known.register()
+	if name == addr {
+		t.Fatalf("Beam knows the service as %q", name)
 	}
 	conn, err := grpcx.Dial(context.Background(), name, 5*time.Minute)
 	if err != nil {
@@ -330,7 +330,7 @@ func TestArtifactsStayInTheirFolder(t *testing.T) {
 	} {
 		addr := (&guarded{staged: staged}).start(t, nil)
 		dependency := []*pipepb.ArtifactInformation{{TypeUrn: artifact.URNFileArtifact}}
-		_, err := artifact.Materialize(context.Background(), endpoint{addr: addr}.name(), dependency, "", filepath.Join(folder, "a", "b"))
+		_, err := artifact.Materialize(context.Background(), endpoint{addr: addr, timeouts: defaultTimeouts}.register(), dependency, "", filepath.Join(folder, "a", "b"))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: gives %v, not %q", staged, err, want)
 		}

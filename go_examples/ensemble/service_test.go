@@ -1,7 +1,9 @@
 package ensemble
 
 import (
-	"io"
+	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,23 +32,141 @@ echo "beam-ensembles 0.1.0 listening on 127.0.0.1:12345"
 cat
 echo ended >> "$LOG"
 `)
+	var p pool
 	for range 2 {
-		if addr, err := startedService(folder); err != nil || addr != "127.0.0.1:12345" {
-			t.Fatalf("starts %q: %v", addr, err)
+		if s, err := p.of(t.Context(), folder, time.Minute); err != nil || s.Addr() != "127.0.0.1:12345" {
+			t.Fatalf("starts %v: %v", s, err)
 		}
 	}
-	services.Lock()
-	stdin := services.running[folder].stdin
-	services.Unlock()
-	stdin.Close()
+	p.mu.Lock()
+	service := p.started[folder].service
+	p.mu.Unlock()
+	if err := service.Close(); err != nil {
+		t.Error(err)
+	}
 	flags := strings.Join(serviceFlags(runtime.GOOS), " ")
 	want := "-m beam_ensembles_service " + flags + " --trust " + folder + "\nended\n"
-	waitFor(t, func() bool { text, _ := os.ReadFile(log); return string(text) == want })
+	if text, _ := os.ReadFile(log); string(text) != want {
+		t.Errorf("runs %q, not %q", text, want)
+	}
 	waitFor(t, func() bool {
-		services.Lock()
-		defer services.Unlock()
-		return services.running[folder] == nil
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.started[folder] == nil
 	})
+}
+
+// TestAStartHoldsUpNoOtherCall has one folder's service start slowly.
+func TestAStartHoldsUpNoOtherCall(t *testing.T) {
+	slow, fast := t.TempDir(), t.TempDir()
+	fakePython(t, `case "$*" in *`+slow+`) cat; exit;; esac
+echo "beam-ensembles 0.1.0 listening on 127.0.0.1:12345"
+cat
+`)
+	var p pool
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := p.of(ctx, slow, time.Minute)
+		failed <- err
+	}()
+	waitFor(t, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.started[slow] != nil
+	})
+	s, err := p.of(t.Context(), fast, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("a start that nobody waits for any more gives %v", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started[slow] != nil {
+		t.Error("the next call would wait for a start that was given up")
+	}
+}
+
+func TestStartServiceIsBounded(t *testing.T) {
+	fakePython(t, "echo waiting >&2; cat")
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(os.ErrClosed)
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		want  string
+		cause error
+	}{
+		"timeout": {t.Context(), "was not ready within 300ms: waiting", context.DeadlineExceeded},
+		"context": {ended, "was given up", os.ErrClosed},
+	} {
+		_, err := StartService(c.ctx, ServiceOptions{Timeout: 300 * time.Millisecond})
+		checkSays(t, err, c.want)
+		if !errors.Is(err, c.cause) {
+			t.Errorf("%s: gives %v, which is not %v", name, err, c.cause)
+		}
+	}
+}
+
+// records are those of a log.
+type records struct {
+	slog.Handler
+	all []string
+}
+
+func (r *records) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r *records) Handle(_ context.Context, record slog.Record) error {
+	r.all = append(r.all, record.Level.String()+" "+record.Message)
+	return nil
+}
+
+func TestStartServiceLogsToItsHandler(t *testing.T) {
+	fakePython(t, `echo "2026-11-28 00:00:00,123 WARNING beam_ensembles: careful" >&2
+echo "  more of it" >&2
+echo "listening on 127.0.0.1:1"
+cat
+printf "the end" >&2
+`)
+	log := &records{}
+	s, err := StartService(t.Context(), ServiceOptions{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{"WARN beam_ensembles: careful", "INFO   more of it", "INFO the end"}
+	if !slices.Equal(log.all, want) {
+		t.Errorf("logs %q, not %q", log.all, want)
+	}
+}
+
+func TestStartServiceHandsItsOptionsOn(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	python := filepath.Join(folder, "python")
+	write(t, python, "#!/bin/sh\necho \"$@\" > args\necho listening on 127.0.0.1:1\ncat")
+	if err := os.Chmod(python, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := StartService(t.Context(), ServiceOptions{
+		Python: python, Trust: []string{"models", "gs://bucket/models"}, Flags: []string{"--log-level=error"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	args, _ := os.ReadFile("args")
+	want := "--trust " + folder + "/models --trust gs://bucket/models --log-level=error\n"
+	if !strings.HasSuffix(string(args), want) {
+		t.Errorf("runs with %q, not %q", args, want)
+	}
 }
 
 func TestServiceFlagsLetInEveryUserOnlyWhereTheSystemTellsNone(t *testing.T) {
@@ -63,7 +183,7 @@ func TestStartedServiceSaysWhyItCannotStart(t *testing.T) {
 		"it says little": {"exit 0", "it said nothing"},
 	} {
 		fakePython(t, c.script)
-		_, err := startedService(t.TempDir())
+		_, err := StartService(t.Context(), ServiceOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "first") {
 			t.Errorf("%s: says %v, not %q", name, err, c.want)
 		}
@@ -73,7 +193,7 @@ func TestStartedServiceSaysWhyItCannotStart(t *testing.T) {
 func TestServiceCommandSaysWhatIsMissing(t *testing.T) {
 	t.Setenv(pythonVariable, "")
 	t.Setenv("PATH", t.TempDir())
-	if _, err := serviceCommand(); err == nil || !strings.Contains(err.Error(), "(pip install '.[all]')") {
+	if _, err := serviceCommand(t.Context()); err == nil || !strings.Contains(err.Error(), "(pip install '.[all]')") {
 		t.Errorf("says %v", err)
 	}
 }
@@ -84,7 +204,7 @@ func TestStartedServiceNamesAWrongPython(t *testing.T) {
 		"no-such-python":  "executable file not found in $PATH",
 	} {
 		t.Setenv(pythonVariable, python)
-		_, err := startedService(t.TempDir())
+		_, err := StartService(t.Context(), ServiceOptions{})
 		want := "cannot be started with BEAM_ENSEMBLES_PYTHON=" + python + ": " + why
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("says %v, not %q", err, want)
@@ -92,15 +212,17 @@ func TestStartedServiceNamesAWrongPython(t *testing.T) {
 	}
 }
 
-func TestTailKeepsTheLastLine(t *testing.T) {
-	log := &tail{out: io.Discard}
-	for _, part := range []string{"one\ntw", "o\nthr", "ee\n"} {
-		if _, err := log.Write([]byte(part)); err != nil {
+func TestLinesAreSplitWhereverTheyAreWritten(t *testing.T) {
+	var got []string
+	w := &lineWriter{each: func(line string) { got = append(got, line) }}
+	for _, part := range []string{"one\ntw", "o\r\nthr", "ee\n\nfour"} {
+		if _, err := w.Write([]byte(part)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := log.last(); got != "three" {
-		t.Errorf("keeps %q", got)
+	w.end()
+	if want := []string{"one", "two", "three", "", "four"}; !slices.Equal(got, want) {
+		t.Errorf("splits %q, not %q", got, want)
 	}
 }
 

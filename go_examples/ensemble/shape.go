@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/coder"
 
@@ -19,9 +22,8 @@ type shape struct {
 	columns []reflect.StructField
 	// opaque are the exported fields that they cannot.
 	opaque []reflect.StructField
-	// hidden says that there are unexported fields, which Beam does not carry
-	// but counts.
-	hidden bool
+	// unexported are the fields that Beam does not carry, but counts.
+	unexported []reflect.StructField
 }
 
 // shapeOf sorts the fields of row, a struct type.
@@ -32,7 +34,7 @@ func shapeOf(row reflect.Type) (shape, error) {
 	}
 	for _, field := range structFields(row) {
 		if !field.IsExported() {
-			s.hidden = true
+			s.unexported = append(s.unexported, field)
 			continue
 		}
 		_, err := wireType(field.Type)
@@ -66,7 +68,7 @@ func checkNames(row reflect.Type) error {
 
 // direct says that rows can cross as they are, with Beam's own coder.
 func (s shape) direct() bool {
-	return len(s.opaque) == 0 && !s.hidden && coder.LookupCustomCoder(s.row) == nil
+	return len(s.opaque) == 0 && len(s.unexported) == 0 && coder.LookupCustomCoder(s.row) == nil
 }
 
 // columnsType is the struct type of the columns and, where withOpaque says so,
@@ -130,6 +132,10 @@ func checkScored(scored, row shape) error {
 	for _, field := range structFields(scored.row) {
 		kept, found := row.field(columns.FieldName(field))
 		switch {
+		case !field.IsExported() && field.Tag.Get("beam") != "":
+			return failure("ensemble: field %s of %v has the tag beam:%q but is unexported, so nothing can fill it; "+
+				"rename it to %s, or take the tag away",
+				field.Name, scored.row, field.Tag.Get("beam"), exportedName(field.Name))
 		case !field.IsExported(), found && kept.Type == field.Type:
 		case found && !isWireType(kept.Type):
 			return fmt.Errorf("ensemble: field %s of %v has the type %v, but that of %v has the type %v",
@@ -141,6 +147,32 @@ func checkScored(scored, row shape) error {
 		}
 	}
 	return nil
+}
+
+// exportedName is what an unexported field may be renamed to.
+func exportedName(name string) string {
+	if name = strings.TrimLeft(name, "_"); name == "" {
+		return "an exported name"
+	}
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:]
+}
+
+// explain adds to the service's error what only this client knows: that a field
+// which the rows lack is there, but unexported.
+func (s shape) explain(refused *Error) {
+	for _, problem := range refused.Problems {
+		name, ofInput := strings.CutPrefix(problem.Path, "input.")
+		if !ofInput || problem.Code != CodeMissingField {
+			continue
+		}
+		for _, field := range s.unexported {
+			if columns.FieldName(field) == name {
+				refused.text += fmt.Sprintf("\nThe field %s of %v is unexported, so Beam does not encode it: "+
+					"rename it to %s with the tag beam:%q.", field.Name, s.row, exportedName(field.Name), name)
+			}
+		}
+	}
 }
 
 func isWireType(t reflect.Type) bool {

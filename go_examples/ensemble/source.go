@@ -51,16 +51,16 @@ func (f fileSource) describe(c *config) error {
 	}
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return unreadable("missing_file", "there is no file '%s'", f.absolute())
+		return unreadable(CodeMissingFile, "there is no file '%s'", f.absolute()).because(err)
 	}
 	if err != nil {
-		return unreadable("unreadable_file", "the file '%s' cannot be read: %v", f.absolute(), innermost(err))
+		return unreadable(CodeUnreadableFile, "the file '%s' cannot be read: %v", f.absolute(), innermost(err)).because(err)
 	}
 	if !utf8.Valid(text) {
-		return unreadable("unreadable_file", "the file '%s' is no text in UTF-8", f.absolute())
+		return unreadable(CodeUnreadableFile, "the file '%s' is no text in UTF-8", f.absolute())
 	}
 	if strings.TrimSpace(string(text)) == "" {
-		return unreadable("empty_file", "there is nothing in the file '%s'", f.absolute())
+		return unreadable(CodeEmptyFile, "there is nothing in the file '%s'", f.absolute())
 	}
 	c.Spec, c.BaseURI = string(text), f.folder()
 	return nil

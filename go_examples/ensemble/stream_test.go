@@ -150,9 +150,9 @@ func TestIntegrationGoesOnWithNewModels(t *testing.T) {
 	err := runPipeline(t, func(s beam.Scope) {
 		numbers := beam.ParDo(s, &countFn{t.Name()}, beam.Impulse(s))
 		collect(s, "by text", ensemble.Run[product](s, numbers, ensemble.FromFile(file),
-			ensemble.WithProvenance(), ensemble.WithRefreshInterval(time.Second), ensemble.WithEncoding(ensemble.Arrow)))
+			ensemble.WithProvenance(), ensemble.WithRefreshInterval(time.Second), ensemble.WithEncoding(ensemble.EncodingArrow)))
 		collect(s, "by place", ensemble.Run[product](s, numbers, ensemble.FromURI(file),
-			ensemble.WithProvenance(), ensemble.WithRefreshInterval(time.Second), ensemble.WithEncoding(ensemble.Rows)))
+			ensemble.WithProvenance(), ensemble.WithRefreshInterval(time.Second), ensemble.WithEncoding(ensemble.EncodingRows)))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func checkVersions(t *testing.T, name string, want [][2]int) {
 // watermark right behind it: whoever lets it go on loses rows that wait.
 func TestIntegrationLetsRowsWait(t *testing.T) {
 	folder := streamFolder(t)
-	encodings := []ensemble.Encoding{ensemble.Rows, ensemble.Arrow}
+	encodings := []ensemble.Encoding{ensemble.EncodingRows, ensemble.EncodingArrow}
 	stream := teststream.NewConfig()
 	for x := range 10 {
 		if err := stream.AddElements(int64(x)*1000, number{float64(x)}); err != nil {

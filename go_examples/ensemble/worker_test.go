@@ -48,7 +48,7 @@ func asJSON(row any) string {
 // as clusters do: in a process that only initialises the program, and never
 // sees the pipeline being made.
 func TestIntegrationCarriesRowsInWorkersOfTheirOwn(t *testing.T) {
-	for _, encoding := range []ensemble.Encoding{ensemble.Rows, ensemble.Arrow} {
+	for _, encoding := range []ensemble.Encoding{ensemble.EncodingRows, ensemble.EncodingArrow} {
 		t.Run(string(encoding), func(t *testing.T) { checkOwnWorkers(t, ensemble.WithEncoding(encoding)) })
 	}
 }
