@@ -102,6 +102,7 @@ func TestTryRunAlwaysReturnsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(os.ErrClosed)
 	silent := silentAddr(t)
+	var noContext context.Context
 	_, s := beam.NewPipelineWithRoot()
 	rows, file := beam.Create(s, point{}), FromText("ensemble: x", "/")
 	for name, c := range map[string]struct {
@@ -117,7 +118,7 @@ func TestTryRunAlwaysReturnsAnError(t *testing.T) {
 		"texts":        {s, beam.Create(s, "x"), file, nil, "rows are structs", nil},
 		"no source":    {s, rows, nil, nil, "there is no ensemble file; pass ensemble.FromFile", nil},
 		"no option":    {s, rows, file, []Option{WithPrefix(""), nil}, "option 2 of the call is nil", nil},
-		"no context":   {s, rows, file, []Option{WithContext(nil)}, "use context.Background()", nil}, //nolint:staticcheck // It is what is tested.
+		"no context":   {s, rows, file, []Option{WithContext(noContext)}, "use context.Background()", nil},
 		"no service":   {s, rows, file, []Option{WithService(nil)}, "use what ensemble.StartService returns", nil},
 		"two services": {s, rows, file, []Option{WithService(&Service{}), WithExpansionAddr("x:1")}, "take WithExpansionAddr", nil},
 		"encoding":     {s, rows, file, []Option{WithEncoding("columns")}, "there is no encoding", nil},

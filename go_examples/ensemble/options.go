@@ -146,9 +146,21 @@ func WithPassThrough(fields ...string) Option {
 	return func(c *call) { c.config.PassThrough = append([]string{}, fields...) }
 }
 
-// WithProvenance adds the column "provenance": a row of the ensemble's name,
-// the digest of its file and models, the arm of each route, and the nodes
-// whose errors were ignored.
+// WithProvenance adds the column "provenance", which says what a row's answers
+// come from: the ensemble's name, the digest of its file and models, the arm of
+// each route, and the nodes whose errors were ignored. Scored has a field for it:
+//
+//	type Provenance struct {
+//		Ensemble      string            `beam:"ensemble"`
+//		Digest        string            `beam:"digest"`
+//		Route         map[string]string `beam:"route"`
+//		ErrorsIgnored []string          `beam:"errors_ignored"`
+//	}
+//
+//	type Scored struct {
+//		Label      string     `beam:"label"`
+//		Provenance Provenance `beam:"provenance"`
+//	}
 func WithProvenance() Option {
 	return func(c *call) { c.config.Provenance = true }
 }
@@ -157,6 +169,10 @@ func WithProvenance() Option {
 // ensemble's file or a file that it names has changed, and then go on with what
 // is there now. Without it they keep what they started with. The interval is a
 // whole number of seconds, at least one; any other is refused.
+//
+// A new ensemble file is taken with FromURI, which names it by its place;
+// FromFile sends its text once, and its models only are watched. The digest of
+// WithProvenance changes with them.
 func WithRefreshInterval(interval time.Duration) Option {
 	return func(c *call) {
 		if interval < time.Second || interval%time.Second != 0 {

@@ -11,12 +11,51 @@ import (
 const addrVariable = "BEAM_ENSEMBLES_ADDR"
 
 // Run scores rows, a PCollection<T> or PCollection<KV<K, T>> of structs, with
-// an ensemble. It gives a PCollection<Scored>, or PCollection<KV<K, Scored>>.
-// Scored is a struct whose exported fields are among the fields of the row and
-// the columns that the ensemble adds, by name or by beam tag, in any order. A
-// row that cannot be scored fails the pipeline.
+// an ensemble. It returns a PCollection<Scored>, or PCollection<KV<K, Scored>>.
+// A row that cannot be scored fails the pipeline. Event times and windows stay
+// as they are.
 //
 // Run panics with an *Error where TryRun returns one.
+//
+// # Rows
+//
+// Any struct is a row; its exported fields are the columns, under the name of
+// their beam tag or their own. The fields of Scored are any of the row's fields
+// and of the columns that the ensemble adds, in any order. Register the types
+// with beam.RegisterType, or by registering the DoFns that use them.
+//
+// # Types
+//
+//	Go                                     Ensemble file
+//	-------------------------------------  ---------------------------
+//	string                                 string
+//	[]byte                                 bytes
+//	bool                                   boolean
+//	int32, and in rows int8 int16 uint16   int32
+//	int64, int, and in rows uint32         int64
+//	float32                                float
+//	float64                                double
+//	[]T, [N]T                              array<T>
+//	map[K]V                                map<K,V>
+//	struct                                 row<name: type, ...>
+//	*T                                     T?, an optional value
+//
+// A column that may be null, such as those of a node with when or on_error:
+// nullify, needs a pointer (*float64), or a slice, which is nil then. A row in
+// a row, as in lists that rank makes, is a struct with the row's fields. So is
+// an embedded struct: its fields are not the row's own.
+//
+// A field [N]T of Scored takes lists of N items: a list of another length fails
+// the pipeline, so that a column of any length is a []T.
+//
+// A tensor such as array<double>[8,8] is a flat []float64, row by row. A nil
+// slice or map is null; one that the ensemble reads fails its row.
+//
+// A field of any other type (uint, uint64, uint8, time.Time and other logical
+// types of Beam, structs with unexported fields) passes through untouched, in
+// Beam's own coder for Go, to the field of the same name and type of Scored; an
+// ensemble that reads it is refused. Unexported fields are lost, as they are
+// wherever Beam encodes a struct; in Scored they must have no beam tag.
 func Run[Scored any](s beam.Scope, rows beam.PCollection, file Source, opts ...Option) beam.PCollection {
 	return must(TryRun[Scored](s, rows, file, opts...))
 }

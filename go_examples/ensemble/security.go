@@ -30,8 +30,18 @@ const systemCA = "system"
 // longestFile bounds what is read of a certificate, key or token file, in bytes.
 const longestFile = 1 << 20
 
-// TLS holds the files, in PEM, with which a call uses TLS. The environment
-// variable beside a field sets the field where it is empty.
+// TLS holds the files, in PEM, with which a call uses TLS, for a service on
+// another machine:
+//
+//	ensemble.Run[Scored](s, rows, ensemble.FromFile("digits.yaml"),
+//		ensemble.WithExpansionAddr("models.example.com:8097"),
+//		ensemble.WithTLS(ensemble.TLS{CA: "ca.pem"}),
+//		ensemble.WithTokenFile("token"))
+//
+// The environment variable beside a field sets the field where it is empty. The
+// files are read for each request, so new ones need no restart. Bundles are
+// fetched with the same TLS and token. A service that this process starts uses
+// neither, and ignores the environment variables.
 type TLS struct {
 	// CA holds the certificate authorities that may sign the service's
 	// certificate (BEAM_ENSEMBLES_TLS_CA). "system" means those of this

@@ -142,7 +142,7 @@ func checkScored(scored, row shape) error {
 				field.Name, scored.row, field.Type, row.row, kept.Type)
 		case !isColumnType(field.Type):
 			return fmt.Errorf("ensemble: field %s of %v has the type %v, which no column of an ensemble has; "+
-				"see the table of types in the package's documentation",
+				"see the table of types of ensemble.Run",
 				field.Name, scored.row, field.Type)
 		}
 	}

@@ -226,13 +226,15 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   }
 
   /**
-   * Has the workers look every so often, in whole seconds, whether the ensemble's file or a file
-   * that it names has changed, and then go on with what is there now. Without it they keep what
-   * they started with.
+   * Has the workers check every interval whether the ensemble's file or a file that it names has
+   * changed, and then go on with what is there now. Without it they keep what they started with.
+   *
+   * @param interval a whole number of seconds, at least one
    */
   public RunEnsemble withRefreshInterval(Duration interval) {
-    if (interval.toSeconds() < 1) {
-      throw new IllegalArgumentException("a refresh interval is at least one second: " + interval);
+    if (interval.toSeconds() < 1 || interval.getNano() != 0) {
+      throw new IllegalArgumentException(
+          "a refresh interval is a whole number of seconds, at least one, not " + interval);
     }
     return toBuilder().refreshInterval(interval).build();
   }

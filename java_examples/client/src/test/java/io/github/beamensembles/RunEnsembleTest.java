@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.apache.beam.model.pipeline.v1.SchemaApi;
@@ -138,6 +139,19 @@ public class RunEnsembleTest {
     assertEquals(Map.of("price", "decimal"), config.getMap("opaque"));
     assertEquals("errors", config.getRow("error_handling").getString("output"));
     assertTrue(config.getString("client").matches("java \\d+\\.\\d+\\.\\d+.*"));
+  }
+
+  @Test
+  public void aRefreshIntervalIsWholeSeconds() {
+    for (Duration wrong :
+        List.of(Duration.ZERO, Duration.ofSeconds(-2), Duration.ofMillis(999), Duration.ofMillis(1500))) {
+      IllegalArgumentException error =
+          assertThrows(
+              IllegalArgumentException.class, () -> ensemble().withRefreshInterval(wrong));
+      assertEquals(
+          "a refresh interval is a whole number of seconds, at least one, not " + wrong,
+          error.getMessage());
+    }
   }
 
   @Test
