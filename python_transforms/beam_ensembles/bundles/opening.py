@@ -124,7 +124,7 @@ def _check_code(manifest: Manifest, bundle: Bundle) -> None:
     if manifest.code and not bundle.is_trusted:
         text = (
             f"the bundle brings code of its own ({listed(manifest.code)}), but it is not trusted; trust the place of "
-            f"the bundle, or the bundle itself (serve --trust {bundle.uri})"
+            f"the bundle, or the bundle itself (start with --trust {bundle.uri})"
         )
         raise FileProblem("untrusted_code", text)
 

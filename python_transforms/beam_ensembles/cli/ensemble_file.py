@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,7 +18,6 @@ GREEN: Final = "32"
 YELLOW: Final = "33"
 SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
 """Those of files of rows."""
-_TRUST_OF_SERVICE: Final = "(serve --trust "
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +75,7 @@ def _hint(path: str) -> str:
 
 def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
     """Gives problems as plain data, for programs."""
-    return [{"code": one.code, "path": one.path, "message": one.message} for one in map(_here, problems)]
+    return [{"code": one.code, "path": one.path, "message": one.message} for one in problems]
 
 
 def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
@@ -85,7 +83,7 @@ def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
     more = "at least " if len(problems) >= MOST_PROBLEMS else ""
     count = f"{more}{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"
-    return "\n".join([head, *(f"  {problem}" for problem in map(_here, problems))])
+    return "\n".join([head, *(f"  {problem}" for problem in problems)])
 
 
 def wrong_rows(path: str, failed: int, stream: IO[str]) -> str:
@@ -97,11 +95,6 @@ def warn(path: str, warnings: Iterable[object]) -> None:
     """Prints what may be wrong with a file that is right, a line each, where errors go."""
     for warning in warnings:
         print(f"{coloured('warning', YELLOW, sys.stderr)} {path}: {warning}", file=sys.stderr)
-
-
-def _here(problem: Problem) -> Problem:
-    """Names the verb's own --trust in place of a service's, whose callers most messages are for."""
-    return dataclasses.replace(problem, message=problem.message.replace(_TRUST_OF_SERVICE, "(--trust "))
 
 
 def coloured(text: str, colour: str, stream: IO[str]) -> str:

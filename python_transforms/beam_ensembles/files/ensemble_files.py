@@ -369,7 +369,7 @@ class Files:
 def outside(uri: str) -> str:
     """Returns the message for a local file that may not be named; it is the same whether the file is there or not."""
     return (
-        f"'{uri}' lies in no folder that this service may read for its callers; put it into one (serve --trust "
+        f"'{uri}' lies in no folder that this service may read for its callers; put it into one (start with --trust "
         "FOLDER, or --allow-folder FOLDER where files hold no code), or pin a model with 'sha256: <its digest>'"
     )
 

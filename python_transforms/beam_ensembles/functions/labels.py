@@ -133,7 +133,7 @@ def _check_names_of(node: NodeView[LabelsOptions]) -> Type:
     if node.options.sha256 is None and not node.files.is_trusted(path):
         text = (
             f"rows would get the contents of '{path}', which is neither pinned nor trusted; "
-            "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+            "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
         )
         node.problem("untrusted_file", FILE, text)
         return STRING

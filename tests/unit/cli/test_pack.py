@@ -198,7 +198,7 @@ def test_a_file_that_is_not_trusted_asks_for_the_verbs_own_flag(
     for words, stream in ((["pack", file], 1), (["validate", file], 0), (["pack", file, "--json"], 0)):
         assert main(words) == 1
         said = capsys.readouterr()[stream]
-        assert "trust its folder (--trust FOLDER)" in said
+        assert "trust its folder (start with --trust FOLDER)" in said
 
 
 CLIP = """\

@@ -12,7 +12,9 @@ def test_the_constants_are_those_of_the_docs() -> None:
 
 
 def test_names_are_written_as_go_writes_them() -> None:
-    text = written("# Errors\n\n## Files\n\n### `bad_sha256`\n\n### `relative_uri`\n\n## Warnings\n\n### `unsure`\n")
+    text = written(
+        "# Errors\n\n## Files\n\n### `bad_sha256`\n\n### `relative_uri`\n\n## Warnings\n\n### `unsure`\n"
+    )
     assert text.endswith(
         'const (\n\t// Files.\n\n\tCodeBadSHA256   = "bad_sha256"\n\tCodeRelativeURI = "relative_uri"\n)\n'
     )

@@ -71,7 +71,7 @@ def _check_file(node: NodeView, url: str) -> None:
     if local_path(found) is None:
         node.problem("bad_value", "url", f"an SQLite file is one of this machine, not '{found}'")
     elif not node.files.is_trusted(found):
-        text = f"'{found}' is not trusted; trust its folder (serve --trust FOLDER)"
+        text = f"'{found}' is not trusted; trust its folder (start with --trust FOLDER)"
         node.problem("untrusted_file", "url", text)
 
 

@@ -142,5 +142,5 @@ def _check_place(node: NodeView, place: str, uri: str) -> None:
         text = f"'{path}' is a file; name the folder below which rows may name files"
         node.problem("bad_value", place, text)
     elif not node.files.is_trusted(found):
-        text = f"rows may not name files in '{found}', which is not trusted; trust it (serve --trust FOLDER)"
+        text = f"rows may not name files in '{found}', which is not trusted; trust it (start with --trust FOLDER)"
         node.problem("untrusted_file", place, text)

@@ -178,7 +178,7 @@ def _untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a folder that loads files from elsewhere, and how to trust it."""
     return (
         f"'{place}' would load files from elsewhere ({listed(list(parts))}), but it is neither pinned nor trusted; "
-        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
 

@@ -115,7 +115,7 @@ def describe(place: str, found: Emptiness) -> str:
     return (
         f"'{place}' has operators that {why}, and not all of their inputs are known to have items "
         f"({listed(found.leaking or found.ending)}), but it is neither pinned nor trusted; pin it with 'sha256: <its "
-        f"digest>' on the node{more}, or trust its folder (serve --trust FOLDER)"
+        f"digest>' on the node{more}, or trust its folder (start with --trust FOLDER)"
     )
 
 

@@ -88,7 +88,7 @@ def describe(place: str, foreign: tuple[str, ...]) -> str:
     """Returns the message for a model with foreign operators, and what to do."""
     return (
         f"'{place}' has operators that may do more than compute ({listed(foreign)}), but it is neither pinned nor "
-        "trusted; pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        "trusted; pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
 

@@ -147,7 +147,7 @@ def _check_certificate(
     elif not os.path.isabs(path):
         node.problem("bad_value", place, f"'{key}' is {path!r}; allowed: {_FILE.accepts}")
     elif not node.files.is_trusted(path):
-        text = f"'{path}' is not trusted; trust its folder (serve --trust FOLDER)"
+        text = f"'{path}' is not trusted; trust its folder (start with --trust FOLDER)"
         node.problem("untrusted_file", place, text)
 
 

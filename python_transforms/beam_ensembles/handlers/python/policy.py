@@ -151,7 +151,9 @@ def _check_reach(node: NodeView[PythonOptions], known: Known) -> None:
     name = str(told.get("model_name", ""))
     if known.server and (os.path.isabs(name) or name.startswith((".", "~", "-"))):
         if not os.path.isabs(name) or not node.files.is_trusted(name):
-            text = f"'{name}' is not a model of the hub, and is in no trusted folder (serve --trust FOLDER)"
+            text = (
+                f"'{name}' is not a model of the hub, and is in no trusted folder (start with --trust FOLDER)"
+            )
             node.problem("untrusted_file", below("config", "model_name"), text)
         return
     by_project = known.host_of_projects and told.get("project") is not None

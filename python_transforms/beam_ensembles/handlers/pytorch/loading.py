@@ -127,7 +127,7 @@ def _format(node: CheckedNode[PytorchOptions], place: str) -> str:
     if runs_code(format_, weights_only=options.reads_weights_only) and not is_vouched:
         text = (
             f"loading '{node.uri}' runs the code in it, but it is neither pinned nor trusted; "
-            "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+            "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
         )
         raise InvalidEnsemble([Problem(node.spec.path("uri"), "untrusted_file", text)])
     return format_

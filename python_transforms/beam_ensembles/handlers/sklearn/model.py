@@ -83,7 +83,8 @@ class SklearnOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
         None, "How it was saved.", choices=FORMATS, shown="by the end of the file's name"
     )
     fast_forests: bool = option(
-        True, "Whether a forest's trees are asked one after another, which is faster; false: as scikit-learn does."
+        True,
+        "Whether a forest's trees are asked one after another, which is faster; false: as scikit-learn does.",
     )
 
 
@@ -219,7 +220,7 @@ def _untrusted(place: str, types: Sequence[str]) -> str:
     return (
         f"'{place}' holds types that run code, or that do not check their indices ({listed(types)}), "
         "but it is neither pinned nor trusted; "
-        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
 

@@ -149,7 +149,7 @@ def check_trust(node: NodeView[PinOptions], place: str) -> None:
 def _untrusted(place: str, danger: str) -> str:
     return (
         f"loading '{place}' {danger}, but it is neither pinned nor trusted; "
-        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
 
 

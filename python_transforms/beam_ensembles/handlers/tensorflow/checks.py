@@ -189,5 +189,5 @@ def untrusted(place: str, parts: Sequence[str]) -> str:
     """Returns the message for a model that may do more than compute, and how to trust it."""
     return (
         f"'{place}' may do more than compute ({listed(list(parts))}), but it is neither pinned nor trusted; "
-        "pin it with 'sha256: <its digest>' on the node, or trust its folder (serve --trust FOLDER)"
+        "pin it with 'sha256: <its digest>' on the node, or trust its folder (start with --trust FOLDER)"
     )
