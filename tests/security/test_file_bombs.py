@@ -49,9 +49,9 @@ from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.sklearn.skops_header import read_header
-from beam_ensembles.handlers.support.images import decode_image
+from beam_ensembles.handlers.support.image_files import decode_image
 from beam_ensembles.handlers.support.model_formats import recognized
-from beam_ensembles.handlers.support.sounds import decode_sound
+from beam_ensembles.handlers.support.sound_files import decode_sound
 from beam_ensembles.handlers.tensorflow.keras import read_keras
 from beam_ensembles.handlers.tensorflow.weights import check_weights
 from beam_ensembles.handlers.xgboost import document

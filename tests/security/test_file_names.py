@@ -15,7 +15,7 @@ from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import FileProblem, Files
-from beam_ensembles.files.local import Budget, TooMuch, newest_match, open_regular, sha256_of
+from beam_ensembles.files.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
 from beam_ensembles.graph import check_text
 from beam_ensembles.handlers.support.model_file import verified
 from beam_ensembles.registry import KINDS

@@ -13,7 +13,7 @@ import pytest
 
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.files.remote import Patience, fetched
+from beam_ensembles.files.fetched_files import Patience, fetched
 from beam_ensembles.functions.read.places import Places
 from beam_ensembles.functions.read.reader import Limits, Reader
 from beam_ensembles.interruption import Interrupted, while_wanted

@@ -18,8 +18,8 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.files import deadlines
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import FileProblem, Files
-from beam_ensembles.files.remote import Patience, fetched
-from beam_ensembles.files.state import state_of
+from beam_ensembles.files.fetched_files import Patience, fetched
+from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime import ensemble_text
@@ -159,7 +159,7 @@ def test_no_read_of_storage_outlasts_its_deadline(blocked: None, monkeypatch: py
         fetched("gs://bucket/m", folders=True, patience=Patience(silence=0.3)),
     ):
         pass
-    monkeypatch.setattr("beam_ensembles.files.state._ASK_SECONDS", 0.3)
+    monkeypatch.setattr("beam_ensembles.files.file_changes._ASK_SECONDS", 0.3)
     assert state_of("gs://bucket/m.onnx") is None
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.files.ensemble_files import FileProblem, Files
-from beam_ensembles.files.remote import fetched
+from beam_ensembles.files.fetched_files import fetched
 from beam_ensembles.files.uris import AmbiguousUri, canonical, is_below, join
 from beam_ensembles.files.web_files import OtherHost, open_web
 from beam_ensembles.graph import check_text

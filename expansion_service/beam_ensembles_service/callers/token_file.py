@@ -9,7 +9,7 @@ import stat
 import threading
 from typing import Final
 
-from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.local_files import open_regular
 from beam_ensembles_service.file_version import Version, version_of
 from beam_ensembles_service.usage import UsageError
 

@@ -21,7 +21,7 @@ from apache_beam.portability.api import (
 from google.protobuf.message import DecodeError
 
 from beam_ensembles.files.ensemble_files import Bundle
-from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.local_files import open_regular
 
 _NOT_OFFERED: Final = "no expansion of this service offered that artifact; make the pipeline again"
 _BLOCK: Final = 1 << 20

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.files.remote import Beside, fetched
+from beam_ensembles.files.fetched_files import Beside, fetched
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.messages.foreign_errors import text_of

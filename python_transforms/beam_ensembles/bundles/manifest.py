@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, TypeVar
 
-from beam_ensembles.bundles.needs import requirement_of, tags_of
+from beam_ensembles.bundles.code_requirements import requirement_of, tags_of
 from beam_ensembles.files.bounded_json import read_json
 from beam_ensembles.spec.language import is_name
 

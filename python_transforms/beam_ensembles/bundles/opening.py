@@ -18,9 +18,9 @@ from beam_ensembles.bundles.opened import OpenedBundle
 from beam_ensembles.bundles.store import Store
 from beam_ensembles.errors import WHOLE_FILE, EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.files.ensemble_files import Bundle, FileProblem, Files, local_path
-from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.fetched_files import Patience, fetched
+from beam_ensembles.files.local_files import open_regular
 from beam_ensembles.files.own_network import refuse_own_network
-from beam_ensembles.files.remote import Patience, fetched
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.spec.load import read_text

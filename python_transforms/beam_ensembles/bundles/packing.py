@@ -16,7 +16,7 @@ from beam_ensembles import __version__
 from beam_ensembles.bundles.collecting import CollectingFiles, sources_of
 from beam_ensembles.bundles.file_names import digest_in, is_bundle, name_of
 from beam_ensembles.bundles.manifest import FILES, Manifest, PackedFile
-from beam_ensembles.bundles.members import Members, add_sources
+from beam_ensembles.bundles.member_names import Members, add_sources
 from beam_ensembles.bundles.needed_code import lacking_code
 from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle

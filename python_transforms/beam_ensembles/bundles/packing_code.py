@@ -13,9 +13,9 @@ from typing import Final
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
+from beam_ensembles.bundles.code_requirements import requirement_of
 from beam_ensembles.bundles.manifest import CODE, MOST_NEEDS, BadBundle, check_names
-from beam_ensembles.bundles.members import Members, files_below
-from beam_ensembles.bundles.needs import requirement_of
+from beam_ensembles.bundles.member_names import Members, files_below
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.archives import open_archive
 

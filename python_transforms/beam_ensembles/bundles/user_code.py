@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 from packaging.tags import sys_tags
 
 from beam_ensembles.bundles.archive import manifest_in
+from beam_ensembles.bundles.code_requirements import is_wanted, requirement_of, tags_of
 from beam_ensembles.bundles.manifest import CODE
-from beam_ensembles.bundles.needs import is_wanted, requirement_of, tags_of
 from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode
 

@@ -178,7 +178,7 @@ def _pack(args: argparse.Namespace) -> int:
 
 def _try(args: argparse.Namespace, packed: Any) -> int:
     """Loads the bundle in a process that has nothing else, and prints what that showed."""
-    from beam_ensembles.bundles.alone import run_alone
+    from beam_ensembles.bundles.isolated_verb import run_alone
 
     sys.stdout.flush()
     rows = [] if args.rows is None else ["--rows", os.path.abspath(args.rows)]

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.combiners.ballots import Ballot
 from beam_ensembles.combiners.members import has_quorum, presence
 from beam_ensembles.combiners.options import QuorumOptions, check_members, check_quorum
-from beam_ensembles.combiners.tally import Tally, common_label
+from beam_ensembles.combiners.vote_counts import Tally, common_label
+from beam_ensembles.combiners.vote_outputs import Ballot
 from beam_ensembles.graph.class_meanings import Meaning, check_given_labels
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, has_quorum, presence
 from beam_ensembles.combiners.options import (
     VoteOptions,
@@ -15,7 +14,8 @@ from beam_ensembles.combiners.options import (
     check_weights,
     weights_of,
 )
-from beam_ensembles.combiners.tally import Tally, common_label
+from beam_ensembles.combiners.vote_counts import Tally, common_label
+from beam_ensembles.combiners.vote_outputs import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.graph.class_meanings import LABELS, Meaning, check_given_labels, labels_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.labels import check_labels

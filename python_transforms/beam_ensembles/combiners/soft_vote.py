@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.combiners.ballots import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.combiners.members import Values, average, has_quorum, presence
 from beam_ensembles.combiners.options import (
     VoteOptions,
@@ -18,6 +17,7 @@ from beam_ensembles.combiners.options import (
     weights_of,
 )
 from beam_ensembles.combiners.probabilities import check_refused, check_values
+from beam_ensembles.combiners.vote_outputs import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.graph.class_meanings import (
     LABELS,
     PLACES,

@@ -13,6 +13,7 @@ from beam_ensembles.drawing.coordinates import places
 from beam_ensembles.drawing.layers import layers
 from beam_ensembles.drawing.legend import Legend
 from beam_ensembles.drawing.picture import CONDITION, Figure, Picture
+from beam_ensembles.drawing.placement import sheet
 from beam_ensembles.drawing.shapes import (
     LINE_HEIGHT,
     LINE_SIZE,
@@ -23,7 +24,6 @@ from beam_ensembles.drawing.shapes import (
     outline,
     size_of,
 )
-from beam_ensembles.drawing.sheet import sheet
 from beam_ensembles.drawing.style import COLOURS, DASHES, FAINT, INK, LINES, text_of
 from beam_ensembles.drawing.what_to_draw import Piece, Sheet
 from beam_ensembles.drawing.words import cut, wrapped

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 
-from beam_ensembles.files.state import state_of
+from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.graph.model import EnsembleGraph
 
 _LENGTH = 16

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from beam_ensembles import logs
-from beam_ensembles.bundles.at_hand import with_bundles_at_hand
 from beam_ensembles.bundles.user_code import use_code_of
+from beam_ensembles.bundles.worker_bundles import with_bundles_at_hand
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
 from beam_ensembles.columns.convert import Converted
 from beam_ensembles.columns.rows import RowForm
@@ -34,7 +34,7 @@ from beam_ensembles.execution.loaded_classes import StepsByMeaning, unloaded
 from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metric
 from beam_ensembles.execution.node_steps import Begun, NodeStep
 from beam_ensembles.execution.provenance import Provenance
-from beam_ensembles.files.remote import fetched_once
+from beam_ensembles.files.fetched_files import fetched_once
 from beam_ensembles.graph.core_use import nodes_beside
 from beam_ensembles.graph.kinds import CheckedNode, Member, validity
 from beam_ensembles.handlers.support.load_failures import reason

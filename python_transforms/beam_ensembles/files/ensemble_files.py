@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.files.local import (
+from beam_ensembles.files.local_files import (
     Budget,
     TooMuch,
     fixed_folder,
@@ -22,7 +22,7 @@ from beam_ensembles.files.local import (
     is_pattern,
     newest_match,
 )
-from beam_ensembles.files.local import sha256_of as sha256_of
+from beam_ensembles.files.local_files import sha256_of as sha256_of
 from beam_ensembles.files.uris import (
     AmbiguousUri,
     canonical,

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator
 from typing import Final
 
-from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.fetched_files import Beside
+from beam_ensembles.files.local_files import open_regular
 from beam_ensembles.files.ownership import is_foreign
-from beam_ensembles.files.remote import Beside
 from beam_ensembles.files.temporary import temporary_folder
 
 _BLOCK: Final = 1 << 20

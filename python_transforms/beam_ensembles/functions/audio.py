@@ -13,7 +13,12 @@ from beam_ensembles.functions.rows import finished, objects, of_each
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.sounds import LOWEST_RATE, MOST_SECONDS, decode_sound, sample_bytes
+from beam_ensembles.handlers.support.sound_files import (
+    LOWEST_RATE,
+    MOST_SECONDS,
+    decode_sound,
+    sample_bytes,
+)
 from beam_ensembles.limits import MOST_SAMPLES
 from beam_ensembles.types import BYTES, FLOAT, Array, Type
 

@@ -9,7 +9,7 @@ from beam_ensembles.functions.inputs import one_column, wrong_input
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
 from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.images import MOST_PIXELS
+from beam_ensembles.handlers.support.image_files import MOST_PIXELS
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Array, Scalar, Type
 

@@ -12,7 +12,7 @@ import numpy as np
 from beam_ensembles.functions.image import ImageOptions
 from beam_ensembles.functions.rows import finished, of_each
 from beam_ensembles.graph.kinds import CheckedNode, Columns
-from beam_ensembles.handlers.support.images import decode_image
+from beam_ensembles.handlers.support.image_files import decode_image
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ from beam_ensembles.handlers.huggingface.hub import HubOptions
 from beam_ensembles.handlers.huggingface.lengths import MAX_LENGTH, TRUNCATION, check_texts
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.support.results import to_columns
-from beam_ensembles.handlers.support.sounds import check_together, decode_sound, sample_bytes
+from beam_ensembles.handlers.support.sound_files import check_together, decode_sound, sample_bytes
 from beam_ensembles.types import Array, row_shape
 
 CALL: Final = "__call__"

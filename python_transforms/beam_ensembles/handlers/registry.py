@@ -14,12 +14,12 @@ MODEL_KINDS: Final[Mapping[str, str]] = {
     "xgboost": "beam_ensembles.handlers.xgboost.model:XgboostKind",
     "lightgbm": "beam_ensembles.handlers.lightgbm.model:LightgbmKind",
     "catboost": "beam_ensembles.handlers.catboost.model:CatboostKind",
-    "open_inference": "beam_ensembles.handlers.open_inference.kind:OpenInferenceKind",
-    "vertex_ai": "beam_ensembles.handlers.vertex_ai.kind:VertexAIKind",
-    "huggingface": "beam_ensembles.handlers.huggingface.kind:HuggingFaceKind",
+    "open_inference": "beam_ensembles.handlers.open_inference.model:OpenInferenceKind",
+    "vertex_ai": "beam_ensembles.handlers.vertex_ai.model:VertexAIKind",
+    "huggingface": "beam_ensembles.handlers.huggingface.model:HuggingFaceKind",
     "pytorch": "beam_ensembles.handlers.pytorch.model:PytorchKind",
     "tensorrt": "beam_ensembles.handlers.tensorrt.model:TensorRTKind",
     "tensorflow": "beam_ensembles.handlers.tensorflow.model:TensorflowKind",
-    "python": "beam_ensembles.handlers.python.handler:PythonKind",
+    "python": "beam_ensembles.handlers.python.model:PythonKind",
 }
 """Where each value of a node's ``model`` key is: ``module:Class``, or ``module:OBJECT``."""

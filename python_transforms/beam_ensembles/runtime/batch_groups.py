@@ -20,7 +20,7 @@ from beam_ensembles.columns.arrow_batch import Element, size_of_element
 from beam_ensembles.processes.cores import WORTH_NANOSECONDS, Cores
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.arrow_source import ArrowResult
-from beam_ensembles.runtime.faster_way import Trials
+from beam_ensembles.runtime.timed_choice import Trials
 
 BATCHES_A_CORE: Final = 2
 """More of them leave cores less time idle at the end of a group, and make rows wait longer for it."""

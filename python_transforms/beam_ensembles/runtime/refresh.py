@@ -22,7 +22,7 @@ from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.files.state import state_of
+from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between

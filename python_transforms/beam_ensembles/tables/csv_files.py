@@ -14,7 +14,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.tables.arrow import array_of, schema_of_texts
 from beam_ensembles.tables.cells import cells_of_values, values_of_cells
 from beam_ensembles.tables.chunk import Chunk, Fault
-from beam_ensembles.tables.refusals import FILE, refuse_duplicates, refuse_utf16
+from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_utf16
 from beam_ensembles.types import Type
 
 _LONGEST_CELL: Final = 64 * 1024 * 1024

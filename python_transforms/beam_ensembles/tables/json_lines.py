@@ -17,9 +17,9 @@ from beam_ensembles.spec.mistakes import described
 from beam_ensembles.tables.arrow import array_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
+from beam_ensembles.tables.column_types import Survey
+from beam_ensembles.tables.file_problems import refuse_utf16
 from beam_ensembles.tables.json_text import Parser, to_json, values_from_json
-from beam_ensembles.tables.refusals import refuse_utf16
-from beam_ensembles.tables.survey import Survey
 from beam_ensembles.types import Type
 
 _ROWS_AT_ONCE = 1_024

@@ -16,9 +16,9 @@ from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arr
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
+from beam_ensembles.tables.file_problems import FILE, refuse_duplicates
 from beam_ensembles.tables.parquet_faults import faults_of
 from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
-from beam_ensembles.tables.refusals import FILE, refuse_duplicates
 from beam_ensembles.types import Type
 
 _GROUP_ROWS: Final = 65_536

@@ -19,7 +19,7 @@ from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, Row
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.tables.arrow import type_of_arrow
-from beam_ensembles.tables.refusals import refuse_duplicates
+from beam_ensembles.tables.file_problems import refuse_duplicates
 from beam_ensembles.types import STRING, Array, Map, Row, Type, is_portable
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from beam_ensembles.bundles.at_hand import find_bundle
 from beam_ensembles.bundles.packing import Packed, Packing, pack
 from beam_ensembles.bundles.store import VARIABLE
+from beam_ensembles.bundles.worker_bundles import find_bundle
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import files_of
 

@@ -14,11 +14,11 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from beam_ensembles.bundles import opening
-from beam_ensembles.bundles.at_hand import find_bundle, with_bundles_at_hand
 from beam_ensembles.bundles.file_names import is_bundle
 from beam_ensembles.bundles.opening import open_bundle
 from beam_ensembles.bundles.packing import Packed
 from beam_ensembles.bundles.store import VARIABLE
+from beam_ensembles.bundles.worker_bundles import find_bundle, with_bundles_at_hand
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.files.ensemble_files import Files

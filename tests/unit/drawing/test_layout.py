@@ -16,8 +16,8 @@ from beam_ensembles.drawing import Picture
 from beam_ensembles.drawing.coordinates import places
 from beam_ensembles.drawing.layers import layers
 from beam_ensembles.drawing.picture import COMPARISON, ROW_IN, ROW_OUT, StageBox
+from beam_ensembles.drawing.placement import Sheet, sheet
 from beam_ensembles.drawing.shapes import size_of
-from beam_ensembles.drawing.sheet import Sheet, sheet
 from beam_ensembles.drawing.words import width
 from tests.unit.drawing.conftest import drawn
 

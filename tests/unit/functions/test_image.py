@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from beam_ensembles.errors import SomeFailed
-from beam_ensembles.handlers.support.images import IMAGE_FORMATS
+from beam_ensembles.handlers.support.image_files import IMAGE_FORMATS
 from beam_ensembles.types import parse_type
 from tests.support.media import objects, pixels, png
 from tests.support.nodes import load_node, problems_of

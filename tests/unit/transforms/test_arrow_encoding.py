@@ -18,7 +18,7 @@ from apache_beam.transforms.window import TimestampedValue
 from beam_ensembles.columns.schemas import schema_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.runtime.faster_way import Trials
+from beam_ensembles.runtime.timed_choice import Trials
 from beam_ensembles.transforms import RunEnsembleConfig, RunEnsembleFromConfig
 from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, record_batch, stream

@@ -22,7 +22,7 @@ from urllib3.exceptions import HTTPError
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.files.local import open_regular
+from beam_ensembles.files.local_files import open_regular
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import OtherHost, WebRefusal, open_web
 from beam_ensembles.functions.read.places import Places

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.support.sounds import UnknownSound, decode_sound
+from beam_ensembles.handlers.support.sound_files import UnknownSound, decode_sound
 
 _MOST_SECONDS: Final = 4 * 3_600.0
 _IN_PARTS: Final = ("chunk_length_s", "return_timestamps")

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import NodeError, TooLargeTogether
-from beam_ensembles.handlers.support.images import MOST_PIXELS, decode_image, pixels_of
+from beam_ensembles.handlers.support.image_files import MOST_PIXELS, decode_image, pixels_of
 from beam_ensembles.types import INT64, NUMPY_DTYPES, STRING, Array, Scalar, Type, row_shape
 
 _CHANNELS: Final = (1, 3, 4)

@@ -24,7 +24,7 @@ from beam_ensembles.handlers.huggingface.lengths import (
     limit_of,
     tokenizing,
 )
-from beam_ensembles.handlers.support.sounds import check_together
+from beam_ensembles.handlers.support.sound_files import check_together
 
 Inputs = Mapping[str, Sequence[Any]]
 Answers = Mapping[str, Sequence[Any]]

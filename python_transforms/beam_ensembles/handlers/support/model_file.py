@@ -16,10 +16,17 @@ from beam_ensembles.errors import (
     listed,
 )
 from beam_ensembles.files.ensemble_files import FileProblem, local_path, outside
-from beam_ensembles.files.local import Budget, TooMuch, is_made_up, is_regular, sha256_of, sha256_of_files
+from beam_ensembles.files.fetched_files import Beside, fetched, nothing_beside
+from beam_ensembles.files.local_files import (
+    Budget,
+    TooMuch,
+    is_made_up,
+    is_regular,
+    sha256_of,
+    sha256_of_files,
+)
 from beam_ensembles.files.own_network import refuse_own_network
 from beam_ensembles.files.private_copy import out_of_reach
-from beam_ensembles.files.remote import Beside, fetched, nothing_beside
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import Options, option
 

@@ -24,7 +24,7 @@ from multiprocessing.connection import Client
 from typing import Any, Final
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
-from beam_ensembles.files.state import state_of
+from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support import shared_process

@@ -20,7 +20,7 @@ from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.vertex_ai.instances import answers_of, instances_of
-from beam_ensembles.handlers.vertex_ai.kind import VertexAIOptions
+from beam_ensembles.handlers.vertex_ai.model import VertexAIOptions
 from beam_ensembles.messages.foreign_errors import described
 
 

@@ -120,7 +120,7 @@ def test_a_tokenizer_without_words_is_refused_on_the_worker(
     models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
 ) -> None:
     """As of a model of the hub, of which nothing is seen before."""
-    monkeypatch.setattr("beam_ensembles.handlers.huggingface.kind.check_parts", lambda *_: None)
+    monkeypatch.setattr("beam_ensembles.handlers.huggingface.model.check_parts", lambda *_: None)
     root = copied(models(MODELS[task]), tmp_path, remove(*TOKENIZERS))
     with pytest.raises(EnsembleError, match=r"knows no words|load_failed"):
         load_node(root, TYPES, node_of(task))
@@ -139,7 +139,7 @@ def test_a_tokenizer_of_another_model_is_refused(
     models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: bool
 ) -> None:
     if not seen:
-        monkeypatch.setattr("beam_ensembles.handlers.huggingface.kind.check_parts", lambda *_: None)
+        monkeypatch.setattr("beam_ensembles.handlers.huggingface.model.check_parts", lambda *_: None)
     root = copied(models("classifier"), tmp_path, _larger)
     with pytest.raises(
         EnsembleError,

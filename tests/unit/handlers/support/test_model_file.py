@@ -12,7 +12,7 @@ import pytest
 from apache_beam.io.filesystems import FileSystems
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
-from beam_ensembles.files.remote import fetched, fetched_once
+from beam_ensembles.files.fetched_files import fetched, fetched_once
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from tests.support.nodes import check_node, load_node, problems_of
 

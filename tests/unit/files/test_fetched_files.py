@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.files import remote
-from beam_ensembles.files.remote import fetched
+from beam_ensembles.files import fetched_files
+from beam_ensembles.files.fetched_files import fetched
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -78,7 +78,7 @@ def test_what_the_web_refuses(web: str, path: str, text: str) -> None:
 
 
 def test_a_file_that_is_too_large(web: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_MOST_BYTES", 3)
+    monkeypatch.setattr(fetched_files, "_MOST_BYTES", 3)
     with pytest.raises(EnsembleError, match="is too large"), fetched(f"{web}/model"):
         pass
 

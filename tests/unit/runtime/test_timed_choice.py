@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beam_ensembles.runtime.faster_way import RUNS, Trials
+from beam_ensembles.runtime.timed_choice import RUNS, Trials
 
 
 def taken(plain: float, other: float, runs: int) -> list[bool]:

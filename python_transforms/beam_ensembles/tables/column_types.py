@@ -17,7 +17,7 @@ from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.limits import MOST_ROW_FIELDS
 from beam_ensembles.tables.arrow import arrow_type, json_text_field
-from beam_ensembles.tables.refusals import FILE
+from beam_ensembles.tables.file_problems import FILE
 from beam_ensembles.types import Type
 
 _EXACT_IN_DOUBLE: Final = 2**53

@@ -13,7 +13,7 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.files.deadlines import call_within
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.files.remote import Beside, nothing_beside
+from beam_ensembles.files.fetched_files import Beside, nothing_beside
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import open_web
 

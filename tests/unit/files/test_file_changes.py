@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from beam_ensembles.files.state import state_of
+from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.handlers.onnx.model import OnnxKind
 from tests.support.models import write_graph
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.handlers.support.images import IMAGE_FORMATS, decode_image
+from beam_ensembles.handlers.support.image_files import IMAGE_FORMATS, decode_image
 from tests.support.media import pixels, png
 
 PICTURE = pixels(1, 6, 9)

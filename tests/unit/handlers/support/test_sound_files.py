@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.huggingface.audio import samples_of
-from beam_ensembles.handlers.support.sounds import UnknownSound, decode_sound
+from beam_ensembles.handlers.support.sound_files import UnknownSound, decode_sound
 from tests.support.media import noise, sound, wav
 
 NOISE = noise(1, 20_000)

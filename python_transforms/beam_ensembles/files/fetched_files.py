@@ -15,7 +15,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
-from beam_ensembles.files.local import is_pattern
+from beam_ensembles.files.local_files import is_pattern
 from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import anywhere, is_within, open_web

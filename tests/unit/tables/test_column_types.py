@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from beam_ensembles.tables.arrow import array_of, arrow_type
-from beam_ensembles.tables.survey import Survey
+from beam_ensembles.tables.column_types import Survey
 from beam_ensembles.types import parse_type
 
 BIG = 2**53 + 1
