@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"syscall"
@@ -185,11 +186,23 @@ func TestExpansionsAreBounded(t *testing.T) {
 
 // TestDialOptionsLeadToTheService has a service that only a dialer reaches.
 func TestDialOptionsLeadToTheService(t *testing.T) {
-	addr := (&guarded{}).start(t, nil)
+	addr := (&guarded{token: "t"}).start(t, nil)
+	file := write(t, filepath.Join(t.TempDir(), "token"), "t")
+	called := false
+	intercept := grpc.WithUnaryInterceptor(func(
+		ctx context.Context, method string, request, response any, conn *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
+		called = true
+		return invoke(ctx, method, request, response, conn, opts...)
+	})
 	dial := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	})
-	checkReached(t, tryCall(t, "models.example.com:8097", WithDialOptions(dial)))
+	checkReached(t, tryCall(t, "localhost:1", WithDialOptions(dial, intercept), WithTokenFile(file)))
+	if !called {
+		t.Error("the caller's interceptor does not see the requests")
+	}
 }
 
 func TestAnErrorOfBeamIsWrapped(t *testing.T) {

@@ -55,10 +55,9 @@ func ExampleMetrics() {
 		log.Fatal(err)
 	}
 	for _, found := range ensemble.Metrics(result) {
-		vote := found.Of("vote")
-		fmt.Printf("%s: %d rows answered, %d failed\n", found.Ensemble, vote.NumInferences, vote.FailedRows)
+		fmt.Printf("%s: %d rows answered by vote\n", found.Ensemble, found.Of("vote").NumInferences)
 	}
-	// Output: votes: 1 rows answered, 1 failed
+	// Output: votes: 1 rows answered by vote
 }
 
 func ExampleTryRun() {
@@ -252,21 +251,20 @@ func ExampleWithTokenFile() {
 
 func ExampleStartService() {
 	service, err := ensemble.StartService(context.Background(), ensemble.ServiceOptions{
-		Trust: []string{"testdata"},
-		Log:   slog.DiscardHandler,
+		Trust:   []string{"models"},
+		Python:  "no-such-python",
+		Timeout: 2 * time.Minute,
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer service.Close()
-	_, s, games := someGames()
-	scored := ensemble.Run[Verdict](s, games, ensemble.FromFile("testdata/votes.yaml"), ensemble.WithService(service))
-	fmt.Println(scored.Type())
-	// Output: ensemble_test.Verdict
+	// Output: ensemble: the expansion service cannot be started with no-such-python, the Python of ensemble.ServiceOptions: executable file not found in $PATH
 }
 
 func ExampleWithService() {
-	service, err := ensemble.StartService(context.Background(), ensemble.ServiceOptions{})
+	service, err := ensemble.StartService(context.Background(), ensemble.ServiceOptions{Log: slog.DiscardHandler})
 	if err != nil {
 		log.Fatal(err)
 	}

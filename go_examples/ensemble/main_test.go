@@ -58,7 +58,7 @@ func init() {
 // Examples are run against the service of the integration tests where there is
 // one, else against builder, which only lets a pipeline be built.
 const (
-	examplesThatRun  = "^Example(Run|RunWithErrors|Metrics|StartService|WithService)?$"
+	examplesThatRun  = "^Example(Run|RunWithErrors|Metrics|WithService)?$"
 	examplesThatFail = "^ExampleFromURI$" // The real service has no such bucket.
 )
 

@@ -255,6 +255,7 @@ func (s security) authorized(ctx context.Context) (context.Context, error) {
 }
 
 // sendToken are the options of a connection whose requests carry the token.
+// Chained interceptors stay where a caller's dial options have others.
 func (s security) sendToken() []grpc.DialOption {
 	unary := func(
 		ctx context.Context, method string, request, response any, conn *grpc.ClientConn,
@@ -276,5 +277,5 @@ func (s security) sendToken() []grpc.DialOption {
 		}
 		return open(ctx, desc, conn, method, opts...)
 	}
-	return []grpc.DialOption{grpc.WithUnaryInterceptor(unary), grpc.WithStreamInterceptor(stream)}
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(unary), grpc.WithChainStreamInterceptor(stream)}
 }

@@ -268,7 +268,7 @@ func absolutePlace(place string) string {
 // cannotStart says why the service's program does not run, and names what
 // chose the program.
 func (o ServiceOptions) cannotStart(err error) error {
-	chosen := "Python of ensemble.ServiceOptions: " + o.Python
+	chosen := o.Python + ", the Python of ensemble.ServiceOptions"
 	if python := os.Getenv(pythonVariable); o.Python == "" {
 		if python == "" {
 			return failure("ensemble: the expansion service cannot be started: %w", err)

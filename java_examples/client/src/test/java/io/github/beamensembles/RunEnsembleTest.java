@@ -143,11 +143,10 @@ public class RunEnsembleTest {
 
   @Test
   public void aRefreshIntervalIsWholeSeconds() {
-    for (Duration wrong :
-        List.of(Duration.ZERO, Duration.ofSeconds(-2), Duration.ofMillis(999), Duration.ofMillis(1500))) {
+    for (long millis : new long[] {-2000, 0, 999, 1500}) {
+      Duration wrong = Duration.ofMillis(millis);
       IllegalArgumentException error =
-          assertThrows(
-              IllegalArgumentException.class, () -> ensemble().withRefreshInterval(wrong));
+          assertThrows(IllegalArgumentException.class, () -> ensemble().withRefreshInterval(wrong));
       assertEquals(
           "a refresh interval is a whole number of seconds, at least one, not " + wrong,
           error.getMessage());
