@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import joblib
 import numpy as np
-from sklearn.ensemble import RandomForestRegressor
 
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE
 from beam_ensembles.transforms import RunEnsemble
-from tests.benchmarks import comparisons, pipelines
-from tests.benchmarks import workload as workloads
-from tests.benchmarks.bare import Array
-from tests.benchmarks.comparisons import Comparison
-from tests.benchmarks.python_ways import isolated
+from tests.benchmarks import pipelines
+from tests.benchmarks.report import Line
 from tests.benchmarks.sampling import Run, Way
-from tests.benchmarks.workload import BATCH, BENCH
+from tests.benchmarks.ways import isolated
+from tests.benchmarks.workload import BATCH, BENCH, Array, Workload
 
 HERE: Final = BENCH / "cascade"
 TREES: Final = 256
@@ -32,8 +29,7 @@ BUNDLE: Final = 50_000
 FULL: Final = 0.8
 FASTER: Final = 5.0
 KEPT: Final = 0.95
-"""What is left of the rate where a condition holds for every row."""
-SEED: Final = 11
+"""What is left of the rate if a condition holds for every row."""
 
 ALL: Final = "both models on all rows"
 KEEPS: Final = "a condition that keeps all"
@@ -60,20 +56,22 @@ outputs: [cheap, deep]
 """
 
 
-class _Cascade:
+class Cascade(Workload):
     """The rows: four numbers, and one by which they go on."""
 
     name = "cascade"
-    fields: Sequence[tuple[str, Any]] = tuple((name, float) for name in ("a", "b", "c", "d", "doubt"))
+    fields: ClassVar = dict.fromkeys(("a", "b", "c", "d", "doubt"), float)
 
     def prepare(self) -> Array:
         """Trains the models and writes the ensembles, the same ones on every run."""
+        from sklearn.ensemble import RandomForestRegressor
+
         HERE.mkdir(parents=True, exist_ok=True)
-        random = np.random.default_rng(SEED)
+        random = np.random.default_rng(11)
         values = random.normal(size=(2_000, 4))
         target = values[:, 0] * values[:, 1] + np.sin(values[:, 2])
         for name, times in (("cheap", 1), ("deep", TIMES)):
-            forest = RandomForestRegressor(TREES, max_depth=8, random_state=SEED + times).fit(values, target)
+            forest = RandomForestRegressor(TREES, max_depth=8, random_state=11 + times).fit(values, target)
             forest.estimators_ *= times
             forest.n_estimators *= times
             joblib.dump(forest, HERE / f"{name}.joblib")
@@ -81,79 +79,45 @@ class _Cascade:
             _file(way).write_text(_TEXT.replace("DEEP", deep), encoding="utf-8")
         return np.column_stack([random.normal(size=(BATCH, 4)), random.permutation(BATCH) / BATCH])
 
-    def as_fields(self, values: list[float]) -> dict[str, Any]:
-        """Gives one field a number."""
-        return dict(zip("abcd", values, strict=False)) | {"doubt": values[4]}
-
-    def answer(self, row: Any) -> float:
-        """Gives what the cascade answers."""
+    def answer_of(self, row: Any) -> float:
         return float(row.deep if row.doubt < SHARE else row.cheap)
 
 
-_WORKLOAD: Final = _Cascade()
+_WORKLOAD: Final = Cascade()
 
 
 def _file(way: str) -> Path:
     return HERE / f"{list(_DEEP).index(way)}.yaml"
 
 
+def _scored(way: str, rows: int) -> tuple[Run, Any]:
+    return pipelines.run_pipeline(_WORKLOAD, rows, lambda read: read | RunEnsemble(_file(way)))
+
+
 def run(way: str, rows: int) -> Run:
     """Scores rows in one of the ways."""
-    return _run(way, rows)[0]
-
-
-def rows_a_batch(way: str, rows: int) -> float:
-    """Scores rows in one of the ways; gives how many rows a batch of the deep model has on average."""
-    _, metrics = _run(way, rows)
-    (sizes,) = (
-        one.committed
-        for one in metrics.query()["distributions"]
-        if (one.key.metric.namespace, one.key.metric.name) == ("cascade/deep", "inference_request_batch_size")
-    )
-    return float(sizes.mean)
-
-
-def _run(way: str, rows: int) -> tuple[Run, Any]:
-    return pipelines.run_pipeline(_WORKLOAD, rows, lambda read: read | RunEnsemble(_file(way)))
+    return _scored(way, rows)[0]
 
 
 @contextlib.contextmanager
 def ways(rows: Mapping[str, int]) -> Iterator[dict[str, Way]]:
-    """Gives the ways to score the rows, each with the rows of a long run: those of ``ROWS``, or ``CONDITION_ROWS``."""
-    _prepare()
-    with contextlib.ExitStack() as processes:
+    """Yields the ways to score the rows, each with the rows of a long run."""
+    _WORKLOAD.write_values()
+    with contextlib.ExitStack() as stack:
         yield {
-            name: Way(isolated(processes, functools.partial(run, name)), count, scores="cascade")
-            for name, count in rows.items()
+            name: Way(isolated(stack, functools.partial(run, name)), count) for name, count in rows.items()
         }
 
 
-@functools.cache
-def _prepare() -> None:
-    workloads.write_values(_WORKLOAD)
-
-
-def of_condition(rates: Mapping[str, float]) -> Comparison:
-    """Compares a condition that keeps all with none."""
-    return _compared(rates, KEEPS, KEPT)
-
-
-def compared(rates: Mapping[str, float]) -> Iterator[Comparison]:
-    """Compares either cascade with both models on all rows, and its batches with full ones."""
-    yield from (_compared(rates, way, FASTER) for way in (CASCADE, WAITS))
+def batches() -> Iterator[Line]:
+    """Compares the batches of the deep model with full ones."""
     for way in (CASCADE, WAITS):
-        found = rows_a_batch(way, BUNDLE)
-        yield Comparison(
-            ensemble="cascade",
-            caller=comparisons.PYTHON,
-            what=way,
-            against="full batches",
-            ratio=found / DEFAULT_BATCH_SIZE,
-            batch_rows=found,
-            against_batch_rows=DEFAULT_BATCH_SIZE,
-            target=FULL,
+        _, metrics = _scored(way, BUNDLE)
+        (rows,) = (
+            one.committed.mean
+            for one in metrics["distributions"]
+            if one.key.metric.namespace == "cascade/deep"
+            and one.key.metric.name == "inference_request_batch_size"
         )
-
-
-def _compared(rates: Mapping[str, float], way: str, target: float) -> Comparison:
-    return Comparison.of_rates("cascade", comparisons.PYTHON, way, rates[way], ALL, rates[ALL], target)
+        full = float(DEFAULT_BATCH_SIZE)
+        yield Line("cascade", "python", way, float(rows), "rows a batch", "full batches", full, at_least=FULL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -21,17 +20,15 @@ from beam_ensembles.metrics.local import counting
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import RowSource
-from tests.benchmarks import comparisons
-from tests.benchmarks.comparisons import Comparison
+from tests.benchmarks.report import Line
 from tests.benchmarks.workload import BATCH, BENCH
 
 HERE: Final = BENCH / "language"
 MEMBERS: Final = 16
-MICROSECONDS_A_ROW: Final = 10.0
+SECONDS_PER_ROW: Final = 10e-6
 GROWTH: Final = 2.0
 BATCHES: Final = 50
 """Batches of one measurement."""
-SEED: Final = 5
 
 _FOUR: Final = """
   sql_@: {apply: sql, select: {a_@: "x * @ + y", b_@: "CASE WHEN x > y THEN x ELSE y END"}}
@@ -44,124 +41,89 @@ CHEAP: Final = 'ensemble: cheap\ninputs: {x: double, y: double, p: "array<double
 )
 
 
-@dataclasses.dataclass(frozen=True)
 class _Stage:
     """An ensemble of one stage, loaded, and a batch of its rows."""
 
-    code: StageCode
-    loaded: LoadedStage
-    values: list[dict[str, Any]]
-
-    @classmethod
-    def of(cls, text: str, values: list[dict[str, Any]]) -> _Stage:
+    def __init__(self, text: str, values: list[dict[str, Any]]) -> None:
         file = HERE / "ensemble.yaml"
         file.write_text(text, encoding="utf-8")
         graph = graph_of_file(file)
-        kept, added = (name for name, _ in graph.spec.inputs), (name for name, _ in graph.outputs)
+        form = ObjectRows(
+            tuple(name for name, _ in graph.spec.inputs), tuple(name for name, _ in graph.outputs)
+        )
         inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-        form = ObjectRows(tuple(kept), tuple(added))
-        code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
-        return cls(code, LoadedStage(code, this_machine()), values)
+        self._code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
+        self._loaded, self._values = LoadedStage(self._code, this_machine()), values
 
-    def rows(self) -> RowSource:
-        """Gives the batch, of rows made just now, as a pipeline's are: still in the processor's cache."""
-        return RowSource(RowBatch([beam.Row(**fields) for fields in self.values]))
+    def _rows(self) -> RowSource:
+        """Makes the batch, of rows made just now, as a pipeline's are: still in the processor's cache."""
+        return RowSource(RowBatch([beam.Row(**fields) for fields in self._values]))
 
     def nodes(self) -> float:
-        """Runs the nodes; gives the seconds of that alone."""
-        columns = self.rows().read(self.code)
+        """Runs the nodes; returns the seconds of that alone."""
+        columns = self._rows().read(self._code)
         start = time.process_time()
-        self.loaded.run(columns)
+        self._loaded.run(columns)
         return time.process_time() - start
 
-    def whole(self) -> float:
-        """Makes columns of the rows, runs the nodes and makes rows of the columns; gives the seconds."""
-        rows = self.rows()
+    def beyond_models(self) -> float:
+        """Makes columns of the rows, runs the nodes and makes rows of the columns.
+
+        Returns:
+            The seconds, without those of its models in this very run.
+        """
+        rows, _Watched.seconds = self._rows(), 0.0
         start = time.process_time()
-        columns = rows.read(self.code)
-        self.loaded.run(columns)
-        rows.finish(self.code, columns)
-        return time.process_time() - start
+        columns = rows.read(self._code)
+        self._loaded.run(columns)
+        rows.finish(self._code, columns)
+        return time.process_time() - start - _Watched.seconds
 
 
-class _Watched(LogisticRegression):  # type: ignore[misc] # scikit-learn says no types
-    """A regression that says how long it took."""
+class _Watched(LogisticRegression):  # type: ignore[misc] # scikit-learn has no types
+    """A regression that adds its time to that of all."""
 
     seconds = 0.0
 
     def predict_proba(self, X: Any) -> Any:
-        """Predicts as any other; adds the seconds to those of all."""
         start = time.process_time()
         found = super().predict_proba(X)
         _Watched.seconds += time.process_time() - start
         return found
 
 
-def measure(rounds: int) -> list[Comparison]:
-    """Measures both, each some rounds."""
-    return [of_cheap_nodes(rounds), of_members(rounds)]
-
-
-def of_cheap_nodes(rounds: int) -> Comparison:
-    """Measures twenty nodes that cost next to nothing themselves."""
+def measure(rounds: int) -> list[Line]:
+    """Measures both, so many rounds of them."""
     HERE.mkdir(parents=True, exist_ok=True)
-    random = np.random.default_rng(SEED)
+    random = np.random.default_rng(5)
     numbers, shares = random.random((BATCH, 2)).tolist(), random.dirichlet(np.ones(10), BATCH).tolist()
     rows = [{"x": x, "y": y, "p": p} for (x, y), p in zip(numbers, shares, strict=True)]
-    (seconds,) = _medians([_Stage.of(CHEAP, rows).nodes], rounds)
-    allowed = MICROSECONDS_A_ROW * 1e-6 * BATCH
-    return Comparison(
-        ensemble="twenty cheap nodes",
-        caller=comparisons.PYTHON,
-        what=f"batch of {BATCH:,} rows",
-        against=f"{MICROSECONDS_A_ROW:g} µs a row",
-        ratio=seconds / allowed,
-        seconds=seconds,
-        against_seconds=allowed,
-        target=1.0,
-    )
+    (cheap,) = _medians([_Stage(CHEAP, rows).nodes], rounds)
+    allowed = SECONDS_PER_ROW * BATCH
 
-
-def of_members(rounds: int) -> Comparison:
-    """Measures what many members cost beyond their models, against what one does."""
-    HERE.mkdir(parents=True, exist_ok=True)
     flowers = load_iris()
     for at in range(MEMBERS):
         model = _Watched(C=1.0 + at, max_iter=500)
         joblib.dump(model.fit(flowers.data, flowers.target), HERE / f"{at}.joblib")
     rows = [{"x": row} for row in np.resize(flowers.data, (BATCH, 4)).tolist()]
-    many, one = _medians([_beyond(MEMBERS, rows), _beyond(1, rows)], rounds)
-    return Comparison(
-        ensemble="vote",
-        caller=comparisons.PYTHON,
-        what=f"{MEMBERS} members, beyond the models",
-        against="one member",
-        ratio=many / one,
-        seconds=many,
-        against_seconds=one,
-        target=GROWTH,
-    )
+    stages = [_Stage(_vote(members), rows) for members in (MEMBERS, 1)]
+    many, one = _medians([stage.beyond_models for stage in stages], rounds)
 
-
-def _beyond(members: int, rows: list[dict[str, Any]]) -> Callable[[], float]:
-    """Gives what scores a batch and says how long that took, less the seconds that its models took within it."""
-    stage = _Stage.of(_vote(members), rows)
-
-    def beyond() -> float:
-        _Watched.seconds = 0.0
-        return stage.whole() - _Watched.seconds
-
-    return beyond
+    batch, beyond = f"batch of {BATCH:,} rows", f"{MEMBERS} members, beyond the models"
+    return [
+        Line("twenty cheap nodes", "python", batch, cheap, "s", "10 µs a row", allowed, at_most=1.0),
+        Line("vote", "python", beyond, many, "s", "one member", one, at_most=GROWTH),
+    ]
 
 
 def _vote(members: int) -> str:
-    names = [f"p{at}" for at in range(members)]
     nodes = "".join(
         f"  m{at}: {{model: sklearn, uri: {at}.joblib, method: predict_proba, inputs: [x], "
-        f'outputs: {{{name}: "array<double>[3]"}}}}\n'
-        for at, name in enumerate(names)
+        f'outputs: {{p{at}: "array<double>[3]"}}}}\n'
+        for at in range(members)
     )
-    vote = f"  vote: {{combine: soft_vote, inputs: [{', '.join(names)}], outputs: {{label: int64}}}}\n"
+    names = ", ".join(f"p{at}" for at in range(members))
+    vote = f"  vote: {{combine: soft_vote, inputs: [{names}], outputs: {{label: int64}}}}\n"
     return f'ensemble: vote\ninputs: {{x: "array<double>[4]"}}\nnodes:\n{nodes}{vote}outputs: [label]\n'
 
 

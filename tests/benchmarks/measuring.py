@@ -1,4 +1,4 @@
-"""What is measured, part after part, and what was found."""
+"""What is measured, part after part, and what is to be reached."""
 
 from __future__ import annotations
 
@@ -9,55 +9,37 @@ from typing import Final
 
 from rich.console import Console
 
-from tests.benchmarks import (
-    cascade,
-    comparisons,
-    language,
-    memory,
-    peak_memory,
-    peers_table,
-    providers,
-    sampling,
-    service_load,
-    service_times,
-)
+from tests.benchmarks import cascade, language, memory, sampling, service, ways
 from tests.benchmarks import workload as workloads
-from tests.benchmarks.comparisons import Comparison
-from tests.benchmarks.memory import Held
-from tests.benchmarks.peak_memory import Peak
-from tests.benchmarks.python_ways import isolated, one_node_ways
-from tests.benchmarks.sampling import Rate, Way
-from tests.benchmarks.service_load import Load
+from tests.benchmarks.report import Found, Line, Rates
+from tests.benchmarks.sampling import Way
 
 PARTS: Final = (*workloads.NAMES, "cascade", "language", "service", "memory", "load")
 """What can be measured alone."""
 
-
-@dataclasses.dataclass
-class Found:
-    """What was found so far.
-
-    Attributes:
-        rates: Rates by ensemble and caller.
-        comparisons: What was compared, of these rates and of all else.
-        held: How often workers hold a model.
-        peaks: How much memory workers need at most.
-        loads: What the service did under load, if that was measured.
-    """
-
-    rates: dict[tuple[str, str], Rate] = dataclasses.field(default_factory=dict)
-    comparisons: list[Comparison] = dataclasses.field(default_factory=list)
-    held: list[Held] = dataclasses.field(default_factory=list)
-    peaks: list[Peak] = dataclasses.field(default_factory=list)
-    loads: list[Load] = dataclasses.field(default_factory=list)
-
-    def add(self, more: Found) -> None:
-        """Adds what was found of another part."""
-        self.rates |= more.rates
-        self.comparisons += more.comparisons
-        self.held += more.held
-        self.peaks += more.peaks
-        self.loads += more.loads
+TARGETS: Final = (
+    ("light", "go-prism", "bare loop, large batches", 0.6),
+    ("light", "go-prism", "go-prism hand-wired", 30.0),
+    ("light", "go-prism", "spark", 1.3),
+    ("light", "java-prism", "bare loop, large batches", 0.5),
+    ("light", "java-prism", "spark", 1.0),
+    ("light", "python", "bare loop", 0.35),
+    ("light", "python", "python hand-wired", 8.0),
+    ("light", "python arrow", "bare loop, large batches", 0.6),
+    ("light", "go-flink", "go-flink hand-wired", 5.0),
+    ("digits", "python", "bare loop", 0.6),
+    ("digits", "python", "python hand-wired", 8.0),
+    ("digits", "go-prism", "bare loop, large batches", 0.6),
+    ("digits", "go-prism", "go-prism hand-wired", 8.0),
+    ("digits", "java-prism", "bare loop, large batches", 0.6),
+    ("text", "python", "bare loop", 0.9),
+    ("text", "go-prism", "bare loop", 0.9),
+    ("text", "java-prism", "bare loop", 0.9),
+    ("image", "python", "bare loop", 0.9),
+    ("image", "go-prism", "bare loop", 0.9),
+    ("image", "java-prism", "bare loop", 0.9),
+)
+"""Ensemble, caller, what it is compared with, and at least how many times as many rows per second it must score."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,95 +55,100 @@ class Effort:
         load: How often it is to see that the service's memory stays as it is.
     """
 
-    rounds: int
-    callers_rounds: int
-    part: int
-    starts: int
-    expansions: int
-    load: int
+    rounds: int = 3
+    callers_rounds: int = 5
+    part: int = 1
+    starts: int = 5
+    expansions: int = 50
+    load: int = 10_000
 
 
-WHOLE: Final = Effort(rounds=3, callers_rounds=5, part=1, starts=5, expansions=50, load=10_000)
+WHOLE: Final = Effort()
 QUICK: Final = Effort(rounds=1, callers_rounds=1, part=4, starts=1, expansions=5, load=400)
 
 Say = Callable[[str], None]
 
 
 def measure(
-    parts: Collection[str], ways: Collection[str], effort: Effort, console: Console
+    parts: Collection[str], callers: Collection[str], effort: Effort, console: Console
 ) -> Iterator[tuple[str, Found]]:
     """Measures what can be measured here, part after part.
 
     Args:
         parts: Which of ``PARTS``.
-        ways: Which providers' ways score the ensembles' rows.
+        callers: Which of ``ways.PROVIDERS`` score the ensembles' rows.
         effort: How much.
         console: Where it says what it does.
 
     Yields:
         A part that is done, and what was found of it.
     """
-    names = [name for name in workloads.NAMES if name in parts]
-    built = providers.build(ways if names else (), _telling(console, "callers"))
-    for name in names:
-        say = _telling(console, name)
-        found = _of_ensemble(name, built, effort, say)
-        if "python" in ways:
-            found.comparisons += _of_one_node(name, effort, say)
-        yield name, found
-    if "cascade" in parts:
-        yield "cascade", Found(comparisons=list(_of_cascade(effort, _telling(console, "cascade"))))
-    if "language" in parts:
-        with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
-            compared = isolated(processes, language.measure)(effort.rounds)
-        yield "language", Found(comparisons=compared)
-    if "service" in parts:
-        yield "service", Found(comparisons=list(_of_service(effort, _telling(console, "service"))))
-    if "memory" in parts:
-        yield "memory", Found(held=memory.measure(), peaks=peak_memory.measure())
-    if "load" in parts:
-        yield "load", Found(loads=[service_load.measure(effort.load, _telling(console, "load"))])
+
+    def telling(part: str) -> Say:
+        return lambda text: console.print(f"  {part}: {text}", style="dim", highlight=False)
+
+    ensembles = [name for name in workloads.NAMES if name in parts]
+    providers = ways.built(callers if ensembles else (), telling("callers"))
+    for name in ensembles:
+        yield name, _of_ensemble(name, providers, effort, telling(name))
+    measured: dict[str, Callable[[Say], Iterator[Line]]] = {
+        "cascade": lambda say: _of_cascade(effort, say),
+        "language": lambda _: _of_language(effort),
+        "service": lambda say: service.measure(effort.starts, effort.expansions, say),
+        "memory": lambda _: memory.measure(),
+        "load": lambda say: service.measure_load(effort.load, say),
+    }
+    for part, lines in measured.items():
+        if part in parts:
+            yield part, Found(lines=list(lines(telling(part))))
 
 
-def _of_ensemble(name: str, built: Mapping[str, providers.Provider], effort: Effort, say: Say) -> Found:
-    workload = workloads.load(name)
-    workloads.write_values(workload)
-    found: dict[tuple[str, str], Rate] = {}
-    for together in providers.in_turns(built):
-        with providers.all_ways(workload, together, say) as ways:
-            rates = sampling.measure(_shortened(ways, effort.part), effort.callers_rounds, say)
-        found |= {(name, caller): rate for caller, rate in rates.items()}
-    return Found(found, list(peers_table.of_rates(found)))
+def _of_ensemble(name: str, providers: Collection[ways.Provider], effort: Effort, say: Say) -> Found:
+    workload, found = workloads.load(name), Found()
+    workload.write_values()
+    for together in ways.in_turns(providers):
+        with ways.ways(workload, together, say) as callers:
+            rates = sampling.measure(_shortened(callers, effort), effort.callers_rounds, say)
+        found.rates |= {(name, caller): rate for caller, rate in rates.items()}
+    found.lines += _compared(found.rates)
+    if workload.one_node_member and ways.PROVIDERS["python"] in providers:
+        with ways.ways(workload, [ways.ONE_NODE], say) as callers:
+            alone = sampling.measure(_shortened(callers, effort), effort.rounds, say)
+        found.lines += of_rates(name, alone, "ensemble of one node", "bare RunInference", 1.0)
+    return found
 
 
-def _of_one_node(name: str, effort: Effort, say: Say) -> Iterator[Comparison]:
-    """Compares what has no other callers than Python."""
-    with one_node_ways(name) as ways:
-        if ways:
-            yield comparisons.of_one_node(name, _rates(ways, effort, say))
+def _compared(rates: Rates) -> Iterator[Line]:
+    for ensemble, caller, against, target in TARGETS:
+        if (ensemble, caller) in rates and (ensemble, against) in rates:
+            ours, theirs = (rates[ensemble, one].rows_per_second for one in (caller, against))
+            yield Line(ensemble, caller, "ensemble", ours, "rows/s", against, theirs, at_least=target)
 
 
-def _of_cascade(effort: Effort, say: Say) -> Iterator[Comparison]:
-    with cascade.ways(cascade.ROWS) as ways:
-        rates = _rates(ways, effort, say)
-    yield from cascade.compared(rates)
-    often = dataclasses.replace(effort, rounds=cascade.OFTEN * effort.rounds, part=1)
-    with cascade.ways(cascade.CONDITION_ROWS) as ways:
-        yield cascade.of_condition(_rates(ways, often, say))
+def of_rates(
+    ensemble: str, rates: Mapping[str, sampling.Rate], what: str, against: str, target: float
+) -> Iterator[Line]:
+    """Compares two ways of Python, if both could be measured."""
+    if what in rates and against in rates:
+        ours, theirs = (rates[one].rows_per_second for one in (what, against))
+        yield Line(ensemble, "python", what, ours, "rows/s", against, theirs, at_least=target)
 
 
-def _of_service(effort: Effort, say: Say) -> Iterator[Comparison]:
-    yield comparisons.of_ready(service_times.ready(effort.starts, say))
-    yield comparisons.of_expand(service_times.expand(effort.expansions, say))
+def _of_cascade(effort: Effort, say: Say) -> Iterator[Line]:
+    with cascade.ways(cascade.ROWS) as found:
+        rates = sampling.measure(_shortened(found, effort), effort.rounds, say)
+    for way in (cascade.CASCADE, cascade.WAITS):
+        yield from of_rates("cascade", rates, way, cascade.ALL, cascade.FASTER)
+    yield from cascade.batches()
+    with cascade.ways(cascade.CONDITION_ROWS) as found:
+        rates = sampling.measure(found, cascade.OFTEN * effort.rounds, say)
+    yield from of_rates("cascade", rates, cascade.KEEPS, cascade.ALL, cascade.KEPT)
 
 
-def _rates(ways: Mapping[str, Way], effort: Effort, say: Say) -> Mapping[str, float]:
-    return sampling.rows_per_second(_shortened(ways, effort.part), effort.rounds, say)
+def _of_language(effort: Effort) -> Iterator[Line]:
+    with contextlib.ExitStack() as processes:  # processor time is that of all threads of a process
+        yield from ways.isolated(processes, language.measure)(effort.rounds)
 
 
-def _shortened(ways: Mapping[str, Way], part: int) -> dict[str, Way]:
-    return {name: dataclasses.replace(way, rows=way.rows // part) for name, way in ways.items()}
-
-
-def _telling(console: Console, what: str) -> Say:
-    return lambda text: console.print(f"  {what}: {text}", style="dim", highlight=False)
+def _shortened(found: Mapping[str, Way], effort: Effort) -> dict[str, Way]:
+    return {name: dataclasses.replace(way, rows=way.rows // effort.part) for name, way in found.items()}

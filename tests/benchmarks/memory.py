@@ -1,76 +1,110 @@
-"""How many copies of a model the workers of a machine hold, by what its node says."""
+"""How many copies of a model workers hold, and how much memory a worker needs besides imports and models.
+
+``python -m tests.benchmarks.memory NAME`` is a process with imports and models alone: it prints its peak, in bytes.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
+import importlib
+import os
+import re
+import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.table import Table
-
+from beam_ensembles_service.callers.listeners import process_on
+from scripts import servers
+from scripts.layout import PYTHON, ROOT
+from scripts.shell import Command
+from scripts.steps import Missing
+from tests.benchmarks import ways
+from tests.benchmarks import workload as workloads
+from tests.benchmarks.report import Line
+from tests.benchmarks.workload import ARROW_BATCH, Workload
 from tests.support.memory import copies_held
 
 PROCESSES: Final = 4
 THREADS: Final = 4
 _WIDTH: Final = 5_792
 _CONFIGS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "nothing": {},
+    "nothing said": {},
     "large_model: true": {"large_model": True},
     "model_copies: 2": {"model_copies": 2},
 }
-HEADINGS: Final = ("config of the node", "held together", "models")
+ENSEMBLES: Final = ("text", "image")
+ALLOWED: Final = 500e6
+"""Bytes that a worker may need besides."""
+_PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
 
 
-@dataclasses.dataclass(frozen=True)
-class Held:
-    """What the workers hold for one node.
-
-    Attributes:
-        config: What the node says.
-        size: Bytes of the model's weights.
-        copies: How many times as many the workers hold together.
-    """
-
-    config: str
-    size: int
-    copies: float
-
-
-def measure() -> list[Held]:
-    """Measures that for a model of 256 MiB, with 4 workers of 4 threads each."""
+def measure() -> Iterator[Line]:
+    """Measures both: copies of a model of 256 MiB, and workers of the service that score rows from Go on Prism."""
     with tempfile.TemporaryDirectory() as folder:
         size, copies = copies_held(Path(folder), _WIDTH, _CONFIGS, PROCESSES, THREADS)
-    return [Held(config, size, found) for config, found in copies.items()]
+    for config, held in copies.items():
+        caller = f"{PROCESSES} workers, {THREADS} threads each"
+        yield Line("one model", caller, f"memory, {config}", held * size, "bytes", "its weights", size)
+    with contextlib.suppress(Missing):
+        ways.build_go()
+        yield from (_of_worker(workloads.load(name)) for name in ENSEMBLES)
 
 
-def cells(one: Held) -> tuple[str, str, str]:
-    """Gives it as the texts of a line."""
-    return one.config, f"{one.copies * one.size / 2**20:,.0f} MiB", f"{one.copies:.2f}"
+def _of_worker(workload: Workload) -> Line:
+    workload.write_values()
+    command: Command = [PYTHON, "-m", "tests.benchmarks.memory", workload.name]
+    alone = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    with servers.service(workload.models, flags=ways.SERVICE_FLAGS) as service, servers.prism() as prism:
+        process = process_on(service)
+        assert process is not None
+        score = ways.on_go(workload, "ensemble", service, prism)
+        peak = _peak_of_workers(process, lambda: score(2 * ARROW_BATCH))
+    what, against = "memory, at most", "imports and models"
+    return Line(workload.name, "worker", what, peak, "bytes", against, int(alone), more_at_most=ALLOWED)
 
 
-def title(found: Sequence[Held]) -> str:
-    """Says what was measured."""
-    size = f"{found[0].size / 2**20:.0f} MiB"
-    return f"Memory: {PROCESSES} worker processes of {THREADS} threads each, a model of {size}"
+def _peak_of_workers(service: int, work: Callable[[], object]) -> int:
+    """Returns the most bytes that a worker of a service, or a process of its stage, has had resident.
+
+    It looks often, for they end with the job.
+    """
+    found: dict[int, int] = {}
+    with ThreadPoolExecutor(1) as threads:
+        done = threads.submit(work)
+        while not done.done():
+            for child in _PSUTIL.Process(service).children(recursive=True):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                    found[child.pid] = max(found.get(child.pid, 0), resident(child.pid, "VmHWM"))
+            time.sleep(0.1)
+        done.result()
+    return max(found.values())
 
 
-def show(found: Sequence[Held], console: Console) -> None:
-    """Prints the table."""
-    table = Table(title=title(found))
-    for heading in HEADINGS:
-        table.add_column(heading, justify="left" if heading is HEADINGS[0] else "right")
-    for one in found:
-        table.add_row(*cells(one))
-    console.print(table)
+def resident(process: int, which: str) -> int:
+    """Returns the bytes that a process has resident, ``VmRSS``, or has had at most, ``VmHWM``."""
+    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    found = re.search(rf"^{which}:\s+(\d+) kB$", status, re.MULTILINE)
+    return int(found[1]) * 1_024 if found else 0
 
 
-def page(found: Sequence[Held]) -> str:
-    """Gives the table as a part of a page in Markdown."""
-    lines = [f"## {title(found)}", ""]
-    lines += [
-        f"| {' | '.join(texts)} |" for texts in (HEADINGS, ("---",) * len(HEADINGS), *map(cells, found))
-    ]
-    return "\n".join([*lines, "", ""])
+def main() -> int:
+    """Imports what a worker imports, loads the models, prints the peak."""
+    for module in (
+        "apache_beam.ml.inference.base",
+        "apache_beam.runners.worker.sdk_worker",
+        "beam_ensembles_service",
+    ):
+        importlib.import_module(module)
+    score = workloads.load(sys.argv[1]).load()
+    print(resident(os.getpid(), "VmHWM"))
+    del score
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,8 +1,8 @@
 """Runs that are programs of their own, in any language: they print a ``Run`` as one JSON object.
 
-A program either makes one run and ends, or is started once and makes all runs: then no run pays for the start of a JVM
-or of a cluster. Such a program prints ``{}`` when it is ready; each line of its input says how many rows, and it
-prints the run on a line.
+A program either makes one run and ends, or is started once and makes all runs, so that no run pays for the start of a
+JVM or a cluster. Such a program prints ``{}`` when it is ready; each line of its input is a number of rows, and it
+prints the run on a line. What it says besides is in ``build/logs/bench-NAME.log``.
 """
 
 from __future__ import annotations
@@ -21,38 +21,28 @@ from scripts.shell import Command, CommandFailed, TimedOut, log_path, tail
 from tests.benchmarks.sampling import Run
 
 SECONDS: Final = 300
-"""How long a run may take. Now and then one of Beam's clients waits for ever for a job that Prism has ended; then the
-program is started anew, and only the run that it makes then counts."""
-
+"""How long a run may take. Now and then one of Beam's clients waits forever for a job that Prism has ended; then the
+program is started again, and only the run that it makes then counts."""
 _END_SECONDS: Final = 30
 """How long a program may take to end after its input has."""
 
 
-def run_program(name: str, command: Command, env: Mapping[str, str] | None = None) -> Run:
-    """Runs a program; what it says beside the run is in ``build/logs/bench-NAME.log``.
+def run_program(name: str, command: Command) -> Run:
+    """Runs a program that makes one run.
 
     Raises:
-        CommandFailed: It ended with an error, or not in time, twice.
+        CommandFailed: It failed, or did not end in time, twice.
     """
-    try:
-        return _run(name, command, env)
-    except subprocess.TimeoutExpired:
-        pass
-    try:
-        return _run(name, command, env)
-    except subprocess.TimeoutExpired as exc:
-        raise CommandFailed(f"{name} did not end in {SECONDS} s, twice") from exc
-
-
-def _run(name: str, command: Command, env: Mapping[str, str] | None) -> Run:
     log = log_path(f"bench-{name}")
-    with log.open("w", encoding="utf-8") as errors:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=errors, timeout=SECONDS, check=False, env=env
-        )
-    if done.returncode != 0:
-        raise CommandFailed(f"{name} ended with {done.returncode}:\n{tail(log)}")
-    return Run(**json.loads(done.stdout))
+    for _ in range(2):
+        with log.open("w", encoding="utf-8") as errors, contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=errors, timeout=SECONDS, check=False
+            )
+            if done.returncode != 0:
+                raise CommandFailed(f"{name} ended with {done.returncode}:\n{tail(log)}")
+            return Run(**json.loads(done.stdout))
+    raise CommandFailed(f"{name} did not end in {SECONDS} s, twice")
 
 
 @contextlib.contextmanager
@@ -61,11 +51,9 @@ def started(
 ) -> Iterator[tuple[Callable[[int], Run], float]]:
     """Starts a program that makes runs for as long as the block lasts.
 
-    What it says beside them is in ``build/logs/bench-NAME.log``.
-
     Yields:
-        What makes a run of so many rows, and the seconds until the program was ready. A run raises ``CommandFailed``
-        where the program ended, or was silent for too long, twice.
+        What makes a run of so many rows, and the seconds until the program was ready. A run raises ``CommandFailed`` if
+        the program ended, or was silent for too long, twice.
 
     Raises:
         CommandFailed: It did not get ready.
@@ -88,7 +76,6 @@ class _Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts it, and waits until it is ready."""
         with self._log.open("w", encoding="utf-8") as errors:
             self._process = subprocess.Popen(
                 self._command,
@@ -103,11 +90,10 @@ class _Program:
         self._next(self._process)
 
     def run(self, rows: int) -> Run:
-        """Makes a run; a program that is silent is ended and started anew for it, once."""
-        try:
+        """Makes a run; a program that is silent is ended and started again for it, once."""
+        with contextlib.suppress(TimedOut):
             return self._ask(rows)
-        except TimedOut:
-            self.end()
+        self.end()
         try:
             self.start()
             return self._ask(rows)

@@ -1,176 +1,184 @@
-"""What the benchmarks score: rows of one kind, an ensemble of them, and the same work without this project."""
+"""What the benchmarks score: an ensemble, its rows, and the same models without this project.
+
+Also for environments that have neither Beam nor this project: Spark's and Ray's.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
 from scripts.layout import BUILD
-from tests.benchmarks import bare
-from tests.benchmarks.bare import Array
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Columns = Mapping[str, Array]
+Score = Callable[[Columns], dict[str, Array]]
 
 BATCH: Final = 1_024
-"""Rows a batch, in whatever way the models are called."""
-
+"""Rows per batch, however the models are called."""
 FEW: Final = 512
 """Different rows of texts and pictures, which take a model so long that runs cannot have many."""
-
 MANY: Final = 8_192
-"""Different rows of four numbers: as many as fill the 64 KiB, a column, within which LZ4 looks for what comes again."""
-
+"""Different rows of four numbers: enough to fill the 64 KiB per column in which LZ4 looks for repetitions."""
 ARROW_BATCH: Final = 16_384
 """Rows of the record batches in which Go's and Java's clients send rows."""
-
-BUNDLE_ROWS: Final = {"light": 65_536, "digits": 65_536, "text": 65_536, "image": 8_192}
-"""Rows after which a source in Go or Java ends its bundle on Prism, as readers of files and queues do: Prism sends a
-bundle in one message, and a step begins with what the step before has ended. Those of pictures have 57 MB."""
-
-STAGE_PROCESSES: Final = 2
-"""Processes in which an ensemble's workers run it on Prism and in Python: as many as Spark and Ray have here."""
-
-SERVICE_FLAGS: Final = (f"--stage-processes={STAGE_PROCESSES}",)
-"""What a service is told for that."""
-
 BENCH: Final = BUILD / "bench"
 """Folder of what the benchmarks make."""
-
 NAMES: Final = ("light", "digits", "text", "image")
 
 
-class Rows(Protocol):
-    """Rows to score.
+class Workload:
+    """An ensemble and its rows, for all ways to score them.
 
     Attributes:
-        name: Name of the file of their values.
-        fields: Names and Python types of a row's fields, but for ``id``.
+        name: Its name, and that of its folder.
+        fields: Names and Python types of the fields of a row, without ``id``.
+        outputs: Type of each output: ``double``, ``string`` or ``array<double>``.
+        answer: The output by which the ways to score are compared, and which number of it; None if it is one number.
+        rows_at_once: Rows that go through a model at once.
+        different: How many different rows there are, ``n``: row ``i`` has the values of row ``i % n``. Each run has a
+            multiple of it, so that answers are the same.
+        one_node_member: The member that is also measured alone, by ``one_node.yaml``.
     """
 
-    name: str
-    fields: Sequence[tuple[str, Any]]
+    name: ClassVar[str]
+    fields: ClassVar[Mapping[str, Any]]
+    outputs: ClassVar[Mapping[str, str]] = {}
+    answer: ClassVar[tuple[str, int | None]]
+    rows_at_once: ClassVar[int] = BATCH
+    different: ClassVar[int] = BATCH
+    one_node_member: ClassVar[str | None] = None
+
+    @property
+    def folder(self) -> Path:
+        return Path(__file__).resolve().parent / self.name
+
+    @property
+    def ensemble(self) -> Path:
+        return self.folder / f"{self.name}.yaml"
+
+    @property
+    def one_node(self) -> Path:
+        return self.folder / "one_node.yaml"
+
+    @property
+    def models(self) -> Path:
+        return self.folder / "models"
 
     def prepare(self) -> Array:
-        """Trains the models where that has not been done.
+        """Makes the models if needed.
 
         Returns:
-            The values: ``[rows, width]`` of double, or ``[rows]`` of the objects of the only field.
+            The values of the different rows: ``[rows, width]`` of double, or ``[rows]`` of text or bytes.
         """
+        raise NotImplementedError
 
-    def as_fields(self, values: Any) -> dict[str, Any]:
-        """Gives a row's fields by name, without its id, of its numbers or of its only value."""
+    def load(self) -> Score:
+        """Loads the models, and returns the function from the fields of a batch to its outputs, ``[N, ...]``."""
+        raise NotImplementedError
 
-    def answer(self, row: Any) -> float:
-        """Gives one number of a scored row, by which the ways are compared."""
-
-
-class Workload(Rows, Protocol):
-    """One ensemble and its rows, for all ways to score them.
-
-    Attributes:
-        ensemble: Its file.
-        models: The folder of its models.
-    """
-
-    ensemble: Path
-    models: Path
-
-    def keyed(self, row: Any) -> tuple[int, Any]:
-        """Gives a row's id and features."""
+    def features(self, row: Any) -> Any:
+        """Returns the features of a row, as Beam's handlers take them."""
+        raise NotImplementedError
 
     def handlers(self) -> Mapping[str, Any]:
-        """Gives Beam's handler of each member, by name."""
+        """Returns Beam's handler of each member, by name."""
+        raise NotImplementedError
 
-    def joined(self, grouped: tuple[int, Mapping[str, Sequence[Any]]]) -> Any:
-        """Combines the members' predictions for one id to the row that the ensemble gives, by hand."""
+    def joined(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Combines the members' predictions for one row to the outputs of the ensemble, by hand."""
+        raise NotImplementedError
 
+    def answer_of(self, row: Any) -> float:
+        """Returns the number of a scored row by which the ways are compared."""
+        name, index = self.answer
+        value = getattr(row, name)
+        return float(value if index is None else value[index])
 
-class WithOneNode(Workload, Protocol):
-    """A workload of which one member is also measured alone.
+    def answers(self, scored: Columns) -> Array:
+        """Returns the same number of each row of a batch, ``[N]``."""
+        name, index = self.answer
+        return scored[name] if index is None else scored[name][:, index]
 
-    Attributes:
-        one_node: A file with only that model.
-        one_node_member: Its name among the handlers.
-    """
+    def sum_of_answers(self, scored: pa.RecordBatch | pa.Table) -> float:
+        """Adds up the answers of a batch in Arrow's memory."""
+        return float(self.answers(columns_of(pa.table({self.answer[0]: scored[self.answer[0]]}))).sum())
 
-    one_node: Path
-    one_node_member: str
+    @property
+    def table_file(self) -> Path:
+        """The values as columns: Arrow's file format, one record batch."""
+        return BENCH / f"{self.name}.arrow"
 
-    def features(self, row: Any) -> Array:
-        """Gives a row's features as Beam's handlers take them."""
+    @property
+    def parquet_file(self) -> Path:
+        """The same values many times over; written by who reads it."""
+        return BENCH / f"{self.name}.parquet"
 
-    def answered(self, prediction: Any) -> Any:
-        """Makes a row of the prediction of the only member."""
+    @property
+    def file_for_clients(self) -> Path:
+        """What the programs in Go and Java read: doubles, little-endian, row by row; the table of other types."""
+        numbers = not {str, bytes} & set(self.fields.values())
+        return BENCH / f"{self.name}.f64" if numbers else self.table_file
 
+    def write_values(self) -> None:
+        """Prepares the workload and writes its values."""
+        BENCH.mkdir(parents=True, exist_ok=True)
+        values, names = self.prepare(), list(self.fields)
+        if self.file_for_clients != self.table_file:
+            values.astype("<f8").tofile(self.file_for_clients)
+        if values.ndim == 1:
+            columns = [pa.array(values)]
+        elif len(names) > 1:
+            columns = [pa.array(column) for column in values.T]
+        else:
+            columns = [pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])]
+        batch = pa.record_batch(columns, names)
+        with pa.ipc.new_file(str(self.table_file), batch.schema) as writer:
+            writer.write_batch(batch)
+        self.parquet_file.unlink(missing_ok=True)
 
-def values_path(name: str) -> Path:
-    """Gives the file of a workload's values: doubles, little-endian, row by row, for all languages."""
-    return BENCH / f"{name}.f64"
+    def table(self) -> pa.Table:
+        """Reads the values."""
+        with pa.memory_map(str(self.table_file)) as file:
+            return pa.ipc.open_file(file).read_all()
 
+    def columns(self) -> dict[str, Array]:
+        """Reads the values as numpy's columns."""
+        return columns_of(self.table())
 
-def table_path(name: str) -> Path:
-    """Gives the file of a workload's values as the columns of its fields: Arrow's file format, one record batch."""
-    return BENCH / f"{name}.arrow"
-
-
-def file_for_clients(workload: Rows) -> Path:
-    """Gives the file that the programs in Go and Java read: the doubles, or the table of another type."""
-    return values_path(workload.name) if _holds_numbers(workload) else table_path(workload.name)
-
-
-def read_values(workload: Rows) -> Array:
-    """Gives a workload's values, as ``prepare`` does."""
-    if _holds_numbers(workload):
-        return np.fromfile(values_path(workload.name), "<f8").reshape(different(workload.name), -1)
-    return read_columns(workload.name)[workload.fields[0][0]]
-
-
-def read_columns(name: str) -> dict[str, Array]:
-    """Gives the values of a workload's rows, a column a field."""
-    return bare.columns_of(bare.read_table(table_path(name)))
-
-
-def write_values(workload: Rows) -> None:
-    """Prepares a workload and writes its values."""
-    BENCH.mkdir(parents=True, exist_ok=True)
-    values = workload.prepare()
-    if _holds_numbers(workload):
-        values.astype("<f8").tofile(values_path(workload.name))
-    names = [name for name, _ in workload.fields]
-    batch = pa.record_batch(_columns(values, len(names)), names)
-    with pa.ipc.new_file(str(table_path(workload.name)), batch.schema) as writer:
-        writer.write_batch(batch)
-
-
-def _holds_numbers(workload: Rows) -> bool:
-    return all(type_ not in (str, bytes) for _, type_ in workload.fields)
-
-
-def _columns(values: Array, fields: int) -> list[pa.Array]:
-    if values.ndim == 1:
-        return [pa.array(values)]
-    if fields > 1:
-        return [pa.array(column) for column in values.T]
-    return [pa.FixedSizeListArray.from_arrays(values.ravel(), values.shape[1])]
+    def rows(self) -> list[dict[str, Any]]:
+        """Reads the values as the fields of rows."""
+        names, columns = list(self.fields), list(self.columns().values())
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*map(np.ndarray.tolist, columns), strict=True)
+        ]
 
 
-def different(name: str) -> int:
-    """Gives how many different rows there are, ``n``: row ``i`` has the values of row ``i % n``.
+def columns_of(table: pa.Table) -> dict[str, Array]:
+    """Returns numpy's columns: ``[N]``, or ``[N, width]`` of lists of one length."""
+    return {name: _array(table[name].combine_chunks()) for name in table.column_names}
 
-    Runs have a multiple of that, so that answers are the same.
-    """
-    return {"light": MANY, "text": FEW, "image": FEW}.get(name, BATCH)
+
+def _array(column: pa.Array) -> Array:
+    if pa.types.is_fixed_size_list(column.type) or pa.types.is_list(column.type):
+        flat: Array = column.flatten().to_numpy()
+        return flat.reshape(len(column), -1)
+    found: Array = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def batches(columns: Columns, rows: int) -> Iterator[Columns]:
+    """Splits rows into batches."""
+    for at in range(0, len(next(iter(columns.values()))), rows):
+        yield {name: values[at : at + rows] for name, values in columns.items()}
 
 
 def load(name: str) -> Workload:
-    """Gives the workload of a name."""
+    """Returns the workload of a name."""
     workload: Workload = importlib.import_module(f"tests.benchmarks.{name}.workload").WORKLOAD
     return workload
-
-
-def load_all() -> list[Workload]:
-    """Gives all workloads."""
-    return [load(name) for name in NAMES]

@@ -1,73 +1,65 @@
-"""Four numbers a row, a logistic regression and a forest: what is around the models shows."""
+"""Four numbers per row, a logistic regression and a forest: what is around the models shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-import apache_beam as beam
+import joblib
 import numpy as np
 
 from scripts.made import Made
-from tests.benchmarks import members
-from tests.benchmarks.bare import Array
-from tests.benchmarks.light import train
-from tests.benchmarks.workload import MANY, WithOneNode
-
-HERE: Final = Path(__file__).resolve().parent
-MODELS: Final = HERE / "models"
-SEED: Final = 7
-
-_TRAINED: Final = Made(MODELS / ".made", (MODELS / "forest.joblib",), lambda: [HERE / "train.py"])
+from tests.benchmarks.workload import MANY, Array, Columns, Score, Workload
 
 
-class Light:
-    """The light ensemble."""
+class Light(Workload):
+    """The light ensemble: the mean of both models."""
 
     name = "light"
-    ensemble = HERE / "light.yaml"
-    models = MODELS
-    one_node = HERE / "one_node.yaml"
+    fields: ClassVar = dict.fromkeys("abcd", float)
+    outputs: ClassVar = {"proba": "array<double>"}
+    answer = ("proba", 1)
+    different = MANY
     one_node_member = "linear"
-    fields: Sequence[tuple[str, Any]] = tuple((name, float) for name in "abcd")
 
     def prepare(self) -> Array:
-        """Trains where needed; the values are made up, the same on every run."""
-        _TRAINED.make(lambda: train.train(MODELS))
-        return np.random.default_rng(SEED).normal(size=(MANY, len(self.fields)))
+        """Trains both models if needed; the values are made up, the same on every run."""
+        sources = [self.folder / "workload.py"]
+        Made(self.models / ".made", (self.models / "forest.joblib",), lambda: sources).make(self._train)
+        return np.random.default_rng(7).normal(size=(MANY, len(self.fields)))
 
-    def as_fields(self, values: list[float]) -> dict[str, Any]:
-        """Gives one field a number."""
-        a, b, c, d = values
-        return {"a": a, "b": b, "c": c, "d": d}
+    def _train(self) -> None:
+        from sklearn.datasets import make_classification
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.linear_model import LogisticRegression
+
+        features, classes = make_classification(
+            2_000, n_features=4, n_informative=3, n_redundant=1, random_state=20
+        )
+        self.models.mkdir(parents=True, exist_ok=True)
+        forest = RandomForestClassifier(n_estimators=50, max_depth=8, random_state=20)
+        for name, model in (("linear", LogisticRegression()), ("forest", forest)):
+            joblib.dump(model.fit(features, classes), self.models / f"{name}.joblib")
+
+    def load(self) -> Score:
+        linear, forest = (joblib.load(self.models / f"{name}.joblib") for name in ("linear", "forest"))
+
+        def score(columns: Columns) -> dict[str, Array]:
+            batch = np.column_stack([columns[name] for name in "abcd"])
+            return {"proba": (linear.predict_proba(batch) + forest.predict_proba(batch)) / 2}
+
+        return score
 
     def features(self, row: Any) -> Array:
-        """Gives the four numbers."""
         return np.array((row.a, row.b, row.c, row.d))
 
-    def keyed(self, row: Any) -> tuple[int, Array]:
-        """Gives the id and the four numbers."""
-        return row.id, np.array((row.a, row.b, row.c, row.d))
-
     def handlers(self) -> Mapping[str, Any]:
-        """Gives the handlers of both models."""
-        return {name: members.sklearn(str(MODELS / f"{name}.joblib")) for name in ("linear", "forest")}
+        from tests.benchmarks import members
 
-    def joined(self, grouped: tuple[int, Mapping[str, Sequence[Any]]]) -> Any:
-        """Averages the probabilities."""
-        id_, found = grouped
-        (linear,), (forest,) = found["linear"], found["forest"]
-        return beam.Row(id=id_, proba=((linear.inference + forest.inference) / 2).tolist())
+        return {name: members.sklearn(str(self.models / f"{name}.joblib")) for name in ("linear", "forest")}
 
-    def answered(self, prediction: Any) -> Any:
-        """Puts the probabilities to the four numbers."""
-        a, b, c, d = prediction.example.tolist()
-        return beam.Row(a=a, b=b, c=c, d=d, proba=prediction.inference.tolist())
-
-    def answer(self, row: Any) -> float:
-        """Gives the probability of the second class."""
-        return float(row.proba[1])
+    def joined(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"proba": ((found["linear"].inference + found["forest"].inference) / 2).tolist()}
 
 
-WORKLOAD: Final[WithOneNode] = Light()
+WORKLOAD = Light()

@@ -46,7 +46,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[..., list[str]]:
-    return lambda *does: [sys.executable, "-c", _PROGRAM, str(tmp_path / "starts"), *does]
+    return lambda *does: [sys.executable, "-I", "-S", "-c", _PROGRAM, str(tmp_path / "starts"), *does]
 
 
 @pytest.fixture

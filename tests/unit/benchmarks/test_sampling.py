@@ -22,7 +22,7 @@ def _measured(
         ran.append(rows)
         return Run(rows, start + rows / 1_000 + by * (len(ran) - 1 == held_up), 0.5)
 
-    rate = measure({"way": Way(run, rows, scores="all", step=8)}, 5, lambda _: None)["way"]
+    rate = measure({"way": Way(run, rows, step=8)}, 5, lambda _: None)["way"]
     assert rate.rows_per_second == pytest.approx(1_000)
     assert rate.start_seconds == pytest.approx(start)
     return rate.start_seconds / rate.long_seconds, ran
@@ -51,22 +51,6 @@ def test_one_start_that_is_unlike_the_others_changes_nothing(by: float) -> None:
     assert ran == [1_000] * 4 + [8_000] + [10_000] * 4
 
 
-def test_longer_runs_come_instead_of_the_shortest_where_a_start_is_still_too_much_after_all_turns() -> None:
-    ran: list[int] = []
-
-    def run(rows: int) -> Run:
-        """Becomes faster with the fourth long run: what was long enough is no longer."""
-        ran.append(rows)
-        return Run(rows, 1.0 + rows / (1_000 if len(ran) < 8 else 1_200), 0.5)
-
-    rate = measure({"way": Way(run, 8_000, scores="all", step=8)}, 5, lambda _: None)["way"]
-    assert ran[:4] == [1_000] * 4
-    assert ran[4:9] == [8_000] + [10_000] * 4
-    assert ran[9:]
-    assert min(ran[9:]) > 10_000
-    assert rate.long_seconds == pytest.approx(11.0)  # it would be 9.3
-
-
 def test_a_way_whose_run_fails_is_left_out_and_the_others_go_on() -> None:
     def fails(rows: int) -> Run:
         if rows > 1_000:
@@ -75,8 +59,8 @@ def test_a_way_whose_run_fails_is_left_out_and_the_others_go_on() -> None:
 
     said: list[str] = []
     ways = {
-        "fails": Way(fails, 8_000, scores="all", step=8),
-        "works": Way(lambda rows: Run(rows, 1.0 + rows / 1_000, 0.5), 8_000, scores="all", step=8),
+        "fails": Way(fails, 8_000, step=8),
+        "works": Way(lambda rows: Run(rows, 1.0 + rows / 1_000, 0.5), 8_000, step=8),
     }
     assert list(measure(ways, 5, said.append)) == ["works"]
     assert "fails is left out: it fails" in said
