@@ -7,19 +7,22 @@ answers. Ends with 0 where all languages that can be run on this machine agree.
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from scripts import answers, digit_answers, servers, toolchains
+from scripts import answers, servers, toolchains
+from scripts.answers import Answer
 from scripts.layout import DEMO, relative
 from scripts.members import DIGITS, HELDOUT, MODELS, train
 from scripts.pipelines import PROGRAMS, Language, Servers
-from scripts.program import exit_code
+from scripts.program import exit_code, say, styled
 from scripts.setup import steps
 from scripts.steps import Outcome, Step, run_steps, show_failures
-from scripts.terminal import say, styled
 from scripts.toolchains import go, maven, python
+
+MEMBERS = ("forest", "boost", "network")
 
 
 def build_go() -> str:
@@ -78,10 +81,36 @@ def score(languages: Sequence[Language], *, on_prism: bool) -> dict[str, Outcome
 def _scoring(language: Language, at: Servers, env: Mapping[str, str]) -> Callable[[], str]:
     def work() -> str:
         language.score(DIGITS, at, env)
-        digit_answers.write(comparable(language), answers.read(DIGITS.answers(language.name)))
+        write(comparable(language), answers.read(DIGITS.answers(language.name)))
         return relative(comparable(language))
 
     return work
+
+
+def write(path: Path, found: Sequence[Answer]) -> None:
+    """Writes the parts of a language's answers by which people compare it with another's."""
+    with path.open("w", encoding="utf-8") as file:
+        for answer in found:
+            file.write(json.dumps({key: answer[key] for key in ("id", "label", "confidence")}) + "\n")
+
+
+def accuracies(found: Sequence[Answer], targets: Mapping[int, str]) -> dict[str, float]:
+    """Returns the share of right answers, of each member and of the ensemble."""
+    columns = {**{member: f"{member}_label" for member in MEMBERS}, "ensemble": "label"}
+    return {
+        name: sum(answer[column] == targets[answer["id"]] for answer in found) / len(targets)
+        for name, column in columns.items()
+    }
+
+
+def table(columns: Mapping[str, Mapping[str, float]]) -> str:
+    """Draws accuracies: a row per member, a column per language."""
+    names = [*MEMBERS, "ensemble"]
+    header = f"  {'accuracy':<10}" + "".join(f"{language:>10}" for language in columns)
+    rows = [
+        f"  {name:<10}" + "".join(f"{values[name]:>10.4f}" for values in columns.values()) for name in names
+    ]
+    return "\n".join([header, "  " + "-" * (len(header) - 2), *rows])
 
 
 def compare(languages: Sequence[Language]) -> bool:
@@ -91,8 +120,7 @@ def compare(languages: Sequence[Language]) -> bool:
     found = {language.name: answers.read(DIGITS.answers(language.name)) for language in languages}
     problems = [problem for name, own in found.items() for problem in answers.incomplete(name, own, images)]
     if not problems:
-        accuracies = {name: digit_answers.accuracies(own, targets) for name, own in found.items()}
-        say("\n" + digit_answers.table(accuracies))
+        say("\n" + table({name: accuracies(own, targets) for name, own in found.items()}))
         (first, reference), *others = found.items()
         for name, own in others:
             problems += answers.differences(first, reference, name, own)

@@ -10,7 +10,7 @@ from beam_ensembles.graph.json_schema.document import file_schema
 from beam_ensembles.graph.kinds import Kind
 from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
-from scripts.terminal import say
+from scripts.program import say
 
 FILE: Final = ROOT / "python_transforms" / "beam_ensembles" / "ensemble.schema.json"
 

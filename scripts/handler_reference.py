@@ -11,7 +11,7 @@ from beam_ensembles.graph.options import Option
 from beam_ensembles.handlers.huggingface.reference import rewritten
 from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
-from scripts.terminal import say
+from scripts.program import say
 
 PAGE: Final = ROOT / "docs" / "handlers.md"
 TASKS_PAGE: Final = ROOT / "docs" / "huggingface.md"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from scripts import servers, toolchains
-from scripts.lanes import Task, run_lanes
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.members import MODELS, train
-from scripts.processes import end_with_cleanup_on_sigterm
-from scripts.shell import CommandFailed, log_path, run
-from scripts.steps import Missing
-from scripts.temporary import own_temporary_folder
-from scripts.terminal import say, styled
+from scripts.program import exit_code, say, styled
+from scripts.shell import Command, log_path, run
+from scripts.steps import Step, run_steps
 from scripts.toolchains import go, java, maven
 
 TRUSTED = (ROOT / "tests" / "golden" / "specs_invalid", MODELS)
@@ -28,30 +27,36 @@ BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "readme"
 """Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
 
 
-def lanes(overlay: Path) -> list[list[Task]]:
-    """Gives the suites that run one after another, for each of the two that run at one time.
+def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
+    """Returns the suites: two run at one time, and another one behind each.
 
     Args:
         overlay: The file that tells Go of the ensembles that were drawn.
+        env: Their environment.
     """
+    pytest: Command = [PYTHON, "-m", "pytest"]
     others = [f"--ignore={name}" for name in (*BUILDING, f"{TESTS}/flink")]
-    java = [
-        "mvn",
-        *maven.QUIET,
-        "-Dtest=*IntegrationTest",
-        "-Dsurefire.failIfNoSpecifiedTests=false",
-        "verify",
-    ]
+    only = ["-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false"]
+    go_tests = ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", "./..."]
     return [
-        [
-            Task("Python builds", [PYTHON, "-m", "pytest", *BUILDING]),
-            Task("Java", java, MAVEN_PROJECT),
-        ],
-        [
-            Task("Python", [PYTHON, "-m", "pytest", TESTS, *others]),
-            Task("Go", ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", "./..."], GO_MODULE),
-        ],
+        _suite("Python builds", [*pytest, *BUILDING], ROOT, env),
+        _suite("Python", [*pytest, TESTS, *others], ROOT, env),
+        _suite("Java", ["mvn", *maven.QUIET, *only, "verify"], MAVEN_PROJECT, env, behind="Python builds"),
+        _suite("Go", go_tests, GO_MODULE, env, behind="Python"),
     ]
+
+
+def _suite(name: str, command: Command, folder: Path, env: Mapping[str, str], behind: str = "") -> Step:
+    def work() -> str:
+        log = log_path(name)
+        log.write_text("", encoding="utf-8")
+        try:
+            run(command, log=log, env=env, cwd=folder)
+        finally:
+            say(f"\n{log.read_text(encoding='utf-8', errors='replace').rstrip()}")
+        return ""
+
+    return Step(name, " ".join(map(str, command)), work, behind=(behind,) if behind else ())
 
 
 USED = (
@@ -62,7 +67,7 @@ USED = (
 
 
 def run_suites(frameworks: Path) -> list[str]:
-    """Runs the suites, two at a time; gives the names of those that failed.
+    """Runs the suites; returns the names of those that failed.
 
     Args:
         frameworks: An empty folder for the ensemble with a node of every framework.
@@ -82,29 +87,23 @@ def run_suites(frameworks: Path) -> list[str]:
             PYTHON_VARIABLE: str(PYTHON),
         }
         say(styled(f"\nservice on {service}, Prism on {prism}", "bold"))
-        return run_lanes(lanes(frameworks / "overlay.json"), env)
+        outcomes = run_steps(suites(frameworks / "overlay.json", env))
+        return [name for name, outcome in outcomes.items() if not outcome.well]
 
 
-def main() -> int:
-    """Runs the suites; gives the exit code."""
-    end_with_cleanup_on_sigterm()
-    try:
-        go.require()
-        java.require()
-        maven.package()
-        train()
-        with own_temporary_folder() as folder:
-            frameworks = Path(folder, "frameworks")
-            frameworks.mkdir()
-            run([PYTHON, "-m", "tests.support.client_calls", frameworks], log=log_path("calls"))
-            failed = run_suites(frameworks)
-    except (CommandFailed, Missing) as exc:
-        say(styled(str(exc), "red"))
-        return 1
+def test() -> bool:
+    """Builds what the suites need and runs them; returns whether all went well."""
+    go.require()
+    java.require()
+    maven.package()
+    train()
+    frameworks = Path(tempfile.mkdtemp())
+    run([PYTHON, "-m", "tests.support.client_calls", frameworks], log=log_path("calls"))
+    failed = run_suites(frameworks)
     if failed:
         say(styled(f"\nFailed: {', '.join(failed)}", "red"))
-    return 1 if failed else 0
+    return not failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(test))

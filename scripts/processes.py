@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shlex
-import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 
 from scripts.layout import ROOT, relative
-from scripts.shell import Command, CommandFailed, tail
+from scripts.shell import Command, CommandFailed, stop, tail
 
 READY_SECONDS = 300.0
 """How long an event that must happen may take: only a hang takes longer, even on the slowest machine."""
-STOP_SECONDS = 60.0
-"""How long a program may take to end before it is killed."""
 
 
 @contextlib.contextmanager
@@ -92,22 +88,10 @@ def address(process: subprocess.Popen[bytes], ready: re.Pattern[str], log: Path)
     raise CommandFailed(f"{shlex.join(words)}\n{how}; the end of {relative(log)}:\n{tail(log)}")
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Asks a program that leads its own session to end, then ends whatever is left of the session."""
-    process.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_SECONDS)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdin is not None:
-        process.stdin.close()
-
-
-def end_with_cleanup_on_sigterm() -> None:
-    """Makes SIGTERM end this process as Ctrl-C does: blocks are left in order, and stop what they started."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, leave)
+def free_ports(count: int) -> list[int]:
+    """Returns different ports that were free a moment ago, for servers that cannot choose one themselves."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

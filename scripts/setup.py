@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 from scripts.layout import LOGS, relative
+from scripts.program import end_with_cleanup_on_sigterm, say
 from scripts.steps import Step, run_steps, show_failures
-from scripts.terminal import say
 from scripts.toolchains import go, java, python
 
 
@@ -25,6 +25,7 @@ def steps(install_packages: Callable[[], str]) -> tuple[Step, ...]:
 
 def main() -> int:
     """Sets up and says what is missing; gives the exit code."""
+    end_with_cleanup_on_sigterm()
     start = time.monotonic()
     say(f"Setting up (logs in {relative(LOGS)})")
     if show_failures(run_steps(steps(python.install_all))):

@@ -6,16 +6,12 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from scripts.shell import CommandFailed
-from scripts.terminal import say, step_line, styled
+from scripts.program import say, step_line, styled
+from scripts.shell import CommandFailed, Missing, allow_commands, stopped_together
 
 HEARTBEAT_SECONDS = 20.0
-
-
-class Missing(Exception):
-    """Something that this machine lacks and that could not be had; says how to get it. The rest goes on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,12 +23,14 @@ class Step:
         doing: What it does, for the line that announces it.
         work: Does it; gives a note on the result. Raises `Missing` or `CommandFailed`.
         after: Names of the steps that must have ended well first.
+        behind: Names of the steps that must have ended first, well or not.
     """
 
     name: str
     doing: str
     work: Callable[[], str]
     after: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +47,21 @@ class Outcome:
 
 
 def run_steps(steps: Sequence[Step]) -> dict[str, Outcome]:
-    """Runs all steps, listed in an order in which they could run one by one, as far as they can be run."""
+    """Runs all steps, listed in an order in which they could run one by one, as far as they can be run.
+
+    Where this is left by an exception, such as that of Ctrl-C, the commands that they run are ended.
+    """
+    allow_commands()
     outcomes: dict[str, Future[Outcome]] = {}
-    with ThreadPoolExecutor(max_workers=max(1, len(steps))) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, len(steps))) as pool, stopped_together():
         for step in steps:
-            before = [outcomes[name] for name in step.after]
-            outcomes[step.name] = pool.submit(_after, before, step)
-    return {name: outcome.result() for name, outcome in outcomes.items()}
+            before, behind = ([outcomes[name] for name in names] for names in (step.after, step.behind))
+            outcomes[step.name] = pool.submit(_after, before, behind, step)
+        return {name: outcome.result() for name, outcome in outcomes.items()}
 
 
-def _after(before: Sequence[Future[Outcome]], step: Step) -> Outcome:
+def _after(before: Sequence[Future[Outcome]], behind: Sequence[Future[Outcome]], step: Step) -> Outcome:
+    wait(behind)
     for outcome in [future.result() for future in before]:
         if not outcome.well:
             return Outcome(missing=outcome.missing or f"needs a step that failed: {', '.join(step.after)}")

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 from scripts import toolchains
-from scripts.steps import Missing
-from scripts.temporary import own_temporary_folder
+from scripts.program import own_temporary_folder
+from scripts.shell import Missing
 from scripts.toolchains import go, java
 
 _REQUIRED = {"go": go.require, "gofmt": go.require, "java": java.require, "mvn": java.require}

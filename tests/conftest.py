@@ -13,7 +13,7 @@ import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from beam_ensembles.processes.fork_client import CAN_FORK, OwnForkServer
-from scripts.temporary import own_temporary_folder
+from scripts.program import own_temporary_folder
 from tests.support.prism import running_prism
 from tests.support.processes import forked_from, start_fork_server
 

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from scripts.processes import READY_SECONDS, STOP_SECONDS
+from scripts.processes import READY_SECONDS, running
 from scripts.shell import CommandFailed, log_path, output, run, tail
 
 ENGINE_VARIABLE: Final = "BEAM_ENSEMBLES_ENGINE"
@@ -118,21 +117,21 @@ def _started(folder: Path) -> Iterator[Engine]:
         "--ip-forward=false",
         "--ip-masq=false",
     ]
-    with log_path("dockerd").open("w", encoding="utf-8") as log:
-        daemon = subprocess.Popen(
-            # The engine ends with this process, however that ends.
-            ["setpriv", "--pdeathsig", "TERM", "dockerd", "--host", socket, *places, *quiet],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    # The engine ends with this process, however that ends.
+    command = ["setpriv", "--pdeathsig", "TERM", "dockerd", "--host", socket, *places, *quiet]
     private = Engine(env, folder)
     try:
-        _wait(private, daemon)
-        yield private
+        with running(command, log=log_path("dockerd")) as daemon:
+            try:
+                _wait(private, daemon)
+                yield private
+            finally:
+                containers = (private.ask("ps", "--all", "--quiet") or "").split()
+                if containers:
+                    private.ask("rm", "--force", *containers)
     finally:
-        _stop(private, daemon)
+        for mount in _mounts_below(folder):
+            output(["umount", mount])
 
 
 def _wait(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
@@ -147,22 +146,7 @@ def _wait(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
         raise NoEngine(f"none answers, and a private one may not mount layers here (storage driver {driver})")
 
 
-def _stop(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
-    """Ends the containers, the engine, and the mounts that it leaves."""
-    containers = (private.ask("ps", "--all", "--quiet") or "").split()
-    if containers:
-        private.ask("rm", "--force", *containers)
-    daemon.terminate()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        daemon.wait(STOP_SECONDS)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(daemon.pid, signal.SIGKILL)
-    daemon.wait()
-    for mount in _mounts_below(private.folder):
-        output(["umount", mount])
-
-
-def _mounts_below(folder: Path | None) -> list[str]:
+def _mounts_below(folder: Path) -> list[str]:
     """Gives what is mounted below a folder, the innermost first."""
     places = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
-    return sorted((place for place in places if folder and Path(place).is_relative_to(folder)), reverse=True)
+    return sorted((place for place in places if Path(place).is_relative_to(folder)), reverse=True)

@@ -11,8 +11,7 @@ from typing import Final
 from beam_ensembles import __version__
 from scripts.containers.engine import Engine, NoEngine, engine
 from scripts.layout import ROOT
-from scripts.program import exit_code
-from scripts.terminal import say, step_line
+from scripts.program import exit_code, say, step_line
 
 TARGETS: Final = ("service", "worker", "worker-gpu")
 

@@ -13,10 +13,9 @@ from scripts.containers.engine import Engine, NoEngine, engine
 from scripts.containers.images import TARGETS, build
 from scripts.layout import PYTHON, ROOT
 from scripts.members import train
-from scripts.program import exit_code
+from scripts.program import exit_code, say, styled
 from scripts.shell import Command
 from scripts.steps import Step, run_steps, show_failures
-from scripts.terminal import say, styled
 from scripts.toolchains import go, maven
 
 IMAGES_VARIABLE: Final = "BEAM_ENSEMBLES_IMAGES"

@@ -19,9 +19,8 @@ from scripts.examples.beam_yaml import YAML
 from scripts.examples.streams import Stream
 from scripts.examples.table import EXAMPLES, STREAMS
 from scripts.pipelines import PROGRAMS, Language, Servers
-from scripts.program import exit_code
+from scripts.program import exit_code, say, styled
 from scripts.steps import Step, run_steps, show_failures
-from scripts.terminal import say, styled
 from scripts.toolchains import go, java, maven
 
 

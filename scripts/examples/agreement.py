@@ -11,8 +11,8 @@ from scripts.answers import Answer
 from scripts.example import Example
 from scripts.layout import PYTHON
 from scripts.pipelines import PROGRAMS, Language
+from scripts.program import say, styled
 from scripts.shell import output
-from scripts.terminal import say, styled
 
 _SAMPLE, _WIDTH, _MOST_PROBLEMS = 3, 200, 10
 

@@ -15,9 +15,9 @@ from scripts.answers import Answer, differences
 from scripts.example import Example
 from scripts.pipelines import Servers, go_program, java_program, python_program
 from scripts.processes import READY_SECONDS
-from scripts.shell import Command, CommandFailed, log_path, run
+from scripts.program import say, styled
+from scripts.shell import Command, CommandFailed, check_stopped, log_path, run
 from scripts.steps import Step
-from scripts.terminal import say, styled
 
 _PROGRAMS: dict[str, Callable[[Example, Servers], Command]] = {
     "Python": python_program,
@@ -97,6 +97,7 @@ class Stream:
             for language in [name for name in waiting if self._lines(name)]:
                 self._publish(self.newer, language)
                 waiting.remove(language)
+            check_stopped()
             time.sleep(0.2)
         return f"{self.newer} is there"
 

@@ -11,10 +11,8 @@ from scripts.flink.cluster import Options, cluster
 from scripts.flink.install import install
 from scripts.flink.workers import worker_pool
 from scripts.layout import LOGS, relative
-from scripts.program import exit_code
-from scripts.shell import log_path
-from scripts.steps import Missing
-from scripts.terminal import say
+from scripts.program import exit_code, say
+from scripts.shell import Missing, log_path
 
 _LOOK_SECONDS = 1.0
 

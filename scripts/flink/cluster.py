@@ -15,8 +15,7 @@ from pathlib import Path
 
 from scripts.flink.install import Jars
 from scripts.flink.rest import Rest
-from scripts.ports import free_ports
-from scripts.processes import address, running
+from scripts.processes import address, free_ports, running
 from scripts.shell import Command, CommandFailed, log_path, tail
 from scripts.toolchains import java
 

@@ -9,9 +9,8 @@ from scripts import toolchains
 from scripts.flink.install import install
 from scripts.layout import PYTHON, ROOT
 from scripts.members import DIGITS
-from scripts.program import exit_code
-from scripts.steps import Missing
-from scripts.terminal import say
+from scripts.program import exit_code, say
+from scripts.shell import Missing
 from scripts.toolchains import go, java, maven
 
 FOLDER = "tests/integration/flink"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts.layout import BUILD, relative
+from scripts.program import say, styled
 from scripts.release import (
     audit,
     bills_of_materials,
@@ -21,9 +22,8 @@ from scripts.release import (
     python_package,
     versions,
 )
-from scripts.shell import CommandFailed
-from scripts.steps import Missing, Step, run_steps, show_failures
-from scripts.terminal import say, styled
+from scripts.shell import CommandFailed, Missing
+from scripts.steps import Step, run_steps, show_failures
 from scripts.toolchains import go, java
 
 FOLDER: Final = BUILD / "release"

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from scripts.environments import locked_environment
 from scripts.layout import GO_MODULE, REQUIREMENTS
-from scripts.shell import CommandFailed
-from scripts.steps import Missing, Step, run_steps, show_failures
+from scripts.shell import CommandFailed, Missing
+from scripts.steps import Step, run_steps, show_failures
 from scripts.toolchains import go
 
 _PIN: Final = re.compile(r"^([\w.-]+)==([^\s;\\]+)", re.MULTILINE)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from scripts.environments import locked_environment
 from scripts.layout import MAVEN_PROJECT, ROOT
+from scripts.program import say
 from scripts.release import images, maven_artifacts
 from scripts.release.coordinates import go_tag, release_tag
 from scripts.shell import CommandFailed, output
-from scripts.terminal import say
 from scripts.toolchains import java
 
 Run = Callable[[list[str], Path], None]

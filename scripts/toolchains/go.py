@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.layout import GO_MODULE, PRISM, REQUIREMENTS, TOOLS, VENV, relative
-from scripts.shell import Command, CommandFailed, log_path, output, run
-from scripts.steps import Missing
+from scripts.shell import Command, CommandFailed, Missing, log_path, output, run
 from scripts.toolchains import python
 
 SETTINGS = {"GOTOOLCHAIN": "local"}

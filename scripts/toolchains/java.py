@@ -8,8 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
-from scripts.shell import log_path, output, run
-from scripts.steps import Missing
+from scripts.shell import Missing, log_path, output, run
 
 OLDEST = 17
 _HOW = f"a JDK, {OLDEST} or newer, and Maven are needed: apt-get install openjdk-{OLDEST}-jdk-headless maven"

@@ -20,8 +20,7 @@ from typing import Final
 from rich.console import Console
 
 from scripts.layout import BUILD, relative
-from scripts.processes import end_with_cleanup_on_sigterm
-from scripts.temporary import own_temporary_folder
+from scripts.program import end_with_cleanup_on_sigterm, own_temporary_folder
 from tests.benchmarks import report
 from tests.benchmarks.measuring import PARTS, QUICK, WHOLE, measure
 from tests.benchmarks.ways import PROVIDERS

@@ -21,8 +21,7 @@ from typing import Any, Final
 from beam_ensembles_service.callers.listeners import process_on
 from scripts import servers
 from scripts.layout import PYTHON, ROOT
-from scripts.shell import Command
-from scripts.steps import Missing
+from scripts.shell import Command, Missing
 from tests.benchmarks import ways
 from tests.benchmarks import workload as workloads
 from tests.benchmarks.report import Line

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from scripts.layout import ROOT
-from scripts.processes import stop
-from scripts.shell import Command, CommandFailed, TimedOut, log_path, tail
+from scripts.shell import Command, CommandFailed, TimedOut, log_path, stop, tail
 from tests.benchmarks.sampling import Run
 
 SECONDS: Final = 300

@@ -28,8 +28,7 @@ from scripts.flink.stream import as_stream
 from scripts.flink.workers import worker_pool
 from scripts.layout import PYTHON, ROOT, TOOLS
 from scripts.pipelines import Servers, portable
-from scripts.shell import Command, CommandFailed, log_path
-from scripts.steps import Missing
+from scripts.shell import Command, CommandFailed, Missing, log_path
 from scripts.toolchains import go, java, maven
 from tests.benchmarks import pipelines
 from tests.benchmarks.programs import run_program, started

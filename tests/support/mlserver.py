@@ -17,8 +17,7 @@ from beam_ensembles.handlers.open_inference.address import parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError
 from beam_ensembles.handlers.open_inference.metadata import ask
 from scripts.environments import locked_environment
-from scripts.processes import stop
-from scripts.shell import log_path, tail
+from scripts.shell import log_path, stop, tail
 from tests.support.patience import SECONDS, wait_until
 from tests.support.ports import free_ports
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scripts.ports import free_ports
+from scripts.processes import free_ports
 
 __all__ = ["free_ports"]

@@ -21,8 +21,7 @@ from scripts.flink.workers import pool_command, pool_environment
 from scripts.layout import PYTHON
 from scripts.members import DIGITS, HELDOUT
 from scripts.pipelines import Servers, portable
-from scripts.ports import free_ports
-from scripts.processes import address, running
+from scripts.processes import address, free_ports, running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
 

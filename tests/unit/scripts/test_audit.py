@@ -12,8 +12,7 @@ import pytest
 
 from scripts.layout import REQUIREMENTS
 from scripts.release import audit
-from scripts.shell import CommandFailed
-from scripts.steps import Missing
+from scripts.shell import CommandFailed, Missing
 
 Answer = dict[str, Any]
 CVE = {"id": "CVE-2018-18074", "fix_versions": ["2.20.0"], "aliases": [], "description": "It sends a header."}

@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from scripts.temporary import own_temporary_folder
+from scripts.program import own_temporary_folder
 
 
 def test_this_process_and_those_that_it_starts_use_the_folder() -> None:
