@@ -18,6 +18,7 @@ _PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
 _NO_FILES: Final = ("/proc", "/sys", "/dev")
 """Folders whose files the kernel makes up: some never end, some block, some act when they are opened."""
+_SNAPSHOTS: Final = "snapshots"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - nothing is written there
 
 
@@ -55,6 +56,48 @@ class Budget:
             raise TooMuch("there are too many files to search")
         if time.monotonic() > self._ends:
             raise TooMuch(f"searching the files takes longer than {self.seconds:g} seconds")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in a folder, at any depth, by the names below it.
+
+    Attributes:
+        files: Its own files, and links that stay in it.
+        strays: Links that lead out of it, and what is neither a file nor a folder, for people.
+    """
+
+    files: tuple[str, ...]
+    strays: tuple[str, ...]
+
+
+def contents(folder: str, budget: Budget | None = None) -> Contents:
+    """Looks through a folder without reading a file.
+
+    The cache of the Hugging Face hub links the files of a ``snapshots/COMMIT`` to ``blobs`` two folders above; such
+    links stay inside.
+
+    Raises:
+        TooMuch: It has more files or folders in each other than ``budget`` allows.
+    """
+    budget = budget or Budget()
+    root, files, strays = os.path.realpath(folder), [], []
+    inside = [os.path.join(root, "")]
+    if os.path.basename(os.path.dirname(root)) == _SNAPSHOTS:
+        inside.append(os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", ""))
+    for place, folders, names in os.walk(root):
+        budget.spend(len(folders) + len(names) + 1)
+        if place.count(os.sep) - root.count(os.sep) >= budget.folders:
+            raise TooMuch(f"it has folders deeper than {budget.folders}")
+        for path in (os.path.join(place, name) for name in (*folders, *names)):
+            name = os.path.relpath(path, root)
+            if os.path.islink(path) and not os.path.realpath(path).startswith(tuple(inside)):
+                strays.append(f"the link '{name}', which leads out of the folder")
+            elif os.path.isfile(path):
+                files.append(name)
+            elif not os.path.isdir(path):
+                strays.append(f"'{name}', which is no file")
+    return Contents(tuple(files), tuple(strays))
 
 
 def is_pattern(place: str) -> bool:

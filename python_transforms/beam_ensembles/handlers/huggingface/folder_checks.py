@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.files.bounded_json import JsonError, NoJsonError, load_json
+from beam_ensembles.files.local import TooMuch, contents
 
 _CONFIGURATIONS: Final = (
     "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",
@@ -22,21 +23,31 @@ _NAMES_A_FILE: Final = ("gguf_file", "transformers_weights")
 """Keys that name a file to load instead of the folder's own."""
 _NAMES_OPTIONS: Final = ("init_inputs", "jumanpp_kwargs", "mecab_kwargs", "sudachi_kwargs")
 """Keys with arguments of tokenizers and options of other libraries' tokenizers, which may name any file."""
-_NAMES_A_PLACE: Final = re.compile(r"\w*_(dir|file|filename|folder|path)")
+_NAMES_A_PLACE: Final = re.compile(r"\w*_(dir|file|filename|folder|path)s?")
 _NOT_READ: Final = ("_name_or_path", "name_or_path", "special_tokens_map_file", "tokenizer_file")
 """Keys with the place that a model had where it was made; transformers does not look there."""
 
 
 def reaches_out(folder: str) -> tuple[str, ...]:
-    """Returns what a folder's configuration would load from elsewhere, for people; nothing of most folders."""
+    """Returns what a folder would load from elsewhere, for people; nothing of most folders.
+
+    Processors of transformers load further tokenizers from folders within, so those are searched too.
+    """
+    try:
+        within = contents(folder)
+    except TooMuch as exc:
+        return (f"{exc}, and is not checked",)
+    if within.strays:  # nothing is read through a link: what is found is told to whoever asks
+        return tuple(sorted(within.strays))
     found: set[str] = set()
-    for name in sorted(os.listdir(folder)):
+    for path in within.files:
+        name = os.path.basename(path)
         if name in _CONFIGURATIONS or name.endswith(_INDEX):
-            content = read_json_file(os.path.join(folder, name))
-            found |= {f"{part} in {name}" for part in _outside(content)}
-            found |= {f"{part} in {name}" for part in (_no_tokens(content) if name == _TOKENS else ())}
+            content = read_json_file(os.path.join(folder, path))
+            found |= {f"{part} in {path}" for part in _outside(content)}
+            found |= {f"{part} in {path}" for part in (_no_tokens(content) if name == _TOKENS else ())}
             if name.endswith(_INDEX):
-                found |= {f"'{file}' in {name}" for file in _shards(content) if not _is_inside(file)}
+                found |= {f"'{file}' in {path}" for file in _shards(content) if not _is_inside(file)}
     return tuple(sorted(found))
 
 
@@ -79,7 +90,9 @@ def _outside(part: Any) -> Iterator[str]:
 
 
 def _is_elsewhere(key: str, value: Any) -> bool:
-    """Whether a key that names some file names one that may lie outside of the folder."""
+    """Whether a key that names some file, or a list of files, names one that may lie outside of the folder."""
+    if isinstance(value, list):
+        return any(_is_elsewhere(key, one) for one in value)
     if key in _NOT_READ or not isinstance(value, str) or not _NAMES_A_PLACE.fullmatch(key):
         return False
     return value.startswith(("/", "~", "\\")) or ":" in value or ".." in re.split(r"[/\\]", value)

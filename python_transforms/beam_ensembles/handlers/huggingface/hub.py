@@ -167,10 +167,12 @@ def _check_folder(node: NodeView[HubOptions], place: str, path: str, weights: bo
         text = f"'{path}' is a file; name the folder that save_pretrained wrote, with config.json in it"
         node.problem("bad_model_file", "uri", text)
         return Described()
+    is_vouched = node.options.sha256 is not None or node.files.is_trusted(place)
+    if parts := () if is_vouched else reaches_out(path):
+        node.problem("untrusted_file", "uri", _untrusted(place, parts))
+        return Described()
     if weights and not _has_file(path, ".safetensors") and _has_file(path, ".bin"):
         check_trust(node, place)
-    elif (parts := reaches_out(path)) and node.options.sha256 is None and not node.files.is_trusted(place):
-        node.problem("untrusted_file", "uri", _untrusted(place, parts))
     return Described(read_config(node, path), path)
 
 

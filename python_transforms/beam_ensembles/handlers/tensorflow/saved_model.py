@@ -9,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from beam_ensembles.errors import (
     ModelFormatError,
 )
+from beam_ensembles.files.local import TooMuch, contents
 from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, first_number, spans
 from beam_ensembles.handlers.support.signatures import (
     TENSORS,
@@ -69,16 +70,15 @@ def read_saved_model(folder: str) -> SavedModel:
             found = _saved_model(data)
         except (WireError, UnicodeDecodeError) as exc:
             raise ModelFormatError(f"its {FILE} is damaged ({exc})") from exc
-    return dataclasses.replace(found, unsafe=(*found.unsafe, *_links_out(folder)))
+    return dataclasses.replace(found, unsafe=(*found.unsafe, *_strays(folder)))
 
 
-def _links_out(folder: str) -> Iterator[str]:
-    """Yields the symbolic links of a folder that lead out of it."""
-    root = os.path.realpath(folder)
-    for place, folders, files in os.walk(folder):
-        for path in (os.path.join(place, name) for name in (*folders, *files)):
-            if os.path.islink(path) and not os.path.realpath(path).startswith(f"{root}{os.sep}"):
-                yield f"the link '{os.path.relpath(path, folder)}' out of its folder"
+def _strays(folder: str) -> tuple[str, ...]:
+    """Returns the links of a folder that lead out of it, and what is no file."""
+    try:
+        return contents(folder).strays
+    except TooMuch as exc:
+        return (f"{exc}, and is not checked",)
 
 
 def _saved_model(data: mmap.mmap) -> SavedModel:
