@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,3 +94,50 @@ def test_lists_that_lie_are_not_believed(tmp_path: Path) -> None:
         (tmp_path / "m").write_bytes(data[:at] + b"\xff\xff\xff\x7f" + data[at + 4 :])
         with contextlib.suppress(ModelFormatError):
             read_header(str(tmp_path / "m"))
+
+
+def _shared(entries: int, size: int, text: bytes = b"{}") -> bytes:
+    """Returns a file whose list of parameters names one entry many times, with a value of ``size`` bytes."""
+    data = bytearray(b"CBM1\0\0\0\0" + bytes(4))
+
+    def table(*fields: int) -> list[int]:
+        at, most = len(data), max(fields, default=-1) + 1
+        places = [4 * (fields.index(field) + 1) if field in fields else 0 for field in range(most)]
+        data.extend(struct.pack(f"<{2 + most}H", 4 + 2 * most, 4 + 4 * len(fields), *places))
+        start = len(data)
+        data.extend(struct.pack("<i", start - at) + bytes(4 * len(fields)))
+        return [start, *range(start + 4, len(data), 4)]
+
+    def lead(place: int, there: int) -> None:
+        struct.pack_into("<I", data, place, there - place)
+
+    core, to_trees, to_info = table(1, 2)
+    struct.pack_into("<I", data, 8, core - 8)
+    (trees,) = table()
+    lead(to_trees, trees)
+    lead(to_info, len(data))
+    first = len(data) + 4
+    data.extend(struct.pack("<I", entries) + bytes(4 * entries))
+    entry, to_key, to_value = table(0, 1)
+    for place in range(first, first + 4 * entries, 4):
+        lead(place, entry)
+    lead(to_key, len(data))
+    data.extend(struct.pack("<I", 6) + b"params" + bytes(2))
+    lead(to_value, len(data))
+    data.extend(struct.pack("<I", size) + text.ljust(size))
+    return bytes(data)
+
+
+def test_one_text_that_stands_for_many_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(_shared(1, 1_000))
+    assert read_header(str(tmp_path / "m")) is not None
+    (tmp_path / "m").write_bytes(_shared(5_000, 100_000))
+    with pytest.raises(ModelFormatError, match="its texts are longer than the file"):
+        read_header(str(tmp_path / "m"))
+
+
+def test_parameters_are_measured_before_they_are_read(tmp_path: Path) -> None:
+    lists = b'{"a":[' + b"[]," * 5_000_000 + b"0]}"
+    (tmp_path / "m").write_bytes(_shared(1, len(lists), lists))
+    with pytest.raises(ModelFormatError, match="MiB in memory"):
+        read_header(str(tmp_path / "m"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -193,6 +194,26 @@ def test_sizes_that_are_not_those_of_the_trees_are_refused() -> None:
     for spoil in (_first("tree_sizes", "999999999"), _first("tree_sizes", "1"), _line("tree_sizes", "")):
         with pytest.raises(ModelFormatError, match="'tree_sizes' are not the sizes"):
             check_model(spoil(MODELS["regression"]).encode())
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_lines_and_features_are_counted_before_they_are_split(place: str, tmp_path: Path) -> None:
+    """The service's reader and the worker's check: a file of short lines takes 30 times its size."""
+    lines = "ab\n" * 3_000_000
+    spoil = _before(lines) if place == "before" else _behind(lines)
+    path = tmp_path / "m.txt"
+    path.write_text(spoil(MODELS["regression"]))
+    most = 20 << 20 if place == "before" else 4 * path.stat().st_size
+    for read in (lambda: read_header(str(path)), lambda: check_model(path.read_bytes())):
+        tracemalloc.start()
+        with pytest.raises(ModelFormatError, match=f"lines {place} its trees"):
+            read()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < max(most, 4 * path.stat().st_size)
+    wide = _both(_line("max_feature_idx", "2999999"), _line("feature_names", "a " * 2_999_999 + "a"))
+    with pytest.raises(ModelFormatError, match="takes 3,000,000 features, more than 2,000,000"):
+        check_model(wide(MODELS["regression"]).encode())
 
 
 def test_a_worker_does_not_load_such_a_model(tmp_path: Path) -> None:

@@ -109,8 +109,8 @@ def header_of(
     count = max(found, default=-1) + 1
     types = tuple(found[at][0] if at in found else NUMBER for at in range(count))
     names = tuple(found[at][1] if at in found else "" for at in range(count))
-    told = json.loads(params) if params else {}
-    classes = json.loads(class_params).get("class_names") if class_params else None
+    told = read_json(params.encode()) if params else {}
+    classes = read_json(class_params.encode()).get("class_names") if class_params else None
     are_names = all(names) and any(name != str(at) for at, name in enumerate(names))
     return Header(
         types,
@@ -138,7 +138,7 @@ def _of_json(model: Any) -> Header:
 
 
 def _of_binary(data: bytes) -> Header:
-    core = _Table(data, 8 + _at(data, "<I", 8))
+    core = _Table(_Texts(data, len(data)), 8 + _at(data, "<I", 8))
     trees = core.table(1)
     info = {one.text(0): one.text(1) for one in core.tables(2)}
     features = [
@@ -158,12 +158,36 @@ def _at(data: bytes, layout: str, at: int) -> int:
     return int(found)
 
 
+@dataclasses.dataclass(slots=True)
+class _Texts:
+    """A file, and how many bytes of texts may still be read of it.
+
+    A million entries can name the same text of a megabyte: all texts together may be as long as the file.
+    """
+
+    data: bytes
+    left: int
+
+    def text(self, at: int) -> str:
+        length = _at(self.data, "<I", at)
+        if at + 4 + length > len(self.data):
+            raise ModelFormatError("a text leads out of the file")
+        self.left -= length
+        if self.left < 0:
+            raise ModelFormatError("its texts are longer than the file: the same ones stand for many")
+        return self.data[at + 4 : at + 4 + length].decode()
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Table:
     """A table of FlatBuffers: its fields stand where a list of offsets says."""
 
-    data: bytes
+    texts: _Texts
     start: int
+
+    @property
+    def data(self) -> bytes:
+        return self.texts.data
 
     def _field(self, field: int) -> int | None:
         offsets = self.start - _at(self.data, "<i", self.start)
@@ -181,17 +205,13 @@ class _Table:
         at = self._field(field)
         if at is None:
             return ""
-        at += _at(self.data, "<I", at)
-        length = _at(self.data, "<I", at)
-        if at + 4 + length > len(self.data):
-            raise ModelFormatError("a text leads out of the file")
-        return self.data[at + 4 : at + 4 + length].decode()
+        return self.texts.text(at + _at(self.data, "<I", at))
 
     def table(self, field: int) -> _Table:
         at = self._field(field)
         if at is None:
             raise ModelFormatError("the file has no trees")
-        return _Table(self.data, at + _at(self.data, "<I", at))
+        return _Table(self.texts, at + _at(self.data, "<I", at))
 
     def tables(self, field: int) -> Sequence[_Table]:
         at = self._field(field)
@@ -202,4 +222,4 @@ class _Table:
         if count > min(_MOST_FEATURES, len(self.data) // 4):
             raise ModelFormatError("a list leads out of the file")
         places = range(at + 4, at + 4 + 4 * count, 4)
-        return [_Table(self.data, place + _at(self.data, "<I", place)) for place in places]
+        return [_Table(self.texts, place + _at(self.data, "<I", place)) for place in places]

@@ -33,6 +33,11 @@ _OBJECTIVE: Final = (
 _PLACES: Final = re.compile(r"\d{1,9}(?:,\d{1,9})*", re.ASCII)
 _NO_NAME: Final = "Column_{}"
 _MOST_HEAD: Final = LARGEST_JSON
+_MOST_BEFORE: Final = 100
+"""Lines before the trees, of which LightGBM writes thirteen."""
+_MOST_FEATURES: Final = 2_000_000
+_MOST_BEHIND: Final = _MOST_FEATURES + 1_000
+"""Lines behind the trees: the importance of each feature, and about 130 parameters."""
 _PART: Final = 1 << 20
 
 
@@ -81,7 +86,23 @@ def read_header(path: str) -> Header:
     with open(path, "rb") as file:
         lines = list(_lines_before_trees(file))
         tail = _tail(file)
-    return header_of(lines, tail.decode().split("\n"))
+    return header_of(lines, lines_behind(tail.decode()))
+
+
+def lines_before(text: str) -> list[str]:
+    """Splits the text before the trees, once it is known to have few lines: each takes 60 bytes in memory."""
+    return _split(text, _MOST_BEFORE, "before")
+
+
+def lines_behind(text: str) -> list[str]:
+    """Splits the text behind the trees likewise."""
+    return _split(text, _MOST_BEHIND, "behind")
+
+
+def _split(text: str, most: int, where: str) -> list[str]:
+    if text.count("\n") > most:
+        raise ModelFormatError(f"the file has more than {most:,} lines {where} its trees")
+    return text.split("\n")
 
 
 def _lines_before_trees(file: IO[bytes]) -> Iterator[str]:
@@ -89,7 +110,9 @@ def _lines_before_trees(file: IO[bytes]) -> Iterator[str]:
     if file.read(5) != b"tree\n":
         raise ModelFormatError(NO_TREES)
     yield "tree"
-    while line := file.readline(left):
+    for _ in range(_MOST_BEFORE):
+        if not (line := file.readline(left)):
+            return
         left -= len(line)
         if left <= 0:
             raise ModelFormatError(f"the file has more than {_MOST_HEAD >> 20} MiB before its trees")
@@ -97,6 +120,7 @@ def _lines_before_trees(file: IO[bytes]) -> Iterator[str]:
         if text.startswith(TREE) or text == END:
             return
         yield text
+    raise ModelFormatError(f"the file has more than {_MOST_BEFORE} lines before its trees")
 
 
 def _tail(file: IO[bytes]) -> bytes:
@@ -126,13 +150,18 @@ def header_of(before: Sequence[str], behind: Sequence[str]) -> Header:
     """
     fields = _fields(before)
     features = _whole(fields, "max_feature_idx") + 1
-    names = fields.get("feature_names", "").split(" ")
-    infos = fields.get("feature_infos", "").split(" ")
-    if not (len(names) == len(infos) == features and all(names) and all(infos)):
+    written = [fields.get(name, "") for name in ("feature_names", "feature_infos")]
+    counts = [text.count(" ") + 1 for text in written]
+    if features > _MOST_FEATURES:
+        raise ModelFormatError(f"the model takes {features:,} features, more than {_MOST_FEATURES:,}")
+    if counts != [features, features] or any(
+        not text or "  " in text or text != text.strip(" ") for text in written
+    ):
         raise ModelFormatError(
-            f"'feature_names' has {len(names)} names and 'feature_infos' {len(infos)} items, the model takes "
+            f"'feature_names' has {counts[0]} names and 'feature_infos' {counts[1]} items, the model takes "
             f"{features} features"
         )
+    names = written[0].split(" ")
     if len(set(names)) < features:
         raise ModelFormatError("'feature_names' has a name twice")
     objective = fields.get("objective")

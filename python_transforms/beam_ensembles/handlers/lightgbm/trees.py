@@ -16,7 +16,15 @@ from typing import Final
 import numpy as np
 
 from beam_ensembles.errors import ModelFormatError
-from beam_ensembles.handlers.lightgbm.header import END, NO_TREES, TREE, Header, header_of
+from beam_ensembles.handlers.lightgbm.header import (
+    END,
+    NO_TREES,
+    TREE,
+    Header,
+    header_of,
+    lines_before,
+    lines_behind,
+)
 
 _DEEPEST_TREE: Final = 1_000
 _MOST_LINES: Final = 21
@@ -94,17 +102,17 @@ def _parts(text: str) -> tuple[list[str], list[str], list[str]]:
     if not end:
         raise TreeError("the file ends before its trees do")
     start = text.find(f"\n{TREE}", 0, end) + 1
-    behind = text[end:].split("\n")
+    behind = lines_behind(text[end:])
     if not start:
         stray = next((line for line in behind if "=" in line and not line.startswith(_NO_FIELD)), None)
         if stray is not None:
             raise TreeError(f"a line behind the trees is not as LightGBM writes it: {stray[:80]!r}")
-        return text[: end - 1].split("\n"), [], behind
+        return lines_before(text[: end - 1]), [], behind
     starts = [start]
     while (at := text.find(f"\n{TREE}", starts[-1], end) + 1) > 0:
         starts.append(at)
     trees = [text[one:other] for one, other in zip(starts, [*starts[1:], end], strict=True)]
-    return text[:start].split("\n"), trees, behind
+    return lines_before(text[:start]), trees, behind
 
 
 def _check_sizes(before: Sequence[str], trees: Sequence[str]) -> None:
