@@ -1,19 +1,22 @@
-"""Model folders with links, pipes and nested settings that would have other files read, and their content told."""
+"""Links, pipes and settings of model folders and files that would have other files read, and their content told."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import h5py
 import pytest
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import InvalidEnsemble, ModelFormatError
 from beam_ensembles.handlers.huggingface import hub
 from beam_ensembles.handlers.huggingface.folder_checks import reaches_out
+from beam_ensembles.handlers.tensorflow.weights import check_weights
 from tests.support.nodes import check_node
 
 TEXT: Final = {"text": "string"}
@@ -136,3 +139,15 @@ def test_a_folder_of_very_many_files_is_not_searched(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     (found,) = reaches_out(str(tmp_path))
     assert "deeper than" in found
+
+
+@pytest.mark.parametrize("name", ["w.weights.h5", "w.h5"])
+def test_an_archive_behind_weights_does_not_hide_them(name: str, mood: Path) -> None:
+    """HDF5 is read from the start of a file, and zip archives from its end: Keras goes by the name."""
+    path = mood.parent / name
+    with h5py.File(path, "w") as file:
+        file.create_dataset("vars/0", (1,), "<f8", external=[(str(mood.parent / "secret"), 0, 8)])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("x", "y")
+    with pytest.raises(ModelFormatError, match="are in another file"):
+        check_weights(str(path))

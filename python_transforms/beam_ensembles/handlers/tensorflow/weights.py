@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import os
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from beam_ensembles.handlers.support.signatures import (
     refusing,
 )
 
+_ARCHIVE: Final = ".keras"
 _IN_ARCHIVE: Final = "model.weights.h5"
 _OF_TRAINING: Final = ("metrics", "optimizer")
 
@@ -36,7 +36,7 @@ def check_weights(path: str) -> None:
     h5py: Any = importlib.import_module("h5py")
     with contextlib.ExitStack() as ends:
         source: Any = path
-        if zipfile.is_zipfile(path):
+        if path.endswith(_ARCHIVE):  # as Keras chooses: an HDF5 file may have an archive behind it
             archive = ends.enter_context(open_archive(path))
             if _IN_ARCHIVE not in archive.namelist():
                 return
