@@ -81,7 +81,9 @@ def contents(folder: str, budget: Budget | None = None) -> Contents:
         TooMuch: It has more files or folders in each other than ``budget`` allows.
     """
     budget = budget or Budget()
-    root, files, strays = os.path.realpath(folder), [], []
+    root = os.path.realpath(folder)
+    files: list[str] = []
+    strays: list[str] = []
     inside = [os.path.join(root, "")]
     if os.path.basename(os.path.dirname(root)) == _SNAPSHOTS:
         inside.append(os.path.join(os.path.dirname(os.path.dirname(root)), "blobs", ""))
