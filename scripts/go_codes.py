@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from scripts.layout import ROOT, relative
-from scripts.terminal import say
+from scripts.program import say
 
 DOCS: Final = ROOT / "docs" / "errors.md"
 FILE: Final = ROOT / "go_examples" / "ensemble" / "codes.go"

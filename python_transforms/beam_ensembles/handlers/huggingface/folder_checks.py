@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from beam_ensembles.files.bounded_json import JsonError, NoJsonError, load_json
-from beam_ensembles.files.local import TooMuch, contents
+from beam_ensembles.files.local_files import TooMuch, contents
 
 _CONFIGURATIONS: Final = (
     "adapter_config.json", "config.json", "generation_config.json", "preprocessor_config.json",

@@ -15,7 +15,7 @@ from typing import Final
 from beam_ensembles.errors import (
     ModelFormatError,
 )
-from beam_ensembles.files.local import TooMuch, contents
+from beam_ensembles.files.local_files import TooMuch, contents
 from beam_ensembles.handlers.support.protobuf_wire import Span, WireError, fields, first_number, spans
 from beam_ensembles.handlers.support.signatures import (
     TENSORS,
