@@ -32,14 +32,14 @@ def read(path: Path, key: str = "id") -> list[Answer]:
 
 
 def incomplete(name: str, answers: Sequence[Answer], rows: Sequence[Answer]) -> list[str]:
-    """Says so where there is not one answer for each row."""
+    """Returns so where there is not one answer for each row."""
     if [answer["id"] for answer in answers] == [row["id"] for row in rows]:
         return []
     return [f"{name} has {len(answers)} answers for {len(rows)} rows, or other ids than theirs"]
 
 
 def differences(name: str, answers: Sequence[Answer], other: str, others: Sequence[Answer]) -> list[str]:
-    """Says in what two languages' answers for the same rows differ."""
+    """Returns in what two languages' answers for the same rows differ."""
     return [
         f"row {one['id']}, {place}: {name} says {own}, {other} says {theirs}"
         for one, two in zip(answers, others, strict=True)
@@ -48,7 +48,7 @@ def differences(name: str, answers: Sequence[Answer], other: str, others: Sequen
 
 
 def _unlike(one: Any, two: Any, place: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Gives the places in which two values differ. A field that is not there is null: languages write either."""
+    """Yields the places in which two values differ. A field that is not there is null: languages write either."""
     if isinstance(one, dict) and isinstance(two, dict):
         for name in sorted({*one, *two}):
             yield from _unlike(one.get(name), two.get(name), f"{place}.{name}" if place else name)

@@ -39,7 +39,7 @@ BUILDS = (
 
 
 def comparable(language: Language) -> Path:
-    """Gives the file of a language's answers, ordered and with what is compared."""
+    """Returns the file of a language's answers, ordered and with what is compared."""
     return DEMO / f"{language.name.lower()}.jsonl"
 
 
@@ -51,7 +51,7 @@ def forget_answers() -> None:
 
 
 def runnable(outcomes: Mapping[str, Outcome]) -> list[Language]:
-    """Gives the languages whose pipeline can be run; says of the others why not."""
+    """Returns the languages whose pipeline can be run; says of the others why not."""
     found = []
     for language in PROGRAMS:
         reasons = [outcomes[step].missing for step in language.needs if not outcomes[step].well]

@@ -11,7 +11,7 @@ from scripts.toolchains.python import install_lock
 
 
 def locked_environment(name: str) -> Path:
-    """Gives the folder of an environment; makes it where it is not there, or of other versions.
+    """Returns the folder of an environment; makes it where it is not there, or of other versions.
 
     Args:
         name: The name of its lock below ``requirements``.

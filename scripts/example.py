@@ -94,19 +94,19 @@ class Example:
         return f"{_JAVA_PACKAGE}.{self.java}"
 
     def answers(self, language: str) -> Path:
-        """Gives the file that a language's pipeline writes."""
+        """Returns the file that a language's pipeline writes."""
         return self.results / f"{self.name}-{language.lower()}.jsonl"
 
     def errors(self, language: str) -> Path:
-        """Gives the file of the rows that failed, in a language's pipeline."""
+        """Returns the file of the rows that failed, in a language's pipeline."""
         return beside(self.answers(language), ".errors")
 
     def as_parquet(self, language: str) -> Path:
-        """Gives the file in which a language's program writes its answers as Parquet."""
+        """Returns the file in which a language's program writes its answers as Parquet."""
         return beside(self.answers(language), ".parquet")
 
     def make_models(self) -> str:
-        """Makes the models and the rows to score, unless they were made by the code that is there now."""
+        """Creates the models and the rows to score, unless they were made by the code that is there now."""
         sources = [*(self.folder / name for name in self.sources), self.lock]
         trained = Made(self.models / ".made", (self.input,), lambda: sources)
         command: Command = [PYTHON, self.folder / "train.py", "--models", self.models, "--rows", self.input]
@@ -116,5 +116,5 @@ class Example:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Gives the file that has a file's whole name and a suffix after it."""
+    """Returns the file that has a file's whole name and a suffix after it."""
     return path.with_name(path.name + suffix)

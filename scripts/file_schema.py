@@ -16,7 +16,7 @@ FILE: Final = ROOT / "python_transforms" / "beam_ensembles" / "ensemble.schema.j
 
 
 def written(kinds: Iterable[Kind]) -> str:
-    """Gives the schema's text."""
+    """Returns the schema's text."""
     return f"{json.dumps(file_schema(list(kinds)), indent=2, ensure_ascii=False)}\n"
 
 

@@ -54,7 +54,7 @@ def reference(kinds: Sequence[Kind]) -> str:
 
 
 def title_of(kind: Kind, kinds: Sequence[Kind]) -> str:
-    """Gives the title of a kind's section: its name, with its key where another kind has the same."""
+    """Returns the title of a kind's section: its name, with its key where another kind has the same."""
     is_only = sum(other.name == kind.name for other in kinds) == 1
     return kind.name if is_only else f"{kind.kind}: {kind.name}"
 

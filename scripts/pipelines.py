@@ -58,13 +58,13 @@ class Language:
 
 
 def flags(example: Example, language: str) -> dict[str, str]:
-    """Gives the flags that the pipelines of all languages take, by name."""
+    """Returns the flags that the pipelines of all languages take, by name."""
     files = {"input": example.input, "output": example.answers(language), "ensemble": example.ensemble_file}
     return {**{name: str(path) for name, path in files.items()}, **example.flags}
 
 
 def portable(servers: Servers) -> Command:
-    """Gives the flags of Beam's Python SDK; those of its in-process runner, none, where there is no other runner."""
+    """Returns the flags of Beam's Python SDK; those of its in-process runner, none, where there is no other runner."""
     if not servers.runner:
         return []
     pool = ["--environment_type=EXTERNAL", f"--environment_config={servers.workers}"]
@@ -73,18 +73,18 @@ def portable(servers: Servers) -> Command:
 
 
 def python_program(example: Example, servers: Servers) -> Command:
-    """Gives the command of an example's Python program, without the flags that are its own."""
+    """Returns the command of an example's Python program, without the flags that are its own."""
     return [PYTHON, example.folder / example.script, *portable(servers)]
 
 
 def go_program(example: Example, servers: Servers) -> Command:
-    """Gives the command of an example's Go program, without the flags that are its own."""
+    """Returns the command of an example's Go program, without the flags that are its own."""
     runner = ["--runner=universal", f"--endpoint={servers.runner}", "--environment_type=LOOPBACK"]
     return [example.go_program, f"--expansion_addr={servers.service}", *runner]
 
 
 def java_program(example: Example, servers: Servers) -> Command:
-    """Gives the command of an example's Java program, without the flags that are its own."""
+    """Returns the command of an example's Java program, without the flags that are its own."""
     runner = ["--runner=PortableRunner", f"--jobEndpoint={servers.runner}"]
     program: Command = ["java", maven.OPENED, "-cp", example.jar, example.java_class]
     return [*program, f"--expansionService={servers.service}", *runner]

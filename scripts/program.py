@@ -39,7 +39,7 @@ def step_line(mark: str, style: str, name: str, note: str, seconds: float | None
 
 @contextlib.contextmanager
 def own_temporary_folder() -> Iterator[str]:
-    """Makes this process, and the programs that it starts, use a temporary folder that is removed after the block.
+    """Creates this process, and the programs that it starts, use a temporary folder that is removed after the block.
 
     Beam's Python SDK leaves a folder per pipeline and environment, its Go SDK the worker's binary (40 MB) per loopback
     pipeline.

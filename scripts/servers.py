@@ -77,7 +77,7 @@ def prism() -> Iterator[str]:
 
 @contextlib.contextmanager
 def frameworks(folder: Path) -> Iterator[dict[str, str]]:
-    """Makes an ensemble with a node of every framework, and serves the remote ones of its models.
+    """Creates an ensemble with a node of every framework, and serves the remote ones of its models.
 
     Args:
         folder: Where its files go.

@@ -13,7 +13,7 @@ from scripts.toolchains import go, java, python
 
 
 def steps(install_packages: Callable[[], str]) -> tuple[Step, ...]:
-    """Gives the steps that set a machine up, with one of the two sets of Python's packages."""
+    """Returns the steps that set a machine up, with one of the two sets of Python's packages."""
     return (
         Step("uv", "making .venv", python.make_venv),
         Step("python", "installing the locked packages", install_packages, after=("uv",)),

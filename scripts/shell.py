@@ -33,13 +33,13 @@ class Missing(Exception):
 
 
 def log_path(name: str) -> Path:
-    """Gives the log of a step, in a folder that exists."""
+    """Returns the log of a step, in a folder that exists."""
     LOGS.mkdir(parents=True, exist_ok=True)
     return LOGS / f"{name.replace(' ', '-')}.log"
 
 
 def tail(log: Path, lines: int = TAIL_LINES) -> str:
-    """Gives the last lines of a log."""
+    """Returns the last lines of a log."""
     with log.open(encoding="utf-8", errors="replace") as text:
         return "".join(deque(text, maxlen=lines)).rstrip()
 
@@ -135,7 +135,7 @@ def check_stopped() -> None:
 
 
 def output(command: Command, *, env: Mapping[str, str] | None = None) -> str | None:
-    """Gives what a short command prints, both streams, or None where it fails or is not there."""
+    """Returns what a short command prints, both streams, or None where it fails or is not there."""
     try:
         done = subprocess.run(
             [str(word) for word in command],

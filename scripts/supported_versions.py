@@ -20,7 +20,7 @@ _FRAMEWORKS: Final = (
 
 
 def table() -> str:
-    """Gives the table as Markdown."""
+    """Returns the table as Markdown."""
     rows = [
         ("", "supported", "tested", "where"),
         ("---",) * 4,
@@ -33,7 +33,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """Gives the page with the table as it should be."""
+    """Returns the page with the table as it should be."""
     return _SECTION.sub(lambda _: table(), PAGE.read_text(encoding="utf-8"))
 
 
@@ -99,12 +99,12 @@ def _project() -> dict[str, str]:
 
 
 def _range(package: str) -> str:
-    """Gives the versions that pyproject.toml allows of a package."""
+    """Returns the versions that pyproject.toml allows of a package."""
     return _found("pyproject.toml", rf'"{re.escape(package)}([<>=][^";]*)["; ]')
 
 
 def _pinned(lock: str, package: str) -> str:
-    """Gives the version that a lock has of a package."""
+    """Returns the version that a lock has of a package."""
     name = Path(REQUIREMENTS / lock).relative_to(ROOT)
     return _found(str(name), rf"^{re.escape(package)}==(\S+)")
 

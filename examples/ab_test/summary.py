@@ -35,13 +35,13 @@ class Share(NamedTuple):
 
 
 def share(right: int, rows: int) -> Share:
-    """Gives a share with Wilson's interval."""
+    """Returns a share with Wilson's interval."""
     interval = binomtest(right, rows).proportion_ci(0.95, method="wilson")
     return Share(right, rows, float(interval.low), float(interval.high))
 
 
 def difference(one: Share, two: Share) -> tuple[float, float, float]:
-    """Gives how much larger ``one`` is than ``two``, with the ends of Newcombe's interval."""
+    """Returns how much larger ``one`` is than ``two``, with the ends of Newcombe's interval."""
     value = one.value - two.value
     below = ((one.value - one.low) ** 2 + (two.high - two.value) ** 2) ** 0.5
     above = ((one.high - one.value) ** 2 + (two.value - two.low) ** 2) ** 0.5

@@ -18,7 +18,7 @@ PARTS = {"transcript": "said", "recommendation": "expected"}
 
 
 def shares(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Gives for each part of the answers the share of the rows in which it is right."""
+    """Returns for each part of the answers the share of the rows in which it is right."""
     return {part: sum(row[part] == row[truth] for row in rows) / len(rows) for part, truth in PARTS.items()}
 
 

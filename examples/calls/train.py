@@ -66,7 +66,7 @@ WORDS = sorted({word for text, _, _ in SENTENCES for word in text.split()})
 
 
 def spoken(text: str, rng: np.random.Generator) -> np.ndarray:
-    """Says a text: samples of -1 to 1 at a telephone's rate, float32 ``[n]``."""
+    """Returns a text: samples of -1 to 1 at a telephone's rate, float32 ``[n]``."""
     pitch, pace = rng.uniform(0.97, 1.03), rng.uniform(0.85, 1.15)
     parts = []
     for word in text.split():
@@ -105,7 +105,7 @@ def fit(model: Any, examples: Mapping[str, torch.Tensor], steps: int, rate: floa
 
 
 def whisper_tokenizer() -> Any:
-    """Gives Whisper's tokenizer with a token for each word: letters are merged from its first one on."""
+    """Returns Whisper's tokenizer with a token for each word: letters are merged from its first one on."""
     merges = dict.fromkeys((f"Ġ{word[:at]}", word[at]) for word in WORDS for at in range(len(word)))
     pieces = ["Ġ", *string.ascii_lowercase, *(first + second for first, second in merges)]
     vocabulary = {piece: at for at, piece in enumerate([*pieces, END, START, WITHOUT_TIMES])}

@@ -50,12 +50,12 @@ KINDS: Final = tuple(itertools.starmap(Kind, itertools.product(SIZES, COLOURS, S
 
 
 def sentence(kind: Kind, number: int) -> str:
-    """Gives one of the sentences about a picture; there are as many as ``SENTENCES``, then they come again."""
+    """Returns one of the sentences about a picture; there are as many as ``SENTENCES``, then they come again."""
     return SENTENCES[number % len(SENTENCES)].format(kind=kind)
 
 
 def answer(kind: Kind, question: str) -> str:
-    """Gives the answer to a question about a picture."""
+    """Returns the answer to a question about a picture."""
     found: str = getattr(kind, QUESTIONS[question])
     return found
 

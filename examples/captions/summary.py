@@ -18,18 +18,18 @@ Row = Mapping[str, Any]
 
 
 def best(row: Row) -> str:
-    """Gives what an ensemble says of a row: the answer to a question, or the text that fits best."""
+    """Returns what an ensemble says of a row: the answer to a question, or the text that fits best."""
     found: str = row["answer"] if "answer" in row else row["top"][0]["text"]
     return found
 
 
 def share(rows: Sequence[Row], said: Callable[[Row], str] = best) -> float:
-    """Gives how many of all rows are right; a text is, where it says what the picture shows."""
+    """Returns how many of all rows are right; a text is, where it says what the picture shows."""
     return sum(row["truth"] in said(row) for row in rows) / len(rows)
 
 
 def shown(row: Row) -> list[str]:
-    """Gives a row as a few lines."""
+    """Returns a row as a few lines."""
     if "answer" in row:
         return [f"{row['url']}  {row['question']}  {row['answer']}"]
     return [row["url"], *(f"  {text['probability']:.3f}  {text['text']}" for text in row["top"])]

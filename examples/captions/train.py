@@ -40,7 +40,7 @@ class Album(NamedTuple):
 
 
 def tokenizer() -> Any:
-    """Makes a tokenizer that knows all words of the sentences, questions and answers."""
+    """Creates a tokenizer that knows all words of the sentences, questions and answers."""
     texts = [*(sentence(kind, at) for kind in KINDS for at in range(len(SENTENCES))), *QUESTIONS]
     words = [*SPECIAL.values(), *sorted({word for text in texts for word in text.split()})]
     ids = {word: at for at, word in enumerate(words)}
@@ -70,18 +70,18 @@ def learn(model: Any, batch: Callable[[], Batch]) -> None:
 
 
 def encoded(words: Any, texts: Iterable[str]) -> Batch:
-    """Gives texts as a model takes them, padded to the longest."""
+    """Returns texts as a model takes them, padded to the longest."""
     found: Batch = words(list(texts), padding=True, return_tensors="pt")
     return found
 
 
 def labels(texts: Batch) -> Any:
-    """Gives the words that a model is to write; none where texts are padded."""
+    """Returns the words that a model is to write; none where texts are padded."""
     return texts["input_ids"].masked_fill(texts["attention_mask"] == 0, -100)
 
 
 def blip_config(words: Any) -> Any:
-    """Says how large the BLIP models are."""
+    """Returns how large the BLIP models are."""
     text = {
         **SMALL, "num_hidden_layers": 2, "encoder_hidden_size": SMALL["hidden_size"], "max_position_embeddings": 64,
         "vocab_size": len(words), "pad_token_id": words.pad_token_id, "bos_token_id": words.bos_token_id,

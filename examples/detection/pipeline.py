@@ -54,7 +54,7 @@ def read_picture(file: fileio.ReadableFile) -> Picture:
 
 
 def as_dict(row: Any) -> dict[str, Any]:
-    """Gives a scored row as JSON, Parquet and BigQuery take it."""
+    """Returns a scored row as JSON, Parquet and BigQuery take it."""
     found = [
         {"label": thing.label, "box": list(map(float, thing.box)), "score": float(thing.score)}
         for thing in row.found

@@ -25,7 +25,7 @@ SHAPES = 5
 
 
 def weights() -> dict[str, torch.Tensor]:
-    """Gives random weights with which the model is sure of some things, as one that has learnt is."""
+    """Returns random weights with which the model is sure of some things, as one that has learnt is."""
     torch.manual_seed(SEED)
     model = maskrcnn_resnet50_fpn(weights=None, weights_backbone=None)
     for name, layer in model.backbone.named_modules():

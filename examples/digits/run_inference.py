@@ -38,7 +38,7 @@ def write_result(result: tuple[int, PredictionResult]) -> str:
 
 
 def label(prediction: PredictionResult) -> str:
-    """Gives the digit that an image shows, or the code of the error."""
+    """Returns the digit that an image shows, or the code of the error."""
     answer: Any = prediction.inference
     return str(answer.code if isinstance(answer, InferenceError) else answer.label)
 

@@ -53,7 +53,7 @@ HABITS = (
 
 
 def make_accounts(random: np.random.Generator, count: int) -> pd.DataFrame:
-    """Makes accounts: ``account``, ``home``, ``typical_amount``, ``age_days``, ``disputes``."""
+    """Creates accounts: ``account``, ``home``, ``typical_amount``, ``age_days``, ``disputes``."""
     return pd.DataFrame(
         {
             "account": [f"account-{at}" for at in range(count)],
@@ -66,12 +66,12 @@ def make_accounts(random: np.random.Generator, count: int) -> pd.DataFrame:
 
 
 def in_database(accounts: pd.DataFrame) -> pd.DataFrame:
-    """Gives the accounts that the database knows."""
+    """Returns the accounts that the database knows."""
     return accounts[accounts.index % UNKNOWN_EVERY != 0]
 
 
 def make_payments(random: np.random.Generator, accounts: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Makes payments of all habits, in no order, each with its ``id`` and whether it is ``fraud``, 0 or 1."""
+    """Creates payments of all habits, in no order, each with its ``id`` and whether it is ``fraud``, 0 or 1."""
     parts = [_by_habit(random, accounts, habit, round(habit.share * count)) for habit in HABITS]
     mixed = pd.concat(parts).iloc[random.permutation(count)].reset_index(drop=True)
     mixed.insert(0, "id", mixed.index)
@@ -95,12 +95,12 @@ def _by_habit(random: np.random.Generator, accounts: pd.DataFrame, habit: Habit,
 
 
 def _ease(accounts: pd.DataFrame, habit: Habit) -> pd.Series | None:
-    """Gives how easily accounts fall to fraud: young ones, and those that did before."""
+    """Returns how easily accounts fall to fraud: young ones, and those that did before."""
     return np.exp(-accounts["age_days"] / 600) + accounts["disputes"] if habit.fraud else None
 
 
 def _countries(random: np.random.Generator, homes: np.ndarray, abroad: np.ndarray) -> np.ndarray:
-    """Gives each payment its country: the account's own, or another one."""
+    """Returns each payment its country: the account's own, or another one."""
     at = np.searchsorted(np.sort(COUNTRIES), homes)
     steps = np.where(abroad, random.integers(1, len(COUNTRIES), len(homes)), 0)
     return np.sort(COUNTRIES)[(at + steps) % len(COUNTRIES)]

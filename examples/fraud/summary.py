@@ -20,7 +20,7 @@ SCORES = {"cheap": "cheap_p", "forest": "forest_p", "cascade": "fraud_p"}
 
 
 def shares(rows: pd.DataFrame) -> Iterator[str]:
-    """Says how many rows went on to the expensive model, and why."""
+    """Yields how many rows went on to the expensive model, and why."""
     seen = rows["forest_p"].notna().mean()
     yield f"{len(rows)} payments, {rows['fraud'].mean():.1%} of them fraud"
     yield f"unsure about {rows['unsure'].mean():.1%}; the forest saw {seen:.1%}, with the audit's tenth"
@@ -41,7 +41,7 @@ def comparison(audited: pd.DataFrame) -> Iterator[str]:
 
 
 def decisions(rows: pd.DataFrame) -> Iterator[str]:
-    """Says what became of all payments."""
+    """Yields what became of all payments."""
     yield f"\n{'decision':<10}{'rows':>8}{'fraud':>8}"
     for decision, ones in rows.groupby("decision"):
         yield f"{decision:<10}{len(ones):>8}{ones['fraud'].sum():>8}"

@@ -53,7 +53,7 @@ def with_history(payments: pd.DataFrame, accounts: pd.DataFrame) -> pd.DataFrame
 
 
 def encoded(numbers: Any) -> Any:
-    """Makes a column for each category; ``numbers`` says what becomes of the other columns."""
+    """Creates a column for each category; ``numbers`` says what becomes of the other columns."""
     return make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["category"]), remainder=numbers)
 
 

@@ -40,7 +40,7 @@ def write_enriched(row: Any) -> str:
 
 
 def switches(off: str) -> dict[str, str]:
-    """Gives the ensemble's parameters: all nodes are on but those that are named."""
+    """Returns the ensemble's parameters: all nodes are on but those that are named."""
     return {**dict.fromkeys(NODES, "true"), **dict.fromkeys(filter(None, off.split(",")), "false")}
 
 

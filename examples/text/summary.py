@@ -23,7 +23,7 @@ def read(path: Path) -> dict[int, dict[str, Any]]:
 
 
 def share(column: str, enriched: dict[int, dict[str, Any]], right: dict[int, dict[str, Any]]) -> str:
-    """Says for how many of the texts a column is right, or that it is not there."""
+    """Returns for how many of the texts a column is right, or that it is not there."""
     if not any(column in row for row in enriched.values()):
         return "switched off"
     known = sum(enriched[id_].get(column) == facts[column] for id_, facts in right.items())

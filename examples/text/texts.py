@@ -103,7 +103,7 @@ class Review(NamedTuple):
 
 
 def review(draw: random.Random) -> Review:
-    """Makes one review."""
+    """Creates one review."""
     category, mood, city = draw.choice(list(TOPICS)), draw.choice(MOODS), draw.choice(CITIES)
     thing = draw.choice(TOPICS[category].things)
     aspects = draw.sample(TOPICS[category].aspects, 2)
@@ -118,14 +118,14 @@ def review(draw: random.Random) -> Review:
 
 
 def reviews(seed: int) -> Iterator[Review]:
-    """Makes reviews without end."""
+    """Creates reviews without end."""
     draw = random.Random(seed)  # noqa: S311  # it is about the same reviews again, not about secrets
     while True:
         yield review(draw)
 
 
 def _said(aspect: tuple[str, str, bool], mood: str, draw: random.Random) -> tuple[str, str, str]:
-    """Says how something was: in English, shortly, and in French. Now and then it is not what it might have been."""
+    """Returns how something was: in English, shortly, and in French. Now and then it is not what it might have been."""
     name, french_name, is_feminine = aspect
     if draw.random() < 0.3:
         other = MOODS[1 - MOODS.index(mood)]

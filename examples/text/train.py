@@ -51,12 +51,12 @@ def fit(model: Any, batch: Batch, known: list[Review], steps: int, rate: float) 
 
 
 def words(texts: Iterable[str]) -> list[str]:
-    """Gives the words and signs of texts."""
+    """Returns the words and signs of texts."""
     return sorted({word for text in texts for word in re.findall(r"[^\s.,:]+|[.,:]", text)})
 
 
 def reader(kind: Any, known: list[Review]) -> Any:
-    """Makes a tokenizer of BERT's kind, which knows the words of the reviews and spells all others."""
+    """Creates a tokenizer of BERT's kind, which knows the words of the reviews and spells all others."""
     letters = [*string.ascii_lowercase, *string.digits]
     texts = [*(review.text for review in known), *(ABOUT.format(topic) for topic in TOPICS)]
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words(map(str.lower, texts)), *letters]
@@ -65,7 +65,7 @@ def reader(kind: Any, known: list[Review]) -> Any:
 
 
 def tiny(classes: Iterable[str], vocabulary: int) -> dict[str, Any]:
-    """Gives what a tiny classifier's configuration says beside its size: such a one learns with large first weights."""
+    """Returns what a tiny classifier's configuration has beside its size: it learns with large first weights."""
     names = dict(enumerate(classes))
     return {
         "id2label": names,

@@ -13,6 +13,6 @@ class LinearRegression(torch.nn.Module):
         self.linear = torch.nn.Linear(input_dim, output_dim)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Gives the layer's output."""
+        """Returns the layer's output."""
         result: torch.Tensor = self.linear(x)
         return result

@@ -21,7 +21,7 @@ STEPS = {"line-1.pt": 2, "line-2.pt": 1000}
 
 
 def learned(steps: int) -> torch.nn.Module:
-    """Gives a model that has seen the numbers from 0 to 4 so many times."""
+    """Returns a model that has seen the numbers from 0 to 4 so many times."""
     torch.manual_seed(5)
     model: torch.nn.Module = LinearRegression(input_dim=1, output_dim=1)
     x = torch.linspace(0, 4, 50).reshape(-1, 1)

@@ -155,7 +155,7 @@ class NodeError(EnsembleError):
 
     @classmethod
     def of(cls, error: BaseException) -> NodeError:
-        """Gives what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
+        """Returns what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
         if isinstance(error, NodeError):
             return error
         stack = "".join(traceback.format_exception(error))

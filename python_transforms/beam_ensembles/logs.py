@@ -35,7 +35,7 @@ _FIELDS: Final = "beam_ensembles_fields"
 
 
 def may_log_rows() -> bool:
-    """Says whether messages that may hold values of rows may go to logs."""
+    """Returns whether messages that may hold values of rows may go to logs."""
     return os.environ.get(LOG_ROWS_VARIABLE) == "1"
 
 
@@ -47,7 +47,7 @@ def is_quiet() -> bool:
 
 
 def subject(ensemble: str, node: str | None = None) -> Mapping[str, str]:
-    """Gives the fields that name an ensemble, and a node where it is about one."""
+    """Returns the fields that name an ensemble, and a node where it is about one."""
     return {"ensemble": ensemble} if node is None else {"ensemble": ensemble, "node": node}
 
 
@@ -67,7 +67,7 @@ def about(ensemble: str, node: str | None = None) -> Iterator[None]:
 
 
 def with_fields(**fields: Any) -> dict[str, Any]:
-    """Gives what a call of a logger takes as ``extra`` for the record to have these fields.
+    """Returns what a call of a logger takes as ``extra`` for the record to have these fields.
 
     Args:
         fields: Plain values; None leaves a field out.
@@ -76,12 +76,12 @@ def with_fields(**fields: Any) -> dict[str, Any]:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """Gives the fields of a record that is logged in this thread."""
+    """Returns the fields of a record that is logged in this thread."""
     return {**ABOUT.get(), **getattr(record, _FIELDS, {})}
 
 
 def prefix_of(record: logging.LogRecord) -> str:
-    """Gives the fields of a record as ``name=value`` in front of its text, for logs that know no fields."""
+    """Returns the fields of a record as ``name=value`` in front of its text, for logs that know no fields."""
     return "".join(f"{name}={_word(value)} " for name, value in fields_of(record).items())
 
 
@@ -131,7 +131,7 @@ class JsonFormatter(logging.Formatter):
         self._worker = {"worker": worker} if worker else {}
 
     def format(self, record: logging.LogRecord) -> str:
-        """Gives the line."""
+        """Returns the line."""
         at = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
         line = {
             "time": at.isoformat(timespec="milliseconds"),
@@ -147,7 +147,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def formatter(log_format: str, worker: str = "") -> logging.Formatter:
-    """Gives the formatter of a log.
+    """Returns the formatter of a log.
 
     Args:
         log_format: One of ``LOG_FORMATS``.

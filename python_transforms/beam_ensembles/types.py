@@ -62,11 +62,11 @@ class Type:
         return f"{self._text()}?" if self.nullable else self._text()
 
     def optional(self) -> Type:
-        """Gives the same type, nullable."""
+        """Returns the same type, nullable."""
         return dataclasses.replace(self, nullable=True)
 
     def required(self) -> Type:
-        """Gives the same type, not nullable."""
+        """Returns the same type, not nullable."""
         return dataclasses.replace(self, nullable=False)
 
 
@@ -292,14 +292,14 @@ _ALIASES: Final = {
 
 
 def dtype_of(type_: Type) -> np.dtype | None:
-    """Gives the numpy dtype of a scalar's or a tensor's values, or None where a column holds objects."""
+    """Returns the numpy dtype of a scalar's or a tensor's values, or None where a column holds objects."""
     if isinstance(type_, Array):
         return dtype_of(type_.element) if type_.shape is not None else None
     return NUMPY_DTYPES.get(type_.name) if isinstance(type_, Scalar) else None
 
 
 def row_shape(type_: Type) -> tuple[int, ...]:
-    """Gives the shape of one row's value: ``()`` for a scalar, the dimensions for a tensor."""
+    """Returns the shape of one row's value: ``()`` for a scalar, the dimensions for a tensor."""
     return type_.shape if isinstance(type_, Array) and type_.shape is not None else ()
 
 
@@ -317,7 +317,7 @@ def _is_too_large(shape: Sequence[int]) -> bool:
 
 
 def width_of(type_: Type) -> int | None:
-    """Gives how many numbers one row holds (1 for a scalar), or None where the type is not numeric or ragged."""
+    """Returns how many numbers one row holds (1 for a scalar), or None where the type is not numeric or ragged."""
     if dtype_of(type_) is None:
         return None
     return int(np.prod(row_shape(type_), dtype=np.int64))
@@ -333,7 +333,7 @@ def fields_within(type_: Type) -> int:
 
 
 def is_portable(type_: Type) -> bool:
-    """Says whether values of the type can cross to the other languages."""
+    """Returns whether values of the type can cross to the other languages."""
     if isinstance(type_, Scalar):
         return type_.name in PORTABLE_SCALARS
     if isinstance(type_, Array):
@@ -344,7 +344,7 @@ def is_portable(type_: Type) -> bool:
 
 
 def widens(found: Type, wanted: Type, *, python: bool = False) -> bool:
-    """Says whether values of ``found`` can stand where ``wanted`` is declared without loss.
+    """Returns whether values of ``found`` can stand where ``wanted`` is declared without loss.
 
     Args:
         found: The type of the values.

@@ -54,13 +54,13 @@ class Engine:
         run(["docker", *words], log=log_path(log), env=self.env)
 
     def ask(self, *words: str) -> str | None:
-        """Gives what ``docker`` prints, or None where it fails."""
+        """Returns what ``docker`` prints, or None where it fails."""
         return output(["docker", *words], env=self.env)
 
 
 @contextlib.contextmanager
 def engine() -> Iterator[Engine]:
-    """Gives the engine that answers, or a private one where there is none and the environment allows it.
+    """Returns the engine that answers, or a private one where there is none and the environment allows it.
 
     Raises:
         NoEngine: there is neither.
@@ -147,6 +147,6 @@ def _wait(private: Engine, daemon: subprocess.Popen[bytes]) -> None:
 
 
 def _mounts_below(folder: Path) -> list[str]:
-    """Gives what is mounted below a folder, the innermost first."""
+    """Returns what is mounted below a folder, the innermost first."""
     places = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
     return sorted((place for place in places if Path(place).is_relative_to(folder)), reverse=True)

@@ -29,7 +29,7 @@ _RECIPE: Final = ROOT / "scripts" / "containers" / "flink"
 
 
 def make(engine: Engine) -> str:
-    """Makes them.
+    """Creates them.
 
     Args:
         engine: Where they are to be.

@@ -17,12 +17,12 @@ TARGETS: Final = ("service", "worker", "worker-gpu")
 
 
 def image(target: str) -> str:
-    """Gives the name under which the image of a target is built."""
+    """Returns the name under which the image of a target is built."""
     return f"beam-ensembles-{target}:{__version__}"
 
 
 def own_python() -> str:
-    """Gives the Python that runs this, which is that of a service that is not in a container."""
+    """Returns the Python that runs this, which is that of a service that is not in a container."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 

@@ -34,7 +34,7 @@ _NOT_NEEDED: Final = ("doc", "info", "locale", "man")
 
 
 def make(engine: Engine, beam: str) -> str:
-    """Makes them.
+    """Creates them.
 
     Args:
         engine: Where they are to be.

@@ -28,7 +28,7 @@ _PROGRAMS: Final = (
 
 
 def arguments(where: Engine) -> dict[str, str]:
-    """Gives the build arguments, for every target: a builder without BuildKit also builds those before it.
+    """Returns the build arguments, for every target: a builder without BuildKit also builds those before it.
 
     Where there are stand-ins there is neither PyTorch's index nor NVIDIA's: the worker gets PyPI's PyTorch, and that
     with a GPU gets TensorRT without its libraries.

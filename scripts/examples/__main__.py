@@ -25,12 +25,12 @@ from scripts.toolchains import go, java, maven
 
 
 def languages_of(example: Example) -> tuple[Language, ...]:
-    """Gives the languages that an example has a pipeline in."""
+    """Returns the languages that an example has a pipeline in."""
     return (*PROGRAMS, YAML) if example.beam_yaml else PROGRAMS
 
 
 def builds(chosen: Sequence[Example]) -> list[Step]:
-    """Gives the steps that make the models and build the programs."""
+    """Returns the steps that make the models and build the programs."""
     folders = {example.folder.name: example for example in reversed(chosen)}  # the first of a folder counts
     models = [Step(f"{name} models", "making the models", one.make_models) for name, one in folders.items()]
     # One after the other: each uses all cores.
@@ -49,7 +49,7 @@ def builds(chosen: Sequence[Example]) -> list[Step]:
 
 
 def scoring(example: Example, at: Servers, env: Mapping[str, str]) -> list[Step]:
-    """Gives the steps that run an example's pipelines, two at a time: half of a start is waiting."""
+    """Returns the steps that run an example's pipelines, two at a time: half of a start is waiting."""
     languages = languages_of(example)
     return [
         _scoring(example, language, at, env, after=languages[at_ - 2 : at_ - 1] if at_ > 1 else ())

@@ -45,7 +45,7 @@ def _read(example: Example, files: Iterable[tuple[str, Path]]) -> dict[str, list
 
 
 def disagreements(found: dict[str, list[Answer]], scored: int) -> list[str]:
-    """Says which languages lack rows or have too many, and, where none does, in what they differ.
+    """Returns which languages lack rows or have too many, and, where none does, in what they differ.
 
     Args:
         found: Each language's rows, ordered by id.
@@ -61,11 +61,11 @@ def disagreements(found: dict[str, list[Answer]], scored: int) -> list[str]:
 
 
 def summary(example: Example, language: Language) -> str | None:
-    """Gives what the example's own summary says of a language's answers, or None where it fails."""
+    """Returns what the example's own summary says of a language's answers, or None where it fails."""
     return output([PYTHON, example.folder / "summary.py", example.answers(language.name)])
 
 
 def sample(rows: Sequence[Answer]) -> str:
-    """Gives the first rows, each on a line of no more than can be read."""
+    """Returns the first rows, each on a line of no more than can be read."""
     lines = [json.dumps(row, ensure_ascii=False) for row in rows[:_SAMPLE]]
     return "\n".join(line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…" for line in lines)

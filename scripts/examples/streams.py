@@ -53,7 +53,7 @@ class Stream:
             self._log(language).unlink(missing_ok=True)
 
     def steps(self, at: Servers, env: Mapping[str, str]) -> list[Step]:
-        """Gives the steps that run the programs, and the one that publishes the newer model; all at once."""
+        """Returns the steps that run the programs, and the one that publishes the newer model; all at once."""
         name = self.example.name
         return [
             *(
@@ -123,7 +123,7 @@ class Stream:
 
 
 def stream_problems(found: Mapping[str, list[Answer]], windows: int) -> list[str]:
-    """Says where languages have other windows, or a window has lost rows or not the models that it should have.
+    """Returns where languages have other windows, or a window has lost rows or not the models that it should have.
 
     Args:
         found: What each language printed, ordered by window: ``id``, ``numbers``, ``times``.

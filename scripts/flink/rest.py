@@ -27,22 +27,22 @@ class Rest:
         return self.url.removeprefix("http://")
 
     def jobs(self) -> list[dict[str, Any]]:
-        """Gives the jobs: ``jid``, ``name``, ``state``, ``tasks`` and more, the newest last."""
+        """Returns the jobs: ``jid``, ``name``, ``state``, ``tasks`` and more, the newest last."""
         jobs = (self._get("/jobs/overview") or {}).get("jobs", [])
         return sorted(jobs, key=lambda job: int(job["start-time"]))
 
     def options(self, job: str) -> dict[str, str]:
-        """Gives the pipeline options of a job, by Java's names, as texts."""
+        """Returns the pipeline options of a job, by Java's names, as texts."""
         config = (self._get(f"/jobs/{job}/config") or {}).get("execution-config", {})
         return dict(config.get("user-config", {}))
 
     def failures(self, job: str) -> list[str]:
-        """Gives why tasks of a job had to be run again, the newest first."""
+        """Returns why tasks of a job had to be run again, the newest first."""
         history = (self._get(f"/jobs/{job}/exceptions") or {}).get("exceptionHistory", {})
         return [str(entry["stacktrace"]) for entry in history.get("entries", [])]
 
     def stacks(self) -> list[str]:
-        """Gives where each thread of the task managers is, as deep as ``cluster.thread-dump.stacktrace-max-depth``."""
+        """Returns the stack of each thread of the task managers (``cluster.thread-dump.stacktrace-max-depth``)."""
         managers = (self._get("/taskmanagers") or {}).get("taskmanagers", [])
         dumps = [self._get(f"/taskmanagers/{manager['id']}/thread-dump") or {} for manager in managers]
         return [

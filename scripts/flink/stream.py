@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def as_stream(language: str, elements: int) -> list[str]:
-    """Gives the flags of a program whose job is to be a stream.
+    """Returns the flags of a program whose job is to be a stream.
 
     Args:
         language: What it is written in: ``Python``, ``Go`` or ``Java``.

@@ -14,7 +14,7 @@ from scripts.shell import Command
 
 
 def pool_command(port: int = 0, *flags: str) -> Command:
-    """Gives the command of a pool that ends a task manager which waits for ever for a worker that died.
+    """Returns the command of a pool that ends a task manager which waits for ever for a worker that died.
 
     Args:
         port: Where it is to listen; 0: on a free one.
@@ -32,7 +32,7 @@ def pool_command(port: int = 0, *flags: str) -> Command:
 
 
 def pool_environment() -> dict[str, str]:
-    """Gives the environment of a pool whose workers know the tests."""
+    """Returns the environment of a pool whose workers know the tests."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 

@@ -20,15 +20,15 @@ IMAGE_REGISTRY: Final = "ghcr.io/beam-ensembles"
 
 
 def release_tag(version: str) -> str:
-    """Gives the tag of a release of all."""
+    """Returns the tag of a release of all."""
     return f"v{version}"
 
 
 def go_tag(version: str) -> str:
-    """Gives the tag by which Go finds a version of a module that is a folder of its repository."""
+    """Returns the tag by which Go finds a version of a module that is a folder of its repository."""
     return f"go_examples/v{version}"
 
 
 def image_name(target: str) -> str:
-    """Gives the local name of the image that a target of the Dockerfile makes."""
+    """Returns the local name of the image that a target of the Dockerfile makes."""
     return f"beam-ensembles-{target}"

@@ -19,7 +19,7 @@ _LOG: Final = "release-go"
 
 
 def make(folder: Path, version: str) -> str:
-    """Makes the proxy and uses it: downloads the module, and vets what was downloaded, which compiles it.
+    """Creates the proxy and uses it: downloads the module, and vets what was downloaded, which compiles it.
 
     Args:
         folder: Where the proxy and the downloaded module come to lie.
@@ -39,7 +39,7 @@ def make(folder: Path, version: str) -> str:
 
 
 def _committed() -> list[str]:
-    """Gives the files that a tag would hold, relative to the module."""
+    """Returns the files that a tag would hold, relative to the module."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "."], cwd=GO_MODULE, capture_output=True, check=True, text=True
     )

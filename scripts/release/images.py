@@ -13,7 +13,7 @@ DOCKERFILE: Final = ROOT / "Dockerfile"
 
 
 def check(version: str) -> str:
-    """Makes sure that the Dockerfile has a target for each image; gives the names under which they are pushed.
+    """Ensures that the Dockerfile has a target for each image; gives the names under which they are pushed.
 
     Raises:
         CommandFailed: A target is missing.
@@ -26,12 +26,12 @@ def check(version: str) -> str:
 
 
 def published_name(target: str, version: str) -> str:
-    """Gives the name and tag of an image in the registry."""
+    """Returns the name and tag of an image in the registry."""
     return f"{IMAGE_REGISTRY}/{image_name(target)}:{version}"
 
 
 def commands(version: str) -> list[list[str]]:
-    """Gives the commands that build and push each."""
+    """Returns the commands that build and push each."""
     return [
         command
         for target in IMAGES

@@ -20,7 +20,7 @@ Run = Callable[[list[str], Path], None]
 
 
 def commands(version: str, python_folder: Path) -> list[tuple[list[str], Path]]:
-    """Gives the commands in their order, each with the folder it is run in.
+    """Returns the commands in their order, each with the folder it is run in.
 
     What cannot be taken back by a later commit comes last: tags and packages.
 
@@ -41,7 +41,7 @@ def commands(version: str, python_folder: Path) -> list[tuple[list[str], Path]]:
 
 
 def obstacles(version: str, root: Path = ROOT) -> list[str]:
-    """Says what stands against publishing: nothing where the version is written up and committed."""
+    """Returns what stands against publishing: nothing where the version is written up and committed."""
     found = []
     if f"\n## [{version}]" not in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
         found.append(f"CHANGELOG.md has no section [{version}]")

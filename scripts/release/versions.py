@@ -54,7 +54,7 @@ PLACES: Final = (
 
 
 def found(root: Path = ROOT) -> Iterator[tuple[Place, str]]:
-    """Gives each place with each version that stands there.
+    """Yields each place with each version that stands there.
 
     Raises:
         CommandFailed: A place holds none.
@@ -67,7 +67,7 @@ def found(root: Path = ROOT) -> Iterator[tuple[Place, str]]:
 
 
 def agreed(root: Path = ROOT) -> str:
-    """Gives the version.
+    """Returns the version.
 
     Raises:
         CommandFailed: Two places say different ones.

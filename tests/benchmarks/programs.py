@@ -89,7 +89,7 @@ class _Program:
         self._next(self._process)
 
     def run(self, rows: int) -> Run:
-        """Makes a run; a program that is silent is ended and started again for it, once."""
+        """Creates a run; a program that is silent is ended and started again for it, once."""
         with contextlib.suppress(TimedOut):
             return self._ask(rows)
         self.end()

@@ -127,7 +127,7 @@ def measure_load(expansions: int, say: Say) -> Iterator[Line]:
 
 
 def _call(stub: Any, request: Any, calls: int, together: int) -> int:
-    """Makes calls, some at one time; returns how many were answered without an error."""
+    """Creates calls, some at one time; returns how many were answered without an error."""
     with ThreadPoolExecutor(together) as threads:
         return sum(threads.map(lambda _: not stub.Expand(request).error, range(calls)))
 

@@ -29,7 +29,7 @@ _READY = re.compile(r"(Listening for expansion requests at \d+)")
 
 @contextlib.contextmanager
 def running_stock_service(workers: str | None = None) -> Iterator[str]:
-    """Gives the address of a service of Beam's own.
+    """Returns the address of a service of Beam's own.
 
     Args:
         workers: Address of a pool of workers to use; None: a worker in the service's own process.

@@ -71,7 +71,7 @@ class Workload:
         return self.folder / "models"
 
     def prepare(self) -> Array:
-        """Makes the models if needed.
+        """Creates the models if needed.
 
         Returns:
             The values of the different rows: ``[rows, width]`` of double, or ``[rows]`` of text or bytes.

@@ -12,7 +12,7 @@ FILE = pathlib.Path(__file__).parent / "expressions" / "trees.json"
 
 
 def trees() -> dict[str, object]:
-    """Gives the tree that polars makes of each expression that tests use, by its text."""
+    """Returns the tree that polars makes of each expression that tests use, by its text."""
     return {text: json.loads(parse(text).meta.serialize(format="json")) for text in EXPRESSIONS}
 
 

@@ -256,7 +256,7 @@ FORMATS: Final = {
 
 
 def _of_all_formats(folder: Path, documents: Iterable[bytes]) -> dict[str, dict[str, Any]]:
-    """Makes a node a document and a format."""
+    """Creates a node a document and a format."""
     nodes = {}
     for at, content in enumerate(documents):
         place = folder / str(at)

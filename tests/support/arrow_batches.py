@@ -15,7 +15,7 @@ from beam_ensembles.types import Type, parse_type
 def record_batch(
     fields: Mapping[str, str], rows: Sequence[Sequence[Any]], times: Sequence[int]
 ) -> pa.RecordBatch:
-    """Makes a record batch of rows, each the values of the fields in order."""
+    """Creates a record batch of rows, each the values of the fields in order."""
     types: dict[str, Type] = {name: parse_type(text) for name, text in fields.items()}
     schema = pa.schema([*(arrow_field(name, of) for name, of in types.items()), (EVENT_TIME, pa.int64())])
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in fields]

@@ -80,7 +80,7 @@ def packed(file: Path, output: Path, **more: Any) -> Packed:
 
 
 def pack_and_forget(folder: Path) -> Path:
-    """Makes the bundle of the ensemble in a folder, and removes all that it was made of; gives the bundle."""
+    """Creates the bundle of the ensemble in a folder, and removes all that it was made of; gives the bundle."""
     file = write_ensemble(folder / "originals")
     bundle = packed(file, folder, code=[str(file.parent / "sized_team")])
     shutil.rmtree(file.parent)

@@ -200,7 +200,7 @@ def _go(call: Call, output: schema_pb2.Schema) -> Iterator[str]:
 
 
 def of_conformance(folder: Path) -> Iterator[Call]:
-    """Gives the cases of ``tests/conformance``, made in a folder.
+    """Yields the cases of ``tests/conformance``, made in a folder.
 
     For every call runners start a worker, which takes a second. So each client sends a case in one encoding: Go in one,
     Java in the other.

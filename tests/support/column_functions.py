@@ -18,7 +18,7 @@ def scaled(values: Any, factor: float = 2.0) -> Any:
 
 
 def both(a: Any, b: Any) -> dict[str, Any]:
-    """Gives two columns."""
+    """Returns two columns."""
     return {"total": a + b, "words": [f"{x}\0" for x in a.tolist()]}
 
 
@@ -35,7 +35,7 @@ def short(values: Any) -> Any:
 
 
 def threads(values: Any) -> Any:
-    """Says of every row in which thread this is called."""
+    """Returns of every row in which thread this is called."""
     return np.full(len(values), threading.get_native_id())
 
 

@@ -22,7 +22,7 @@ HOST_NETWORK = ("--network=host",)
 
 
 def engine_of_tests() -> Engine:
-    """Gives the engine, or skips the test where there are no images."""
+    """Returns the engine, or skips the test where there are no images."""
     where = os.environ.get(IMAGES_VARIABLE)
     if where is None:
         pytest.skip("make test-image builds the images, and runs this")

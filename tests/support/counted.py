@@ -17,7 +17,7 @@ COUNTS: Final[dict[str, Any]] = _DATA["counts"]
 
 
 def counts(metrics: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Gives by node what depends neither on bundles nor on time, without zeros.
+    """Returns by node what depends neither on bundles nor on time, without zeros.
 
     Args:
         metrics: One ensemble's, as ``beam-ensembles metrics --json`` gives them.

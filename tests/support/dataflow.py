@@ -60,12 +60,12 @@ class Job:
         return dict(self.pipeline.components.environments)
 
     def image_of(self, environment: str) -> str:
-        """Gives the image that Beam's description names."""
+        """Returns the image that Beam's description names."""
         payload = self.environments[environment].payload
         return beam_runner_api_pb2.DockerPayload.FromString(payload).container_image
 
     def environments_of(self, step: str) -> set[str]:
-        """Gives the environments of the steps whose name holds ``step``."""
+        """Returns the environments of the steps whose name holds ``step``."""
         return {
             transform.environment_id
             for transform in self.pipeline.components.transforms.values()
@@ -74,14 +74,14 @@ class Job:
 
 
 def python_job(flags: Sequence[str], folder: Path) -> Job:
-    """Makes the job of ``examples/digits/pipeline.py``; Beam's Python SDK wants to see the input."""
+    """Creates the job of ``examples/digits/pipeline.py``; Beam's Python SDK wants to see the input."""
     there = [f"--input={ENSEMBLE}" if flag.startswith("--input=") else flag for flag in flags]
     _run([sys.executable, HERE / "python_job.py", folder, *_with_test_ensemble(there)])
     return _read(folder)
 
 
 def go_job(flags: Sequence[str], folder: Path) -> Job:
-    """Makes the job of ``go_examples/cmd/digits``: Beam's Go SDK prints both parts of it."""
+    """Creates the job of ``go_examples/cmd/digits``: Beam's Go SDK prints both parts of it."""
     program = BUILD / "dataflow" / "digits"
     go.build("./cmd/digits", program)
     printed = _run([program, *_with_test_ensemble(flags), "--dry_run=true"])
@@ -92,7 +92,7 @@ def go_job(flags: Sequence[str], folder: Path) -> Job:
 
 
 def java_job(flags: Sequence[str], folder: Path) -> Job:
-    """Makes the job of ``java_examples/digits`` as a template, which it ends with an exception about."""
+    """Creates the job of ``java_examples/digits`` as a template, which it ends with an exception about."""
     instead_of_google = [
         f"--pathValidatorClass={_GCP}.storage.NoopPathValidator",
         f"--credentialFactoryClass={_GCP}.auth.NoopCredentialFactory",

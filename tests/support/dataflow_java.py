@@ -18,7 +18,7 @@ _CLASSES = BUILD / "dataflow" / "classes"
 
 
 def class_path() -> list[Path]:
-    """Gives the jar, whose manifest names all that it needs, and a folder with the test's own class."""
+    """Returns the jar, whose manifest names all that it needs, and a folder with the test's own class."""
     _MADE.make(_build)
     return [_CLASSES, _TARGET / "digits.jar"]
 

@@ -216,7 +216,7 @@ def _tensorrt(folder: Path, x: Array) -> tuple[dict[str, Any], Answers]:
 
 
 def _lacking(folder: Path, nodes: Mapping[str, dict[str, Any]]) -> str | None:
-    """Says why nodes cannot be loaded on this machine, or None where they can."""
+    """Returns why nodes cannot be loaded on this machine, or None where they can."""
     try:
         for node in nodes.values():
             load_node(folder, {"x": _INPUTS["x"]}, node)

@@ -31,7 +31,7 @@ nodes:
 
 
 def schema(schema_id: str = "", **fields: str) -> schema_pb2.Schema:
-    """Gives the schema of named fields, each by its type's text."""
+    """Returns the schema of named fields, each by its type's text."""
     found = schema_of((name, parse_type(type_)) for name, type_ in fields.items())
     found.id = schema_id
     return found

@@ -29,7 +29,7 @@ class Flink:
     workers_cache: Path
 
     def what_it_does(self) -> str:
-        """Says in some lines why the newest job may not end: its state, the ends of the logs, what waits in Beam."""
+        """Returns in some lines why the newest job may not end: its state, the ends of the logs, what waits in Beam."""
         managers = self.cluster.task_managers
         stacks = [stack for stack in self.cluster.rest.stacks() if "org.apache.beam" in stack]
         return "\n".join(

@@ -30,7 +30,7 @@ outputs: [label, confidence]
 
 
 def flowers() -> np.ndarray:
-    """Gives the 150 flowers, four doubles each."""
+    """Returns the 150 flowers, four doubles each."""
     return np.asarray(load_iris().data)
 
 
@@ -46,7 +46,7 @@ def make_ensemble(folder: Path) -> Path:
 
 
 def expected(folder: Path) -> tuple[list[str], np.ndarray]:
-    """Gives what scikit-learn itself answers: the label of each flower and the averaged probability of it."""
+    """Returns what scikit-learn itself answers: the label of each flower and the averaged probability of it."""
     x = flowers()
     members = [joblib.load(folder / name).predict_proba(x) for name in ("linear.joblib", "forest.joblib")]
     average = np.average(members, axis=0)

@@ -15,7 +15,7 @@ class LargestFeature(ModelHandler):  # type: ignore[type-arg]
     """Takes arrays [4] and gives texts."""
 
     def load_model(self) -> Any:
-        """Gives the names; Beam keeps weak references to models, so they are an array."""
+        """Returns the names; Beam keeps weak references to models, so they are an array."""
         return np.array(FEATURES)
 
     def run_inference(

@@ -15,7 +15,7 @@ Have = Callable[..., Machine]
 
 @pytest.fixture
 def have(monkeypatch: pytest.MonkeyPatch) -> Iterator[Have]:
-    """Gives a function that makes this process's machine anew, with the cores and the stage processes that are said."""
+    """Returns a function that makes this process's machine anew, with some cores and stage processes."""
 
     def made(*, cores: int | None = None, stage_processes: int | None = None) -> Machine:
         for name, said in ((_CORES_VARIABLE, cores), (PROCESSES_VARIABLE, stage_processes)):

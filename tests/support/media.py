@@ -11,7 +11,7 @@ from PIL import Image
 
 
 def pixels(seed: int, height: int = 40, width: int = 50) -> np.ndarray[Any, Any]:
-    """Makes a picture of noise, ``[height, width, 3]``."""
+    """Creates a picture of noise, ``[height, width, 3]``."""
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
@@ -23,7 +23,7 @@ def png(picture: np.ndarray[Any, Any]) -> bytes:
 
 
 def noise(seed: int, length: int) -> np.ndarray[Any, Any]:
-    """Makes a sound of noise, ``[length]``."""
+    """Creates a sound of noise, ``[length]``."""
     return np.random.default_rng(seed).normal(0, 0.1, length).clip(-1, 1).astype(np.float32)
 
 
@@ -56,5 +56,5 @@ def sound(samples: np.ndarray[Any, Any], kind: str, rate: int = 16_000, subtype:
 
 
 def objects(*values: Any) -> np.ndarray[Any, Any]:
-    """Makes a column of objects."""
+    """Creates a column of objects."""
     return np.fromiter(values, dtype=object, count=len(values))

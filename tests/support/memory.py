@@ -128,6 +128,6 @@ def _shared(workers: list[Worker]) -> int:
 
 
 def _processes(workers: list[Worker]) -> set[Any]:
-    """Gives the workers and what they started."""
+    """Returns the workers and what they started."""
     parents = [_PSUTIL.Process(worker.pid) for worker in workers]
     return {*parents, *(child for parent in parents for child in parent.children(recursive=True))}

@@ -56,7 +56,7 @@ class MLServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def uri(self, model: str) -> str:
-        """Gives the address of a model."""
+        """Returns the address of a model."""
         return f"grpc://localhost:{self._grpc}/{model}"
 
     def start(self) -> None:
@@ -97,7 +97,7 @@ class MLServer:
             stop(self._process)
 
     def answered(self, model: str) -> int:
-        """Gives how many calls of a model it has answered well since it was started."""
+        """Returns how many calls of a model it has answered well since it was started."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics}/metrics", timeout=SECONDS) as page:
             text = page.read().decode()
         name = rf'^model_infer_request_success_total{{model="{model}",version=""}} (\S+)$'

@@ -147,19 +147,19 @@ class NoHandler:
 
 
 def make_echo(prefix: str) -> Any:
-    """Makes a handler with a function of its own around it."""
+    """Creates a handler with a function of its own around it."""
     return Echo(prefix).with_preprocess_fn(shout)
 
 
 def shout(text: str) -> str:
-    """Makes capital letters, of anything but a hush."""
+    """Creates capital letters, of anything but a hush."""
     if text == "hush":
         raise ValueError("not that one")
     return text.upper()
 
 
 def twice(text: str) -> str:
-    """Says it twice."""
+    """Returns it twice."""
     return text + text
 
 
@@ -173,5 +173,5 @@ def unwrapped(result: PredictionResult) -> str:
 
 
 def length(example: str) -> int:
-    """Gives how long a text is."""
+    """Returns how long a text is."""
     return len(example)

@@ -48,12 +48,12 @@ def load_node(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) 
 def problems_of(
     folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any], *, trust: bool = True
 ) -> list[tuple[str, str]]:
-    """Gives code and path, below the node, of each problem of a file with one node."""
+    """Returns code and path, below the node, of each problem of a file with one node."""
     with pytest.raises(InvalidEnsemble) as caught:
         check_node(folder, inputs, node, trust=trust)
     return [(problem.code, problem.path.removeprefix("nodes.node.")) for problem in caught.value.problems]
 
 
 def types_of(folder: Path, inputs: Mapping[str, str], node: Mapping[str, Any]) -> dict[str, str]:
-    """Gives the settled type of each column that a file's only node adds."""
+    """Returns the settled type of each column that a file's only node adds."""
     return {name: str(type_) for name, type_ in check_node(folder, inputs, node).outputs.items()}

@@ -100,7 +100,7 @@ class FakeServer(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
     lock: Any = dataclasses.field(default_factory=threading.Lock)
 
     def uri(self, model: str, scheme: str = "grpc", host: str = "localhost") -> str:
-        """Gives the address of a model."""
+        """Returns the address of a model."""
         return f"{scheme}://{host}:{self.port}/{model}"
 
     def ModelMetadata(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -168,7 +168,7 @@ def _written(request: Any, answers: Tensors, raw: bool) -> Any:
 
 
 def node(uri: str, **more: Any) -> dict[str, Any]:
-    """Gives a node that asks a server once, of one input ``x`` and one output ``y``, unless told otherwise."""
+    """Returns a node that asks a server once, of one input ``x`` and one output ``y``, unless told otherwise."""
     return {
         "model": "open_inference",
         "uri": uri,

@@ -41,7 +41,7 @@ class Block:
         return self._mark("not run here:")
 
     def commands(self) -> list[list[str]]:
-        """Gives the words of each command."""
+        """Returns the words of each command."""
         lines = self.text.replace("\\\n", " ").splitlines()
         return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
 
@@ -54,25 +54,25 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    """Gives the blocks of a page below ``docs``."""
+    """Returns the blocks of a page below ``docs``."""
     text = path_of(page).read_text(encoding="utf-8")
     return [Block(page, textwrap.dedent(found[2])) for found in _BLOCK.finditer(text)]
 
 
 def block_with(page: str, first: str) -> Block:
-    """Gives the one block that has a command that begins with some words."""
+    """Returns the one block that has a command that begins with some words."""
     words = first.split()
     (found,) = [block for block in blocks(page) if any(c[: len(words)] == words for c in block.commands())]
     return found
 
 
 def flags_after(page: str, first: str) -> list[str]:
-    """Gives the words of a page's command that follow those that it begins with."""
+    """Returns the words of a page's command that follow those that it begins with."""
     words = first.split()
     (found,) = [c for c in block_with(page, first).commands() if c[: len(words)] == words]
     return found[len(words) :]
 
 
 def path_of(page: str) -> Path:
-    """Gives the file of a page."""
+    """Returns the file of a page."""
     return ROOT / "docs" / page

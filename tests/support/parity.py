@@ -100,7 +100,7 @@ class _Collected:
 
     @classmethod
     def open(cls, place: dict[int, Any]) -> int:
-        """Makes a place known."""
+        """Creates a place known."""
         cls.places[id(place)] = place
         return id(place)
 

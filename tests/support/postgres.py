@@ -19,7 +19,7 @@ USER = "nobody"
 
 
 def binaries() -> pathlib.Path:
-    """Gives the folder of the programs; the package itself is not imported, since it changes the machine."""
+    """Returns the folder of the programs; the package itself is not imported, since it changes the machine."""
     found = importlib.util.find_spec("pgserver")
     if found is None or found.origin is None:
         raise RuntimeError("pgserver is not installed: it is among what 'make setup' installs")
@@ -47,7 +47,7 @@ class Postgres:
         )  # fmt: skip
 
     def url(self, password: str = "pass%2Fw%40rd") -> str:
-        """Gives the address of its database."""
+        """Returns the address of its database."""
         return f"postgresql+psycopg://tester:{password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:

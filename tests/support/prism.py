@@ -11,7 +11,7 @@ from scripts.servers import PRISM_VARIABLE, prism
 
 @contextlib.contextmanager
 def running_prism() -> Iterator[str]:
-    """Gives the address of a Prism's job service: one that runs already, or one of its own."""
+    """Returns the address of a Prism's job service: one that runs already, or one of its own."""
     given = os.environ.get(PRISM_VARIABLE)
     if given:
         yield given

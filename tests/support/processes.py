@@ -23,7 +23,7 @@ def children_that_run(module: str) -> list[Any]:
 
 
 def children(parent: int) -> list[int]:
-    """Gives the processes that a process has started itself."""
+    """Returns the processes that a process has started itself."""
     return [child.pid for child in _PSUTIL.Process(parent).children()]
 
 

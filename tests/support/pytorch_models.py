@@ -67,7 +67,7 @@ class Threads(nn.Module):
 
 
 def typed(dtype: str) -> Flowers:
-    """Makes the model with weights of a dtype."""
+    """Creates the model with weights of a dtype."""
     return Flowers().to(getattr(torch, dtype))
 
 
@@ -147,7 +147,7 @@ class Spoiling(nn.Module):
 
 
 def flowers(dtype: torch.dtype = torch.float32) -> Flowers:
-    """Gives the model that tells iris flowers apart."""
+    """Returns the model that tells iris flowers apart."""
     return copy.deepcopy(_trained()).to(dtype)
 
 

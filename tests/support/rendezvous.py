@@ -12,7 +12,7 @@ _PRIMES = (
 
 
 def assign(fields: Sequence[bytes | None], salt: str, arms: Mapping[str, int]) -> str:
-    """Gives the arm of a key whose fields are given as their canonical bytes, None for null."""
+    """Returns the arm of a key whose fields are given as their canonical bytes, None for null."""
     key = key_hash(fields, salt)
     best, best_score = "", -1.0
     for arm in sorted((arm for arm in arms if arms[arm] > 0), key=lambda name: name.encode()):
@@ -24,12 +24,12 @@ def assign(fields: Sequence[bytes | None], salt: str, arms: Mapping[str, int]) -
 
 
 def key_hash(fields: Sequence[bytes | None], salt: str) -> int:
-    """Gives the hash of a key."""
+    """Returns the hash of a key."""
     return xxh64(key_bytes(fields), xxh64(salt.encode(), 0))
 
 
 def key_bytes(fields: Sequence[bytes | None]) -> bytes:
-    """Gives the bytes that are hashed for a key."""
+    """Returns the bytes that are hashed for a key."""
     return b"".join(
         b"\xff\xff\xff\xff" if field is None else len(field).to_bytes(4, "little") + field for field in fields
     )

@@ -46,7 +46,7 @@ class RunningService:
 
 
 def command(*flags: str) -> list[str]:
-    """Gives the command line that starts a service."""
+    """Returns the command line that starts a service."""
     return [sys.executable, "-m", "beam_ensembles_service", *flags]
 
 

@@ -40,7 +40,7 @@ _AN_HOUR: Final = 3_600
 
 
 def times(first: str, second: str) -> str:
-    """Gives the file whose stages run two models, named without their ending."""
+    """Returns the file whose stages run two models, named without their ending."""
     return TIMES.replace("FIRST", first).replace("SECOND", second)
 
 

@@ -45,7 +45,7 @@ def make_tensorflow(folder: Path) -> None:
 
 
 def iris_network(width: int = 8) -> Any:
-    """Makes a network for iris, untrained."""
+    """Creates a network for iris, untrained."""
     dense = keras.layers.Dense
     return keras.Sequential(
         [
@@ -57,7 +57,7 @@ def iris_network(width: int = 8) -> Any:
 
 
 def pair() -> Any:
-    """Makes a model of two inputs and two outputs."""
+    """Creates a model of two inputs and two outputs."""
     a, b = keras.Input((2,), name="a"), keras.Input((3,), name="b")
     both = keras.layers.Concatenate()([a, b])
     outputs = {"p": keras.layers.Dense(1, name="p")(both), "q": keras.layers.Dense(2, name="q")(both)}
@@ -208,5 +208,5 @@ def _save(folder: Path, **signatures: Any) -> None:
 
 
 def small_mobilenet(**params: Any) -> Any:
-    """Makes a network for pictures."""
+    """Creates a network for pictures."""
     return keras.applications.mobilenet_v2.MobileNetV2(**params)

@@ -15,7 +15,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's library is imported
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
-    """Makes tiny models, each when a test first asks for it."""
+    """Creates tiny models, each when a test first asks for it."""
     pytest.importorskip("transformers")
     from tests.support.transformers_models import Models
 

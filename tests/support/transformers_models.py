@@ -329,7 +329,7 @@ class Models:
     root: Path
 
     def __call__(self, name: str) -> Path:
-        """Gives the folder of one model."""
+        """Returns the folder of one model."""
         folder = self.root / name
         if not folder.exists():
             MAKERS[name](folder)

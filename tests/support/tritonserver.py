@@ -89,7 +89,7 @@ class Triton:
     port: int
 
     def uri(self, model: str) -> str:
-        """Gives the address of a model."""
+        """Returns the address of a model."""
         return f"grpc://localhost:{self.port}/{model}"
 
 

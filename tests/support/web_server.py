@@ -54,7 +54,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def content(body: bytes, **headers: str) -> Answer:
-    """Gives an answer with a body, whose length it says unless a header does."""
+    """Returns an answer with a body, whose length it says unless a header does."""
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:
         to.send_response(200)
@@ -67,12 +67,12 @@ def content(body: bytes, **headers: str) -> Answer:
 
 
 def zipped(body: bytes) -> Answer:
-    """Gives a body with gzip around it, as servers do on the way."""
+    """Returns a body with gzip around it, as servers do on the way."""
     return content(gzip.compress(body), content_encoding="gzip")
 
 
 def chunked(*blocks: bytes) -> Answer:
-    """Gives a body in blocks, without saying how long it is."""
+    """Returns a body in blocks, without saying how long it is."""
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:
         to.send_response(200)
@@ -85,7 +85,7 @@ def chunked(*blocks: bytes) -> Answer:
 
 
 def status(code: int, **headers: str) -> Answer:
-    """Gives an answer that is nothing but a status."""
+    """Returns an answer that is nothing but a status."""
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:
         to.send_response(code)
@@ -98,7 +98,7 @@ def status(code: int, **headers: str) -> Answer:
 
 
 def dripping(seconds: float) -> Answer:
-    """Gives an answer of 100 bytes, one whenever so many seconds have gone."""
+    """Returns an answer of 100 bytes, one whenever so many seconds have gone."""
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:
         to.send_response(200)
@@ -115,7 +115,7 @@ def dripping(seconds: float) -> Answer:
 
 
 def after(seconds: float, then: Answer) -> Answer:
-    """Gives an answer that comes late."""
+    """Returns an answer that comes late."""
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:
         time.sleep(seconds)
@@ -125,7 +125,7 @@ def after(seconds: float, then: Answer) -> Answer:
 
 
 def first(*answers: Answer) -> Answer:
-    """Gives answers that differ from time to time; the last one stays."""
+    """Returns answers that differ from time to time; the last one stays."""
     waiting = list(answers)
 
     def answer(to: http.server.BaseHTTPRequestHandler) -> None:

@@ -41,7 +41,7 @@ def used() -> frozenset[str]:
 
 
 def sections() -> dict[str, str]:
-    """Gives what the docs say of each code, in their order."""
+    """Returns what the docs say of each code, in their order."""
     text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     parts = re.split(r"^#{2,3} (.*)$", text, flags=re.MULTILINE)[1:]
     return {title.strip("`"): body for title, body in zip(parts[::2], parts[1::2], strict=True)}

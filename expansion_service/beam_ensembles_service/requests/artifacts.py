@@ -65,7 +65,7 @@ class OfferedArtifacts(beam_artifact_api_pb2_grpc.ArtifactRetrievalServiceServic
     def GetArtifact(
         self, request: beam_artifact_api_pb2.GetArtifactRequest, context: grpc.ServicerContext
     ) -> Iterator[beam_artifact_api_pb2.GetArtifactResponse]:
-        """Gives the bytes of a bundle, and fails at the end where they are not those that were offered."""
+        """Yields the bytes of a bundle, and fails at the end where they are not those that were offered."""
         bundle = self._find(request.artifact)
         if bundle is None:
             context.abort(grpc.StatusCode.PERMISSION_DENIED, _NOT_OFFERED)

@@ -22,7 +22,7 @@ _SCHEMA_ID: Final = "beam-ensembles-run-ensemble-config-v1"
 
 
 def discover() -> beam_expansion_api_pb2.DiscoverSchemaTransformResponse:
-    """Gives the answer to ``DiscoverSchemaTransform``."""
+    """Returns the answer to ``DiscoverSchemaTransform``."""
     config = beam_expansion_api_pb2.SchemaTransformConfig(
         config_schema=_config_schema(),
         input_pcollection_names=["input"],

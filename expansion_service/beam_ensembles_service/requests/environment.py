@@ -37,7 +37,7 @@ class Workers:
     shared_files: bool
 
     def environment_with(self, artifacts: Iterable[beam_runner_api_pb2.ArtifactInformation]) -> Environment:
-        """Gives the description of such workers that get files before they start."""
+        """Returns the description of such workers that get files before they start."""
         described = self.environment.to_runner_api(None)  # type: ignore[arg-type]
         described.dependencies.extend(artifacts)
         found: Any = Environment.from_runner_api(described, None)  # type: ignore[arg-type]
@@ -45,7 +45,7 @@ class Workers:
 
 
 def workers_of(settings: Settings, port: int) -> Workers:
-    """Gives the workers that the flags ask for.
+    """Returns the workers that the flags ask for.
 
     The loopback worker pool is a plain EXTERNAL environment at an address that can be dialled: offered the
     choice, some runners would take a container.

@@ -34,7 +34,7 @@ class _NoFlags(PipelineOptions):
     """
 
     def view_as(self, cls: type[_View]) -> _View:
-        """Gives a view that shares its values with all others, as Beam's does."""
+        """Returns a view that shares its values with all others, as Beam's does."""
         view = cls.__new__(cls)
         made = _without_flags(cls)  # type: ignore[arg-type]  # mypy takes no class for hashable
         vars(view).update(vars(made), _all_options=self._all_options)

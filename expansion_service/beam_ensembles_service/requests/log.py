@@ -64,7 +64,7 @@ class RequestLog:
         )
 
     def _client(self) -> str | None:
-        """Gives the caller's address and what it says of itself, such as ``grpc-java-netty/1.69.0``."""
+        """Returns the caller's address and what it says of itself, such as ``grpc-java-netty/1.69.0``."""
         if self.context is None:
             return None
         # Both for bytes and text gRPC's metadata has one type.

@@ -14,7 +14,7 @@ from apache_beam.portability.api import schema_pb2
 
 
 def content_id(schema: schema_pb2.Schema) -> str:
-    """Gives an id that only schemas of the same content and the same own id share."""
+    """Returns an id that only schemas of the same content and the same own id share."""
     return f"content-{hashlib.sha256(schema.SerializeToString(deterministic=True)).hexdigest()[:32]}"
 
 
@@ -33,12 +33,12 @@ def replace_ids(schema: schema_pb2.Schema, replacement: Callable[[schema_pb2.Sch
 
 
 def same_rows(one: schema_pb2.Schema, other: schema_pb2.Schema) -> bool:
-    """Says whether rows of both have the same fields and the same bytes, whatever the ids and options."""
+    """Returns whether rows of both have the same fields and the same bytes, whatever the ids and options."""
     return _bare(one) == _bare(other)
 
 
 def _schemas_in(type_: schema_pb2.FieldType) -> Iterator[schema_pb2.Schema]:
-    """Gives the nearest schemas within a field's type: those that no other schema of the type encloses."""
+    """Yields the nearest schemas within a field's type: those that no other schema of the type encloses."""
     kind = type_.WhichOneof("type_info")
     if kind == "row_type":
         yield type_.row_type.schema

@@ -18,7 +18,7 @@ _LOOK_SECONDS: Final = 0.5
 
 
 def command(program: str, request: beam_fn_api_pb2.StartWorkerRequest) -> list[str]:
-    """Gives the command of a worker, as Beam's contract for containers says."""
+    """Returns the command of a worker, as Beam's contract for containers says."""
     return [
         program,
         f"--id={request.worker_id}",
@@ -30,7 +30,7 @@ def command(program: str, request: beam_fn_api_pb2.StartWorkerRequest) -> list[s
 
 
 def is_needed(request: beam_fn_api_pb2.StartWorkerRequest) -> bool:
-    """Says whether there is anything to fetch for a worker, which is what ``boot`` is for.
+    """Returns whether there is anything to fetch for a worker, which is what ``boot`` is for.
 
     Where there is nothing, ``boot`` of Beam 2.77 may fail: where the pipeline has files of another environment, such as
     a Go program, it asks for them in a way that the Flink runner of Beam 2.62 does not know any more.

@@ -255,7 +255,7 @@ def start_fork_server(environment: Mapping[str, str] | None = None) -> OwnForkSe
 
 
 def _words(request: beam_fn_api_pb2.StartWorkerRequest, log_level: int) -> list[str]:
-    """Gives the arguments of ``worker``."""
+    """Returns the arguments of ``worker``."""
     words = ["--control", request.control_endpoint.url]
     if request.logging_endpoint.url:
         words += ["--logging", request.logging_endpoint.url]

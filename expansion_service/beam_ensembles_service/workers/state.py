@@ -54,7 +54,7 @@ class PoolState:
         self._noted: list[_Noted] = []
 
     def left(self) -> tuple[LostWorker, ...]:
-        """Gives the workers of the pool before this one whose runner is still there; they stay noted."""
+        """Returns the workers of the pool before this one whose runner is still there; they stay noted."""
         self.hangs(False)
         noted = self._read()
         with self._lock:

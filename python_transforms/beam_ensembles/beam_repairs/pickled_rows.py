@@ -35,7 +35,7 @@ def pack(rows: Sequence[Any]) -> Packed:
 
 
 def unpack(packed: Packed) -> list[Any]:
-    """Makes the rows again."""
+    """Creates the rows again."""
     make, arguments = packed
     return make(*arguments)
 

@@ -207,7 +207,7 @@ def _from_proto(schema: Any, components: Any, context: Any) -> PositionalRowCode
 
 
 def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
-    """Gives a schema of the same bytes on the wire that Beam's ``RowCoder`` takes without looking at names."""
+    """Returns a schema of the same bytes on the wire that Beam's ``RowCoder`` takes without looking at names."""
     neutral = schema_pb2.Schema(encoding_positions_set=schema.encoding_positions_set)
     for name, field in zip(_names(schema), schema.fields, strict=True):
         neutral.fields.add(
@@ -223,7 +223,7 @@ def neutral_schema(schema: schema_pb2.Schema) -> schema_pb2.Schema:
 
 
 def _names(schema: schema_pb2.Schema) -> list[str]:
-    """Gives the fields' own names where a Python tuple can have all of them, else ``f0, f1, ...``."""
+    """Returns the fields' own names where a Python tuple can have all of them, else ``f0, f1, ...``."""
     names = [field.name for field in schema.fields]
     if all(_is_free(name) for name in names) and len(set(names)) == len(names):
         return names
@@ -258,7 +258,7 @@ def _neutral_type(found: schema_pb2.FieldType) -> schema_pb2.FieldType:
 
 @functools.lru_cache(maxsize=256)
 def row_class(names: tuple[str, ...]) -> Any:
-    """Gives a tuple class whose instances the coders can encode.
+    """Returns a tuple class whose instances the coders can encode.
 
     Fields are reached as ``f0, f1, ...``, as the positional coder does, and by their own names whatever these are, as
     Beam's coder does on a worker where ``install`` was not called.
@@ -277,7 +277,7 @@ def _restore_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
 
 
 def getter(positions: Sequence[int]) -> Any:
-    """Gives a fast function from a tuple to the tuple of its items at some positions."""
+    """Returns a fast function from a tuple to the tuple of its items at some positions."""
     if len(positions) == 1:
         (only,) = positions
         return lambda row: (row[only],)

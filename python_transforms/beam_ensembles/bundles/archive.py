@@ -116,7 +116,7 @@ def sha256_of(file: IO[bytes]) -> str:
 
 
 def is_whole(folder: str, manifest: Manifest) -> bool:
-    """Says whether a folder still has what was unpacked to it: every file, of its size and unchanged since."""
+    """Returns whether a folder still has what was unpacked to it: every file, of its size and unchanged since."""
     try:
         found = {name: os.stat(os.path.join(folder, name)) for name in manifest.files}
     except OSError:

@@ -32,12 +32,12 @@ def requirement_of(text: str) -> Requirement:
 
 
 def is_wanted(requirement: Requirement) -> bool:
-    """Says whether this Python is one of those that a requirement is for."""
+    """Returns whether this Python is one of those that a requirement is for."""
     return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def tags_of(wheel: str) -> Set[Tag]:
-    """Gives which Pythons and machines a wheel is for, by its file's name.
+    """Returns which Pythons and machines a wheel is for, by its file's name.
 
     Raises:
         ValueError: It is no name of a wheel.

@@ -58,7 +58,7 @@ class Source:
 
 @contextlib.contextmanager
 def sources_of(graph: EnsembleGraph, files: CollectingFiles, *, leave_remote: bool) -> Iterator[list[Source]]:
-    """Gives what an ensemble uses; what lies elsewhere is fetched to this machine for as long as it is packed.
+    """Returns what an ensemble uses; what lies elsewhere is fetched to this machine for as long as it is packed.
 
     Args:
         graph: The ensemble, checked with ``files``.

@@ -135,7 +135,7 @@ class Manifest:
 
 
 def check_names(names: Iterable[str]) -> Set[str]:
-    """Makes sure that names are those of files in a folder, and stay within it.
+    """Ensures that names are those of files in a folder, and stay within it.
 
     Returns:
         The folders that they are in. They are not many more than the files, so that a small bundle makes no large tree.
@@ -213,5 +213,5 @@ def _file(name: str, item: Any) -> PackedFile:
 
 
 def _shown(text: str) -> str:
-    """Gives a stranger's text for a message: quoted, in one line, without what a terminal would obey."""
+    """Returns a stranger's text for a message: quoted, in one line, without what a terminal would obey."""
     return repr(text[:_SHOWN])

@@ -41,7 +41,7 @@ class Members:
             self.add(f"{name}/{inside}", os.path.join(path, inside))
 
     def paths(self) -> dict[str, str]:
-        """Gives the path of every name, in the order of the names.
+        """Returns the path of every name, in the order of the names.
 
         Raises:
             EnsembleError: A name cannot be that of a bundle's file.
@@ -79,7 +79,7 @@ def add_sources(members: Members, sources: Iterable[Source], base: str) -> dict[
 
 
 def files_below(folder: str) -> Iterator[str]:
-    """Gives the files of a folder and of those in it, by their names within.
+    """Yields the files of a folder and of those in it, by their names within.
 
     Raises:
         EnsembleError: It holds a link to a folder, which could lead anywhere, or cannot be read.

@@ -133,7 +133,7 @@ def _check_code(manifest: Manifest, bundle: Bundle) -> None:
 def _local(
     place: str, files: Files, store: Store, is_asked_for: bool
 ) -> Iterator[tuple[str, IO[bytes], str | None]]:
-    """Gives where a bundle's file is on this machine, the open file, and its digest where that is known."""
+    """Returns where a bundle's file is on this machine, the open file, and its digest where that is known."""
     path = local_path(place)
     if path is None:
         with _fetched(place, files) as copy, open(copy, "rb") as file:
@@ -148,7 +148,7 @@ def _local(
 
 @contextlib.contextmanager
 def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
-    """Gives a private copy of a bundle whose digest is trusted: its place is not, and its owner may still write to it.
+    """Returns a private copy of a bundle whose digest is trusted: its place is not, and its owner may still write.
 
     Raises:
         FileProblem: It is none; of other files of this machine a client learns not even whether they are there.

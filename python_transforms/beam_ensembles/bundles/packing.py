@@ -198,7 +198,7 @@ def _check_name(target: str, digest: str) -> None:
 
 @contextlib.contextmanager
 def _temporary(folder: str) -> Iterator[str]:
-    """Gives the path of a file that is to be moved to its place; one that is still there is removed."""
+    """Returns the path of a file that is to be moved to its place; one that is still there is removed."""
     with contextlib.ExitStack() as ends:
         try:
             path, descriptor = ends.enter_context(part_file(folder, "packing"))

@@ -144,7 +144,7 @@ def _installed(name: str) -> str | None:
 
 
 def _module_of(name: str) -> str | None:
-    """Gives the top-level module that a file is of; None where it is of none."""
+    """Returns the top-level module that a file is of; None where it is of none."""
     top, _, inside = name.partition("/")
     if inside:
         return top if top.isidentifier() else None

@@ -53,7 +53,7 @@ class Store:
 
     @classmethod
     def of_this_machine(cls) -> Store:
-        """Gives that of this user: ``BEAM_ENSEMBLES_CACHE``, else in the user's cache, else in the temporary folder."""
+        """Returns this user's: ``BEAM_ENSEMBLES_CACHE``, else in the user's cache, else in the temporary folder."""
         given = os.environ.get(VARIABLE)
         if given:
             return cls(os.path.join(given, "bundles"))
@@ -64,7 +64,7 @@ class Store:
             return cls(os.path.join(tempfile.gettempdir(), f"beam-ensembles-{os.getuid()}", "bundles"))
 
     def find(self, digest: str) -> str | None:
-        """Gives the folder of an unpacked bundle; None where it is not there, or not whole any more."""
+        """Returns the folder of an unpacked bundle; None where it is not there, or not whole any more."""
         found = self._whole(digest)
         return None if found is None else found[0]
 
@@ -115,7 +115,7 @@ class Store:
 
     @contextlib.contextmanager
     def temporary(self) -> Iterator[str]:
-        """Gives an empty folder on the store's disk for as long as it is needed."""
+        """Returns an empty folder on the store's disk for as long as it is needed."""
         with temporary_folder("new-", self.folder) as parent:
             folder = os.path.join(parent, "bundle")
             os.mkdir(folder, _PRIVATE)

@@ -70,7 +70,7 @@ def _check_requirements(requirements: Iterable[str], name: str) -> None:
 
 
 def _lacking(requirement: Requirement) -> str:
-    """Says what is missing of a requirement; an empty text where nothing is."""
+    """Returns what is missing of a requirement; an empty text where nothing is."""
     if not is_wanted(requirement):
         return ""
     wanted = f"{requirement.name}{requirement.specifier}"

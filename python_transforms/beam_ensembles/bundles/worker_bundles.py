@@ -48,7 +48,7 @@ def _moved(node: CheckedNode) -> CheckedNode:
 
 @functools.cache
 def find_bundle(digest: str, name: str, size: int, archive: str) -> str:
-    """Gives the folder of a bundle that is unpacked on this machine, or that can be.
+    """Returns the folder of a bundle that is unpacked on this machine, or that can be.
 
     Args:
         digest: Its SHA-256.

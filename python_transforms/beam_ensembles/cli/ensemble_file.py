@@ -56,7 +56,7 @@ def _folder(text: str) -> str:
 
 
 def no_file(path: str) -> str:
-    """Says that there is no file of a name."""
+    """Returns the problem that there is no file of a name."""
     return f"'{path}' is a folder, not a file" if os.path.isdir(path) else f"there is no file '{path}'"
 
 
@@ -74,12 +74,12 @@ def _hint(path: str) -> str:
 
 
 def as_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    """Gives problems as plain data, for programs."""
+    """Returns problems as plain data, for programs."""
     return [{"code": one.code, "path": one.path, "message": one.message} for one in problems]
 
 
 def wrong(path: str, problems: Sequence[Problem], stream: IO[str]) -> str:
-    """Gives problems as lines for people, coloured where the stream is a terminal."""
+    """Returns problems as lines for people, coloured where the stream is a terminal."""
     more = "at least " if len(problems) >= MOST_PROBLEMS else ""
     count = f"{more}{len(problems)} problem{'' if len(problems) == 1 else 's'}"
     head = f"{coloured('not valid', RED, stream)} {path}: {count}"

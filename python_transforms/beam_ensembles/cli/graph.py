@@ -107,7 +107,7 @@ def _suffix(path: str) -> str:
 
 
 def _picture(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> Picture:
-    """Gives the picture of a checked file, or of one whose names at least are right.
+    """Returns the picture of a checked file, or of one whose names at least are right.
 
     Raises:
         InvalidEnsemble: Not even they are.

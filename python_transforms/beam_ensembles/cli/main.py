@@ -90,7 +90,7 @@ def _drop_output() -> None:
 
 
 def _parser(given: list[str]) -> argparse.ArgumentParser:
-    """Gives what parses a call, in which it has looked already for names that there are not."""
+    """Returns what parses a call, in which it has looked already for names that there are not."""
     parser = argparse.ArgumentParser(
         prog="beam-ensembles",
         description=_DESCRIPTION,

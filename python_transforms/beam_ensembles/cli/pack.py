@@ -124,7 +124,7 @@ def _say(message: str, code: int) -> int:
 
 
 def _misuse(args: argparse.Namespace) -> str | None:
-    """Says in one sentence what is wrong with the call, if anything is."""
+    """Returns in one sentence what is wrong with the call, if anything is."""
     for path in filter(None, (args.file, args.requirements, args.rows)):
         if not os.path.isfile(path):
             return no_file(path)
@@ -242,7 +242,7 @@ def _as_text(packed: Any) -> str:
 
 
 def _size_of(name: str, files: Any) -> int:
-    """Gives the bytes of a file, or of all files in a folder."""
+    """Returns the bytes of a file, or of all files in a folder."""
     return sum(file.size for one, file in files.items() if one == name or one.startswith(f"{name}/"))
 
 

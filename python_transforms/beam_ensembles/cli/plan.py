@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def described(graph: EnsembleGraph, found: Plan) -> dict[str, Any]:
-    """Gives a plan as plain data.
+    """Returns a plan as plain data.
 
     Args:
         graph: The ensemble.

@@ -158,7 +158,7 @@ def _say(message: str, code: int) -> int:
 
 
 def _misuse(args: argparse.Namespace) -> str | None:
-    """Says in one sentence what is wrong with the call, if anything is."""
+    """Returns in one sentence what is wrong with the call, if anything is."""
     for path in (args.file, args.input):
         if not os.path.isfile(path):
             return no_file(path)

@@ -24,7 +24,7 @@ class Show(Protocol):
 
 @contextlib.contextmanager
 def progress() -> Iterator[Show]:
-    """Gives a function that draws a bar on standard error; where that is no terminal, it does nothing."""
+    """Returns a function that draws a bar on standard error; where that is no terminal, it does nothing."""
     if not sys.stderr.isatty() or in_notebook():
         yield _nothing
         return

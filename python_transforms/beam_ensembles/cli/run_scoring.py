@@ -130,7 +130,7 @@ def opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
 
 
 def _field_type(type_: Type | None) -> schema_pb2.FieldType:
-    """Gives a field's type; one that the file does not say is checked value by value."""
+    """Returns a field's type; one that the file does not say is checked value by value."""
     if type_ is not None and is_portable(type_):
         return field_type(type_)
     return schema_pb2.FieldType(logical_type=schema_pb2.LogicalType(urn=PYTHON_ANY_URN))
@@ -189,7 +189,7 @@ class _Scoring:
     summary: Summary
 
     def score(self, chunk: Chunk) -> tuple[list[int], tuple[list[Any], ...], list[dict[str, Any]]]:
-        """Gives which rows of a chunk were scored, their answers by column, and what to write of the others."""
+        """Returns which rows of a chunk were scored, their answers by column, and what to write of the others."""
         scored = score(self.code, self.stage, chunk)
         failed = [
             (chunk.numbers[row.index], chunk[row.index], row.node, row.error) for row in scored.failures

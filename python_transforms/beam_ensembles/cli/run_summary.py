@@ -46,7 +46,7 @@ class Summary:
         return (self.scored + self.failed) / self.seconds if self.seconds else 0.0
 
     def as_data(self) -> dict[str, Any]:
-        """Gives the summary for programs."""
+        """Returns the summary for programs."""
         return {
             "ensemble": self.ensemble,
             "input": self.input,
@@ -65,7 +65,7 @@ class Summary:
         }
 
     def as_text(self) -> str:
-        """Gives the summary for people."""
+        """Returns the summary for people."""
         word = "PARTLY" if self.scored else "FAILED"
         state = coloured(word, RED, sys.stdout) if self.failed else coloured("OK", GREEN, sys.stdout)
         counts = f"{counted(self.scored + self.failed)} read, {self.scored:,} scored, {self.failed:,} failed"

@@ -30,7 +30,7 @@ _LONGEST_MESSAGE: Final = 300
 
 
 def size_of_element(element: Element) -> int:
-    """Gives the size of an element in bytes; 0 of what is none."""
+    """Returns the size of an element in bytes; 0 of what is none."""
     return len(element) if isinstance(element, bytes) else int(getattr(element, "nbytes", 0))
 
 
@@ -54,16 +54,16 @@ class ArrowBatch:
         return int(self.batch.num_rows)
 
     def column(self, field: str) -> pa.Array:
-        """Gives a field of every row, in the layout in which it would cross."""
+        """Returns a field of every row, in the layout in which it would cross."""
         found = self.batch.column(field)
         return found if self.rows.announced is None else in_wire_layout(found)
 
     def beyond_micros(self, field: str) -> np.ndarray | None:
-        """Says of which rows a field is a point in time that ``column`` cannot give; None where it can of all."""
+        """Returns of which rows a field is a point in time that ``column`` cannot give; None where it can of all."""
         return beyond_micros(self.batch.column(field))
 
     def scored(self, rows: np.ndarray, added: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> Element:
-        """Makes the main output's element.
+        """Creates the main output's element.
 
         Args:
             rows: The rows that were scored, by their place, in order.
@@ -82,7 +82,7 @@ class ArrowBatch:
         return self.pack(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
     def failed(self, rows: Sequence[int], details: Sequence[Sequence[str]]) -> Element:
-        """Makes the error output's element.
+        """Creates the error output's element.
 
         Args:
             rows: The rows that failed, by their place.
@@ -102,11 +102,11 @@ class ArrowBatch:
         return min(max(oldest, MIN_TIMESTAMP.micros), MAX_TIMESTAMP.micros)
 
     def take(self, rows: np.ndarray) -> ArrowBatch:
-        """Gives some of the rows, by their places."""
+        """Returns some of the rows, by their places."""
         return dataclasses.replace(self, batch=taken(self.batch, rows))
 
     def joined(self, others: Sequence[ArrowBatch]) -> ArrowBatch:
-        """Gives these rows and those of other batches of one schema."""
+        """Returns these rows and those of other batches of one schema."""
         return dataclasses.replace(
             self, batch=pa.concat_batches([self.batch, *(other.batch for other in others)])
         )

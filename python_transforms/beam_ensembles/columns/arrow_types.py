@@ -31,7 +31,7 @@ _SCALARS: Final = {
 
 
 def arrow_type(type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.DataType:
-    """Gives the Arrow type of a column's values.
+    """Returns the Arrow type of a column's values.
 
     Args:
         type_: The column's type.
@@ -52,12 +52,12 @@ def arrow_type(type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.DataType:
 
 
 def arrow_field(name: str, type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.Field:
-    """Gives the Arrow field of a column; ``instant`` as for ``arrow_type``."""
+    """Returns the Arrow field of a column; ``instant`` as for ``arrow_type``."""
     return pa.field(name, arrow_type(type_, instant), nullable=type_.nullable)
 
 
 def is_layout_of(found: pa.DataType, type_: Type) -> bool:
-    """Says whether an incoming Arrow column is one of the layouts that a type may have."""
+    """Returns whether an incoming Arrow column is one of the layouts that a type may have."""
     if isinstance(type_, Scalar):
         return bool(found == _SCALARS[type_.name])
     if isinstance(type_, Array):
@@ -75,7 +75,7 @@ def is_layout_of(found: pa.DataType, type_: Type) -> bool:
 
 
 def is_list(found: pa.DataType) -> bool:
-    """Says whether an Arrow type is one of the three plain lists."""
+    """Returns whether an Arrow type is one of the three plain lists."""
     kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(kind(found) for kind in kinds)
 
@@ -91,7 +91,7 @@ def taken(batch: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
 
 
 def with_plain_lists(found: pa.DataType) -> pa.DataType:
-    """Gives a type in which every list is a plain one; the type itself where they all are."""
+    """Returns a type in which every list is a plain one; the type itself where they all are."""
     if is_list(found):
         return pa.list_(_plain(found.value_field))
     if pa.types.is_map(found):
@@ -117,7 +117,7 @@ def in_wire_layout(array: pa.Array) -> pa.Array:
 
 
 def beyond_micros(array: pa.Array) -> np.ndarray | None:
-    """Says for each row whether a point in time of it is too far away for microseconds; None where none is."""
+    """Returns for each row whether a point in time of it is too far away for microseconds; None where none is."""
     if not _has_coarse_instants(array.type):
         return None
     if pa.types.is_timestamp(array.type):
@@ -149,7 +149,7 @@ def _has_coarse_instants(found: pa.DataType) -> bool:
 
 
 def _children(array: pa.Array) -> list[pa.Array]:
-    """Gives what stands in lists or structs, without what stands where they are null."""
+    """Returns what stands in lists or structs, without what stands where they are null."""
     found = array.flatten()
     return found if pa.types.is_struct(array.type) else [found]
 

@@ -83,7 +83,7 @@ class ColumnBatch:
         self.columns.update({name: read_only(values) for name, values in columns.items()})
 
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Gives columns, each with its companion where it has one."""
+        """Returns columns, each with its companion where it has one."""
         found: dict[str, np.ndarray] = {}
         for name in names:
             found[name] = self.columns[name]
@@ -92,7 +92,7 @@ class ColumnBatch:
         return found
 
     def present(self, column: str) -> np.ndarray:
-        """Gives which rows have a value in a column, ``[N]``."""
+        """Returns which rows have a value in a column, ``[N]``."""
         return valid_rows(self.columns, column)
 
     def ignore(self, node: str, places: Sequence[int]) -> None:
@@ -102,7 +102,7 @@ class ColumnBatch:
         self.add({ignored(node): found})
 
     def take(self, places: np.ndarray | slice, rows: np.ndarray) -> ColumnBatch:
-        """Gives some of the rows as a batch of its own, without failures.
+        """Returns some of the rows as a batch of its own, without failures.
 
         Args:
             places: Their positions in the columns.
@@ -133,7 +133,7 @@ class ColumnBatch:
 
 
 def size_of(column: np.ndarray) -> int:
-    """Gives about how many bytes the values of a column have: of texts and bytes their length, of lists 8 an item."""
+    """Returns about how many bytes the values of a column have: of texts and bytes their length, of lists 8 an item."""
     if column.dtype != object:
         return column.nbytes
     return sum(_size_of(value) for value in column.tolist())
@@ -165,19 +165,19 @@ def concatenated(parts: Sequence[Columns]) -> dict[str, np.ndarray]:
 
 
 def _column(part: Columns, name: str) -> np.ndarray:
-    """Gives a column of a part; what another part notes of some rows holds for all of one that notes nothing."""
+    """Returns a column of a part; what another part notes of some rows holds for all of one that notes nothing."""
     if name in part:
         return part[name]
     return np.full(len(next(iter(part.values()))), name.endswith(validity("")), dtype=np.bool_)
 
 
 def ignored(node: str) -> str:
-    """Gives the name under which a batch notes on which rows a node's errors were ignored; no column is called so."""
+    """Returns the name under which a batch notes on which rows a node's errors were ignored; no column is called so."""
     return f"{node}!"
 
 
 def read_only(values: np.ndarray) -> np.ndarray:
-    """Gives a view of a column that cannot be written to."""
+    """Returns a view of a column that cannot be written to."""
     found = values.view()
     found.flags.writeable = False
     return found

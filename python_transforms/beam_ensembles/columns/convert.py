@@ -48,13 +48,13 @@ class Converted:
     faults: dict[int, NodeError]
 
     def among(self, places: np.ndarray, others: Mapping[int, NodeError]) -> Converted:
-        """Gives the column of more rows: these stand at some places among others that have faults."""
+        """Returns the column of more rows: these stand at some places among others that have faults."""
         own = {int(places[at]): error for at, error in self.faults.items()}
         return Converted(self.values, {**others, **own})
 
 
 def to_column(values: Sequence[Any], type_: Type, name: str) -> Converted:
-    """Makes a column of declared type from the values of its rows.
+    """Creates a column of declared type from the values of its rows.
 
     Args:
         values: One a row: Python values, or numpy scalars and arrays.
@@ -87,7 +87,7 @@ def _empty(type_: Type) -> np.ndarray:
 
 
 def _try(values: Sequence[Any], type_: Type) -> np.ndarray | None:
-    """Makes the column at once, or gives None where a single value is not as declared."""
+    """Creates the column at once, or gives None where a single value is not as declared."""
     dtype = dtype_of(type_)
     if dtype is None:
         return _objects(values, type_)
@@ -115,7 +115,7 @@ def _by_numpy(values: Sequence[Any], type_: Type, kind: str) -> np.ndarray | Non
 
 
 def _holds_truth(values: Sequence[Any], depth: int) -> bool:
-    """Says whether a truth value stands among numbers, where numpy would take it for 0 or 1.
+    """Returns whether a truth value stands among numbers, where numpy would take it for 0 or 1.
 
     Where the rows are numpy's own arrays, nobody wrote one, and they are not looked into.
     """
@@ -152,7 +152,7 @@ def _scalars(values: Sequence[Any], type_: Scalar) -> Sequence[Any] | None:
 
 
 def _are_unicode(texts: Sequence[str]) -> bool:
-    """Says whether texts can be written as UTF-8; what cannot was read from bytes that are none."""
+    """Returns whether texts can be written as UTF-8; what cannot was read from bytes that are none."""
     if all(map(str.isascii, texts)):
         return True
     try:
@@ -226,7 +226,7 @@ def _items(items: Any, element: Type) -> Any:
 
 
 def fault(value: Any, type_: Type, name: str) -> NodeError:
-    """Says why a value is not as declared: ``null_value``, ``wrong_length`` or ``wrong_value``."""
+    """Returns why a value is not as declared: ``null_value``, ``wrong_length`` or ``wrong_value``."""
     if value is None:
         declared = f"the ensemble declares it as {type_}; '{type_}?' allows nulls"
         reason = "what reads it takes no nulls" if type_.nullable else declared
@@ -246,12 +246,12 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
 
 
 def bad_text(name: str) -> NodeError:
-    """Gives the error of a row with a text that is not UTF-8."""
+    """Returns the error of a row with a text that is not UTF-8."""
     return NodeError("wrong_value", f"input '{name}' holds a text that is not UTF-8")
 
 
 def _has_null(value: Any, type_: Type) -> bool:
-    """Says whether a null stands in a value where its type takes none."""
+    """Returns whether a null stands in a value where its type takes none."""
     if value is None:
         return not type_.nullable
     if isinstance(type_, Array) and (
@@ -266,7 +266,7 @@ def _has_null(value: Any, type_: Type) -> bool:
 
 
 def _has_bad_text(value: Any) -> bool:
-    """Says whether a text that is not UTF-8 stands in a value."""
+    """Returns whether a text that is not UTF-8 stands in a value."""
     if isinstance(value, str):
         return not _are_unicode([value])
     if isinstance(value, Mapping):
@@ -284,7 +284,7 @@ def _shown(value: Any) -> str:
 def to_values(
     column: np.ndarray, type_: Type, row: Callable[[dict[str, Any]], Any] | None = None
 ) -> list[Any]:
-    """Gives the values of a column as rows hold them: Python scalars, and flat lists for tensors.
+    """Returns the values of a column as rows hold them: Python scalars, and flat lists for tensors.
 
     Args:
         column: The column; a value of a row type is a ``dict`` there.
@@ -304,5 +304,5 @@ def to_values(
 
 
 def reader(name: str) -> Callable[[Any], Any]:
-    """Gives a fast function from a row object to one of its fields, whatever characters the name has."""
+    """Returns a fast function from a row object to one of its fields, whatever characters the name has."""
     return operator.attrgetter(name) if "." not in name else lambda row: getattr(row, name)

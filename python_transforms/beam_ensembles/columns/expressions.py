@@ -78,7 +78,7 @@ class Condition:
         self._conditions = Conditions([text], types)
 
     def __call__(self, columns: Columns) -> np.ndarray:
-        """Gives truth values, ``[N]``; null counts as false."""
+        """Returns truth values, ``[N]``; null counts as false."""
         found: np.ndarray = self._conditions(columns)[0]
         return found
 
@@ -137,7 +137,7 @@ class Expressions:
 
 
 def frame_of(columns: Columns, names: Sequence[str], types: Mapping[str, Type]) -> pl.DataFrame:
-    """Makes a frame of some of the columns, with nulls where their companions say that there is no value."""
+    """Creates a frame of some of the columns, with nulls where their companions say that there is no value."""
     import polars as pl
 
     return pl.DataFrame(
@@ -163,7 +163,7 @@ def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[
 
 
 def _reason(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr], error: BaseException) -> str:
-    """Says which of several expressions failed, and why."""
+    """Returns which of several expressions failed, and why."""
     import polars as pl
 
     for name, expression in expressions.items():

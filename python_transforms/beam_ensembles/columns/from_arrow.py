@@ -24,7 +24,7 @@ _NO_UTF8: Final = (pa.ArrowException, UnicodeDecodeError)
 
 
 def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
-    """Makes a column of declared type from an Arrow array, with the same faults as ``to_column`` has for its values.
+    """Creates a column of declared type from an Arrow array, with the same faults as ``to_column`` has for its values.
 
     Args:
         array: One value a row, of the declared type or of one that widens to it.
@@ -54,7 +54,7 @@ def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
 
 
 def _of_good_texts(array: pa.Array, type_: Type, name: str) -> Converted:
-    """Makes a column of the values whose texts are UTF-8, which Arrow does not look at before Python reads them."""
+    """Creates a column of the values whose texts are UTF-8, which Arrow does not look at before Python reads them."""
     good: list[Any] = []
     faults: dict[int, NodeError] = {}
     for at in range(len(array)):
@@ -76,7 +76,7 @@ def _numbers(array: pa.Array, type_: Type, dtype: np.dtype) -> np.ndarray:
 
 
 def _good_scalars(array: pa.Array) -> np.ndarray | None:
-    """Says for each row whether it has a value; None where all have."""
+    """Returns for each row whether it has a value; None where all have."""
     if array.null_count == 0:
         return None
     found: np.ndarray = array.is_valid().to_numpy(zero_copy_only=False)
@@ -84,7 +84,7 @@ def _good_scalars(array: pa.Array) -> np.ndarray | None:
 
 
 def _good_tensors(array: pa.Array, type_: Type) -> np.ndarray | None:
-    """Says for each row whether its list has the right length and no null; None where all are so."""
+    """Returns for each row whether its list has the right length and no null; None where all are so."""
     width = width_of(type_)
     items = array.flatten()
     if array.null_count == 0 and items.null_count == 0 and _all_have(array, width):
@@ -105,14 +105,14 @@ def _all_have(array: pa.Array, width: int | None) -> bool:
 
 
 def values_of(array: pa.Array, type_: Type) -> list[Any]:
-    """Gives the values of an Arrow array as rows hold them; a nested row is a ``dict``."""
+    """Returns the values of an Arrow array as rows hold them; a nested row is a ``dict``."""
     values: list[Any] = array.to_pylist(maps_as_pydicts="lossy")
     convert = _converter(type_)
     return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
 def _converter(type_: Type) -> Callable[[Any], Any] | None:
-    """Gives what makes points in time of the microseconds in a value; None where it holds none."""
+    """Returns what makes points in time of the microseconds in a value; None where it holds none."""
     if isinstance(type_, Array):
         item = _converter(type_.element)
         return None if item is None else lambda value: [x if x is None else item(x) for x in value]

@@ -11,14 +11,14 @@ from beam_ensembles.types import Array, Map, Row, Type
 
 
 def has_rows(type_: Type) -> bool:
-    """Says whether values of a type are rows or hold some."""
+    """Returns whether values of a type are rows or hold some."""
     if isinstance(type_, Array):
         return has_rows(type_.element)
     return isinstance(type_, Row) or (isinstance(type_, Map) and has_rows(type_.value))
 
 
 def with_dicts(value: Any, type_: Type) -> Any:
-    """Gives a value with its rows as columns have them; what is none stays as it is, for who checks values."""
+    """Returns a value with its rows as columns have them; what is none stays as it is, for who checks values."""
     if isinstance(type_, Array) and isinstance(value, list | tuple):
         return [with_dicts(item, type_.element) for item in value]
     if isinstance(type_, Map) and isinstance(value, Mapping):
@@ -32,7 +32,7 @@ def with_dicts(value: Any, type_: Type) -> Any:
 
 
 def _items(value: Any, type_: Row) -> list[Any] | None:
-    """Gives a row's values in the order of its type's fields; None where it is no row of that type.
+    """Returns a row's values in the order of its type's fields; None where it is no row of that type.
 
     A mapping need not have a field that may be null.
     """
@@ -46,7 +46,7 @@ def _items(value: Any, type_: Row) -> list[Any] | None:
 
 
 def with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> Any:
-    """Gives a value of a column with its rows as a PCollection's rows hold them.
+    """Returns a value of a column with its rows as a PCollection's rows hold them.
 
     Args:
         value: The value.
@@ -64,7 +64,7 @@ def with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> 
 
 
 def has_tensors(type_: Type) -> bool:
-    """Says whether values of a type hold tensors of several dimensions, which rows hold row by row in one list."""
+    """Returns whether values of a type hold tensors of several dimensions, which rows hold row by row in one list."""
     if isinstance(type_, Array):
         return (type_.shape is not None and len(type_.shape) > 1) or has_tensors(type_.element)
     if isinstance(type_, Row):
@@ -73,7 +73,7 @@ def has_tensors(type_: Type) -> bool:
 
 
 def flattened(value: Any, type_: Type) -> Any:
-    """Gives a value of a column as rows hold it: without numpy's arrays, the numbers of a tensor in one list."""
+    """Returns a value of a column as rows hold it: without numpy's arrays, the numbers of a tensor in one list."""
     if value is None or not has_tensors(type_):
         return plain(value)
     if isinstance(type_, Row):
@@ -86,5 +86,5 @@ def flattened(value: Any, type_: Type) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Gives a value without numpy's arrays."""
+    """Returns a value without numpy's arrays."""
     return value.tolist() if isinstance(value, np.ndarray) else value

@@ -17,7 +17,7 @@ from beam_ensembles.types import Type, dtype_of, row_shape
 
 
 def blank(rows: int, type_: Type) -> np.ndarray:
-    """Makes a column of a type without a value in any of its rows."""
+    """Creates a column of a type without a value in any of its rows."""
     dtype = dtype_of(type_)
     if dtype is None:
         return np.full(rows, None, dtype=object)
@@ -42,7 +42,7 @@ def spread(values: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 
 def nullable_column(values: Sequence[Any], type_: Type, name: str) -> tuple[Converted, np.ndarray | None]:
-    """Makes a column of a nullable type of the values of its rows.
+    """Creates a column of a nullable type of the values of its rows.
 
     Args:
         values: One a row, None where there is none.
@@ -61,7 +61,7 @@ def nullable_column(values: Sequence[Any], type_: Type, name: str) -> tuple[Conv
 
 
 def nullable_arrow_column(array: pa.Array, type_: Type, name: str) -> tuple[Converted, np.ndarray | None]:
-    """Makes a column of a nullable type of an Arrow array; gives what ``nullable_column`` gives."""
+    """Creates a column of a nullable type of an Arrow array; gives what ``nullable_column`` gives."""
     if array.null_count == 0:
         return column_of(array, type_.required(), name), None
     present = array.is_valid().to_numpy(zero_copy_only=False)
@@ -79,7 +79,7 @@ def _around_nulls(found: Converted, present: np.ndarray, type_: Type) -> tuple[C
 def values_with_nulls(
     column: np.ndarray, valid: np.ndarray | None, to_values: Callable[[np.ndarray], list[Any]]
 ) -> list[Any]:
-    """Gives the values of a column as rows hold them, None where there is none.
+    """Returns the values of a column as rows hold them, None where there is none.
 
     Args:
         column: The column.

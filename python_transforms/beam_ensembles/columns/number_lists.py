@@ -17,7 +17,7 @@ _TYPES: Final = {float: (pa.float64(), "f"), int: (pa.int64(), "fiu")}
 
 
 def matrix_of(values: Sequence[Any], width: int, kind: str) -> np.ndarray | None:
-    """Makes a matrix of lists of numbers.
+    """Creates a matrix of lists of numbers.
 
     Args:
         values: A list or a tuple a row.

@@ -20,7 +20,7 @@ _TEXTS: Final = ("string", "bytes")
 
 
 def to_series(name: str, values: np.ndarray, type_: Type, valid: np.ndarray | None) -> pl.Series:
-    """Makes a series of a column.
+    """Creates a series of a column.
 
     Args:
         name: The column's name.
@@ -62,7 +62,7 @@ def _of_arrow(name: str, array: pa.Array) -> pl.Series:
 
 
 def _lists(values: np.ndarray, valid: np.ndarray | None) -> pa.Array:
-    """Makes lists of tensors, of lists where they have several dimensions."""
+    """Creates lists of tensors, of lists where they have several dimensions."""
     found = pa.array(np.ascontiguousarray(values).reshape(-1))
     for axis in reversed(range(1, values.ndim)):
         count = int(np.prod(values.shape[:axis], dtype=np.int64))
@@ -73,7 +73,7 @@ def _lists(values: np.ndarray, valid: np.ndarray | None) -> pa.Array:
 
 
 def from_series(series: pl.Series, type_: Type) -> tuple[np.ndarray, np.ndarray | None]:
-    """Makes a column of a series.
+    """Creates a column of a series.
 
     Args:
         series: What polars gave, of ``polars_type(type_)``.
@@ -99,7 +99,7 @@ def from_series(series: pl.Series, type_: Type) -> tuple[np.ndarray, np.ndarray 
 
 
 def _values(series: pl.Series, type_: Type) -> np.ndarray:
-    """Makes a column of a series without nulls."""
+    """Creates a column of a series without nulls."""
     import polars as pl
 
     dtype, shape = dtype_of(type_), row_shape(type_)
@@ -115,7 +115,7 @@ def _values(series: pl.Series, type_: Type) -> np.ndarray:
 
 
 def _items(series: pl.Series, type_: Type, shape: tuple[int, ...]) -> pl.Series:
-    """Gives the numbers in lists that all have the lengths of a shape, one after the other."""
+    """Returns the numbers in lists that all have the lengths of a shape, one after the other."""
     for length in shape:
         if not len(series):
             break

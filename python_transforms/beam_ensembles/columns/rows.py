@@ -26,16 +26,16 @@ class RowForm(Protocol):
     """How to read the fields of the elements of a PCollection and how to build the elements of its outputs."""
 
     def values(self, elements: Sequence[Any], field: str) -> list[Any]:
-        """Gives one field of every element."""
+        """Returns one field of every element."""
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
-        """Gives the elements of the output: kept fields and added columns (one sequence a column)."""
+        """Returns the elements of the output: kept fields and added columns (one sequence a column)."""
 
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
-        """Gives the element of the error output; ``details`` are ensemble, node, code, msg, stack."""
+        """Returns the element of the error output; ``details`` are ensemble, node, code, msg, stack."""
 
     def row(self, fields: dict[str, Any]) -> Any:
-        """Gives a row that is the value of a field, in the order of its type."""
+        """Returns a row that is the value of a field, in the order of its type."""
 
 
 @dataclasses.dataclass(frozen=True)

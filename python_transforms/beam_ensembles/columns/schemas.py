@@ -24,7 +24,7 @@ _SCALARS: Final = {atomic: name for name, atomic in _ATOMIC.items()}
 
 
 def field_type(type_: Type) -> schema_pb2.FieldType:
-    """Gives the schema's field type of a type; a tensor is a flat array, row-major.
+    """Returns the schema's field type of a type; a tensor is a flat array, row-major.
 
     Raises:
         ValueError: The type does not cross to other languages (``uint8`` and the like).
@@ -57,12 +57,12 @@ def _instant() -> schema_pb2.FieldType:
 
 
 def schema_of(fields: Iterable[tuple[str, Type]]) -> schema_pb2.Schema:
-    """Gives the schema of named fields, without an id."""
+    """Returns the schema of named fields, without an id."""
     return schema_pb2.Schema(fields=[schema_pb2.Field(name=name, type=field_type(t)) for name, t in fields])
 
 
 def type_of(found: schema_pb2.FieldType) -> Type | None:
-    """Gives the type of a schema's field, or None where the type language has no word for it."""
+    """Returns the type of a schema's field, or None where the type language has no word for it."""
     type_ = _non_null_type_of(found)
     return type_.optional() if type_ is not None and found.nullable else type_
 

@@ -12,7 +12,7 @@ from beam_ensembles.types import Array, Map, Row, Scalar, Type
 
 
 def has_instants(type_: Type) -> bool:
-    """Says whether values of a type are points in time or hold some."""
+    """Returns whether values of a type are points in time or hold some."""
     if isinstance(type_, Array):
         return has_instants(type_.element)
     if isinstance(type_, Map):
@@ -23,13 +23,13 @@ def has_instants(type_: Type) -> bool:
 
 
 def instant_of(value: datetime.datetime) -> Timestamp:
-    """Gives Python's point in time as Beam's; one without a zone is UTC."""
+    """Returns Python's point in time as Beam's; one without a zone is UTC."""
     aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
     return Timestamp.from_utc_datetime(aware.astimezone(datetime.UTC))
 
 
 def with_instants(value: Any) -> Any:
-    """Gives a value with Beam's points in time for Python's, also those in its lists and mappings."""
+    """Returns a value with Beam's points in time for Python's, also those in its lists and mappings."""
     if isinstance(value, datetime.datetime):
         return instant_of(value)
     if isinstance(value, list | tuple):
@@ -40,7 +40,7 @@ def with_instants(value: Any) -> Any:
 
 
 def as_micros(value: Any, type_: Type) -> Any:
-    """Gives a value as Arrow takes it: points in time as microseconds, also those within it."""
+    """Returns a value as Arrow takes it: points in time as microseconds, also those within it."""
     if value is None:
         return None
     if isinstance(type_, Array):

@@ -12,7 +12,7 @@ from beam_ensembles.types import Array, Scalar, Type, dtype_of
 
 
 def array_of(column: np.ndarray, type_: Type, valid: np.ndarray | None = None) -> pa.Array:
-    """Makes an Arrow array of a column.
+    """Creates an Arrow array of a column.
 
     Args:
         column: The column, as a node gives it: shape ``[N, ...]``, or objects.

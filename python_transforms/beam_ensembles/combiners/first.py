@@ -57,7 +57,7 @@ class FirstKind(Kind):
 
 
 def _common_type(node: NodeView) -> Type | None:
-    """Gives the members' type, of numbers the one that holds them all; reports those of another type."""
+    """Returns the members' type, of numbers the one that holds them all; reports those of another type."""
     found: Type | None = None
     for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
@@ -75,7 +75,7 @@ def _common_type(node: NodeView) -> Type | None:
 
 
 def _are_numbers(one: Type, other: Type) -> bool:
-    """Says whether two types hold numbers of one shape."""
+    """Returns whether two types hold numbers of one shape."""
     dtypes = dtype_of(one), dtype_of(other)
     return row_shape(one) == row_shape(other) and all(
         dtype is not None and dtype.kind in "fiu" for dtype in dtypes

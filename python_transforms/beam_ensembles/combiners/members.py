@@ -15,7 +15,7 @@ Values = np.ndarray[Any, Any]
 
 
 def common_numbers(node: NodeView) -> Type | None:
-    """Gives the type that holds the values of all members; reports those that are no numbers, or of another shape.
+    """Returns the type that holds the values of all members; reports those that are no numbers, or of another shape.
 
     Returns:
         A number or a tensor of numbers; None where it is not known.
@@ -39,29 +39,29 @@ def common_numbers(node: NodeView) -> Type | None:
 
 
 def wider(one: Type, other: Type) -> Type:
-    """Gives the type that holds the numbers of two types of one shape: of an int64 and a float a double."""
+    """Returns the type that holds the numbers of two types of one shape: of an int64 and a float a double."""
     dtypes = [dtype for dtype in (dtype_of(one), dtype_of(other)) if dtype is not None]
     return numbers_of(np.result_type(*dtypes), row_shape(one))
 
 
 def numbers_of(dtype: np.dtype, shape: tuple[int, ...]) -> Type:
-    """Gives the type of numbers of a dtype, of which a row has a tensor of a shape, or one where that is ``()``."""
+    """Returns the type of numbers of a dtype, of which a row has a tensor of a shape, or one where that is ``()``."""
     element = Scalar(next(name for name, known in NUMPY_DTYPES.items() if known == dtype))
     return Array(element, shape) if shape else element
 
 
 def has_quorum(node: CheckedNode[QuorumOptions]) -> bool:
-    """Says whether a checked node goes on without some of its members."""
+    """Returns whether a checked node goes on without some of its members."""
     return node.options.quorum is not None
 
 
 def presence(columns: Columns, members: Sequence[str]) -> Values:
-    """Gives which members have a value on which rows, ``[members, N]``."""
+    """Returns which members have a value on which rows, ``[members, N]``."""
     return np.stack([valid_rows(columns, name) for name in members])
 
 
 def beside(mask: Values, values: Values) -> Values:
-    """Gives what there is one of a row, ``[N]``, the dimensions that it needs beside values ``[N, ...]``."""
+    """Returns what there is one of a row, ``[N]``, the dimensions that it needs beside values ``[N, ...]``."""
     return mask.reshape(mask.shape + (1,) * (values.ndim - mask.ndim))
 
 

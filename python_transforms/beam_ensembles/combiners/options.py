@@ -88,6 +88,6 @@ def check_quorum(node: NodeView[QuorumOptions]) -> None:
 
 
 def weights_of(node: CheckedNode) -> list[float] | None:
-    """Gives a checked node's weights, or None where all members count the same."""
+    """Returns a checked node's weights, or None where all members count the same."""
     weights = _weights(node.options)
     return None if weights is None else [float(weight) for weight in weights]

@@ -83,17 +83,17 @@ class Picked:
 
 
 def greatest(values: Values, present: Values) -> Values:
-    """Gives the greatest value of those that are there."""
+    """Returns the greatest value of those that are there."""
     return np.asarray(_among(values, present, _lowest(values.dtype)).max(axis=0))
 
 
 def least(values: Values, present: Values) -> Values:
-    """Gives the least value of those that are there."""
+    """Returns the least value of those that are there."""
     return np.asarray(_among(values, present, _highest(values.dtype)).min(axis=0))
 
 
 def median(values: Values, present: Values) -> Values:
-    """Gives the value in the middle, or the mean of the two in the middle, as ``numpy.median`` does."""
+    """Returns the value in the middle, or the mean of the two in the middle, as ``numpy.median`` does."""
     numbers = values.astype(np.float64)
     ordered = np.sort(_among(numbers, present, np.inf), axis=0)  # what is not there comes last
     count = present.sum(axis=0)
@@ -105,12 +105,12 @@ def median(values: Values, present: Values) -> Values:
 
 
 def _at(ordered: Values, places: Values) -> Values:
-    """Gives the value of each row at its place of the first dimension."""
+    """Returns the value of each row at its place of the first dimension."""
     return np.asarray(np.take_along_axis(ordered, beside(places, ordered[0])[None], axis=0)[0])
 
 
 def _among(values: Values, present: Values, other: float) -> Values:
-    """Gives the values with another one where there is none."""
+    """Returns the values with another one where there is none."""
     return values if present.all() else np.where(beside(present, values), values, values.dtype.type(other))
 
 

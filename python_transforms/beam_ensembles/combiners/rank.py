@@ -74,7 +74,7 @@ class RankKind(Kind[RankOptions]):
 
 
 def _items(node: NodeView) -> dict[str, Type] | None:
-    """Gives the type of the items of each port's list; None where something is wrong with them, which is reported."""
+    """Returns the type of the items of each port's list; None where something is wrong with them, which is reported."""
     inputs = node.spec.inputs
     if inputs is None or inputs.ports is None:
         text = f"rank takes named lists, one of them the scores: {_EXAMPLE}"
@@ -103,7 +103,7 @@ def _items(node: NodeView) -> dict[str, Type] | None:
 
 
 def _has_ports(node: NodeView, ports: Sequence[str]) -> bool:
-    """Makes sure that there are scores and something to sort by them, whose names can be those of fields."""
+    """Ensures that there are scores and something to sort by them, whose names can be those of fields."""
     names = [_field_name(port) for port in ports]
     if _SCORES not in ports:
         meant = next((f"; call '{port}' so" for port in ports if nearest(port, [_SCORES])), "")
@@ -133,7 +133,7 @@ def _are_scores(type_: Array) -> bool:
 
 
 def _settled(node: NodeView, output: OutputSpec, items: Mapping[str, Type]) -> Type | None:
-    """Gives the type of an output column: the declared one where its fields can hold the items."""
+    """Returns the type of an output column: the declared one where its fields can hold the items."""
     given = Array(Row(tuple((_field_name(port), item) for port, item in items.items())))
     if output.type is None:
         return given
@@ -149,7 +149,7 @@ def _settled(node: NodeView, output: OutputSpec, items: Mapping[str, Type]) -> T
 
 
 def _holds(wanted: Type, item: Type) -> bool:
-    """Says whether a field holds the items of a list: as they are, or wider or as fractions of another precision."""
+    """Returns whether a field holds the items of a list: as they are, or wider or as fractions of another precision."""
     to, of = dtype_of(wanted), dtype_of(item)
     if item.nullable and not wanted.nullable:
         return False
@@ -159,14 +159,14 @@ def _holds(wanted: Type, item: Type) -> bool:
 
 
 def _sources(ports: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Gives the port of each field: the one that it is named after, else the next of those that are left."""
+    """Returns the port of each field: the one that it is named after, else the next of those that are left."""
     by_name = {_field_name(port): port for port in ports}
     rest = iter([port for port in ports if _field_name(port) not in names])
     return [by_name[name] if name in by_name else next(rest) for name in names]
 
 
 def _fields(type_: Type) -> tuple[tuple[str, Type], ...]:
-    """Gives the fields of the rows of a list; none where it is no list of rows."""
+    """Returns the fields of the rows of a list; none where it is no list of rows."""
     element = type_.element if isinstance(type_, Array) else None
     return element.fields if isinstance(element, Row) else ()
 

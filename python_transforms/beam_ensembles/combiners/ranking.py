@@ -19,7 +19,7 @@ _MOST_PADDING: Final = 8
 
 
 def item_of(type_: Type) -> Type:
-    """Gives the type of the items of a list, or of a tensor's first dimension."""
+    """Returns the type of the items of a list, or of a tensor's first dimension."""
     if not isinstance(type_, Array):
         return type_
     shape = row_shape(type_)
@@ -42,12 +42,12 @@ class Field:
 
     @classmethod
     def of(cls, name: str, column: str, item: Type, wanted: Type) -> Field:
-        """Makes a field of a type from a list of items of another one."""
+        """Creates a field of a type from a list of items of another one."""
         is_number = isinstance(item, Scalar) and not item.nullable
         return cls(name, column, dtype_of(wanted) if is_number else None)
 
     def items(self, lists: Values, chosen: Values) -> list[Any]:
-        """Gives some items of all rows' lists.
+        """Returns some items of all rows' lists.
 
         Args:
             lists: The column.
@@ -114,7 +114,7 @@ class Ranking:
         return found
 
     def _descending(self, scores: Values) -> Values:
-        """Gives numbers of which the least is that of the greatest score; a NaN comes last."""
+        """Returns numbers of which the least is that of the greatest score; a NaN comes last."""
         flat = (
             np.fromiter(itertools.chain.from_iterable(scores), self.dtype)
             if scores.dtype == object
@@ -124,7 +124,7 @@ class Ranking:
 
 
 def _sorted(keys: Values, lengths: Values, kept: Values) -> Values:
-    """Gives the places of the first items of each row in the order of their keys; equal keys keep their order.
+    """Returns the places of the first items of each row in the order of their keys; equal keys keep their order.
 
     Args:
         keys: Of the items of all rows, one row after the other.
@@ -144,7 +144,7 @@ def _sorted(keys: Values, lengths: Values, kept: Values) -> Values:
 
 
 def _rows(fields: Mapping[str, list[Any]], count: int) -> list[dict[str, Any]]:
-    """Makes rows of the values of their fields."""
+    """Creates rows of the values of their fields."""
     rows: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, values in fields.items():
         for row, value in zip(rows, values, strict=True):
@@ -153,7 +153,7 @@ def _rows(fields: Mapping[str, list[Any]], count: int) -> list[dict[str, Any]]:
 
 
 def _lengths(lists: Values) -> Values:
-    """Gives how many items each row's list has, ``[N]``."""
+    """Returns how many items each row's list has, ``[N]``."""
     if lists.dtype != object:
         return np.full(len(lists), lists.shape[1])
     return np.fromiter(map(len, lists), dtype=np.intp, count=len(lists))

@@ -105,7 +105,7 @@ def _are_numbers(classes: Classes | None) -> bool:
 
 
 def _classes(node: NodeView) -> int | None:
-    """Gives how many classes the members have; reports those with none, or with another number."""
+    """Returns how many classes the members have; reports those with none, or with another number."""
     classes = None
     for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
@@ -135,7 +135,7 @@ def _check_count(node: NodeView, index: int, classes: int) -> None:
 
 
 def _probabilities(type_: Type) -> int | None:
-    """Gives how many probabilities a row of a type has, or None where it has none."""
+    """Returns how many probabilities a row of a type has, or None where it has none."""
     dtype, shape = dtype_of(type_), row_shape(type_)
     return shape[0] if dtype is not None and dtype.kind == "f" and len(shape) == 1 else None
 
@@ -187,7 +187,7 @@ class SoftVote:
 
 
 def _average(values: Sequence[Values], weights: Sequence[float] | None) -> Values:
-    """Gives what ``np.average(values, axis=0, weights=weights)`` does, to the last bit, without an array of them all.
+    """Returns what ``np.average(values, axis=0, weights=weights)`` does, to the last bit, without an array of them all.
 
     Of a single number numpy adds up in another order; here a row alone gets what it gets among others.
     """

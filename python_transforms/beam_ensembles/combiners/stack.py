@@ -61,7 +61,7 @@ class StackKind(Kind[StackOptions]):
 
 
 def _features(node: NodeView[StackOptions]) -> Type | None:
-    """Gives the type of the feature row, where it is known; reports columns that are no numbers."""
+    """Returns the type of the feature row, where it is known; reports columns that are no numbers."""
     dtypes, width, is_known = [], 0, True
     for at, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
@@ -80,7 +80,7 @@ def _features(node: NodeView[StackOptions]) -> Type | None:
 
 
 def _drops(node: NodeView[StackOptions] | CheckedNode[StackOptions], at: int) -> bool:
-    """Says whether a column's first probability is left out: it has two, of one or of several answers.
+    """Returns whether a column's first probability is left out: it has two, of one or of several answers.
 
     Of two values that are known to be no probabilities both are kept.
     """

@@ -20,7 +20,7 @@ _WHOLE: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 
 
 def common_label(node: NodeView) -> Type | None:
-    """Gives the members' type of label, ``int64`` for any whole numbers; reports members that give another, or none."""
+    """The members' type of label, ``int64`` for any whole numbers; reports members that give another, or none."""
     found: Type | None = None
     for index, column in enumerate(node.spec.columns):
         type_ = node.inputs.get(column)
@@ -92,7 +92,7 @@ class Tally:
         return cls(found, codes.reshape(counts.shape), counts if present is None else counts * present)
 
     def winners(self) -> tuple[Values, Values]:
-        """Gives the label with the most votes of each row, the first of equals, and its share of them, ``[N]`` each."""
+        """The label with the most votes of each row, the first of equals, and its share of them, ``[N]`` each."""
         if len(self.labels) <= _FEW:
             got = _summed(self.codes, self.weights, len(self.labels))
             winners, most = np.argmax(got, axis=0), got.max(axis=0)
@@ -106,11 +106,11 @@ class Tally:
         return self.labels[winners], most / self._whole()
 
     def shares(self) -> Values:
-        """Gives the share of every label on every row, ``[N, labels]``."""
+        """Returns the share of every label on every row, ``[N, labels]``."""
         return np.asarray((_summed(self.codes, self.weights, len(self.labels)) / self._whole()).T)
 
     def _whole(self) -> Values:
-        """Gives what all votes of each row count, ``[N]``, added in the order of the members."""
+        """Returns what all votes of each row count, ``[N]``, added in the order of the members."""
         whole = np.zeros(self.weights.shape[1])
         for weights in self.weights:
             whole += weights
@@ -125,7 +125,7 @@ def _summed(places: Values, weights: Values, count: int) -> Values:
 
 
 def _numbered(flat: Values, labels: Values | None) -> tuple[Values, Values]:
-    """Gives the place of each label among all, and all of them: ``labels``, or those found, sorted."""
+    """Returns the place of each label among all, and all of them: ``labels``, or those found, sorted."""
     if flat.dtype == object:
         return _texts(flat.tolist(), labels)
     if labels is None:

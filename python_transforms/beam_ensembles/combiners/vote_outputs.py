@@ -61,15 +61,15 @@ class Ballot:
 
     @classmethod
     def of(cls, node: CheckedNode, ports: Sequence[str] = PORTS) -> Ballot:
-        """Makes the writer of a checked node with some ports."""
+        """Creates the writer of a checked node with some ports."""
         return cls(ports_of(node.spec, ports), node.outputs)
 
     def gives(self, port: str) -> bool:
-        """Says whether a column takes what a port gives."""
+        """Returns whether a column takes what a port gives."""
         return port in self.ports.values()
 
     def columns(self, given: Mapping[str, Values]) -> Columns:
-        """Makes the output columns of what each port gives, ``[N, ...]``."""
+        """Creates the output columns of what each port gives, ``[N, ...]``."""
         return {
             column: given[port].astype(dtype_of(self.types[column]) or object, copy=False)
             for column, port in self.ports.items()
@@ -77,7 +77,7 @@ class Ballot:
 
 
 def label_array(labels: Sequence[Any]) -> Values:
-    """Makes an array of labels: of truth values, of whole numbers, or of objects for texts."""
+    """Creates an array of labels: of truth values, of whole numbers, or of objects for texts."""
     if labels and isinstance(labels[0], str):
         return np.fromiter(labels, dtype=object, count=len(labels))
     return np.asarray(labels, dtype=np.bool_ if labels and isinstance(labels[0], bool) else np.int64)

@@ -74,7 +74,7 @@ def _ports(
     port: Callable[[Link], _Port],
     other: Callable[[Link], Cell],
 ) -> dict[_Port, float]:
-    """Gives where flows meet a figure, from its middle: in the order in which they come from or go to the others."""
+    """Returns where flows meet a figure, from its middle: in the order in which they come from or go to the others."""
     ends: dict[_Port, list[int]] = {}
     for link in links:
         if port(link)[0]:
@@ -139,7 +139,7 @@ class _Pull:
 
 
 def _wanted(pulls: Sequence[_Pull], middle: Mapping[Cell, float], centre: float) -> tuple[float, float]:
-    """Gives where a cell would best stand, and what that is worth; one that nothing pulls, with the others."""
+    """Returns where a cell would best stand, and what that is worth; one that nothing pulls, with the others."""
     worth = sum(pull.worth for pull in pulls)
     if not worth:
         return centre, 0.01
@@ -152,7 +152,7 @@ def _distance(one: Cell, other: Cell, heights: Mapping[str, float]) -> float:
 
 
 def _nearest_in_order(wanted: Sequence[tuple[float, float]], apart: Sequence[float]) -> list[float]:
-    """Gives the places nearest to the wanted ones that keep the order and the distances.
+    """Returns the places nearest to the wanted ones that keep the order and the distances.
 
     Least squares under an order is isotonic regression: neighbours that want to pass each other share a place.
     """

@@ -95,7 +95,7 @@ def _move_to_readers(
 
 
 def _links(picture: Picture, ranks: Mapping[str, int]) -> list[Link]:
-    """Gives the pieces of all flows; one that goes on over a layer has one point there, whoever reads it after."""
+    """Returns the pieces of all flows; one that goes on over a layer has one point there, whoever reads it after."""
     links: list[Link] = []
     for at, flow in enumerate(picture.flows):
         last = Cell(ranks[flow.source], flow.source)

@@ -43,7 +43,7 @@ class Lines:
         return self._figures[self._picture.flows[flow].source].is_shadow
 
     def _trunk(self, flow: int) -> str:
-        """Gives the role of what all readers share."""
+        """Returns the role of what all readers share."""
         roles = {role for _, role in self._picture.flows[flow].readers}
         return next(role for role in (DATA, CONDITION, COMPARISON) if role in roles)
 

@@ -43,7 +43,7 @@ _LONGEST_LINE: Final = 60
 
 
 def mermaid(picture: Picture) -> str:
-    """Gives a picture as the text of a Mermaid flow chart."""
+    """Returns a picture as the text of a Mermaid flow chart."""
     ids = _ids(picture)
     return "\n".join(
         [*_head(picture), *_figures(picture, ids), *_links(picture, ids), *_classes(picture, ids), ""]
@@ -114,7 +114,7 @@ def _classes(picture: Picture, ids: Mapping[str, str]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Gives a text as Mermaid takes it within quotes."""
+    """Returns a text as Mermaid takes it within quotes."""
     return "".join(_CODES.get(one, one) for one in _plain(text))
 
 

@@ -100,7 +100,7 @@ class Picture:
 
 
 def picture(graph: EnsembleGraph, plan: Plan) -> Picture:
-    """Gives what there is to draw of a checked ensemble and its plan."""
+    """Returns what there is to draw of a checked ensemble and its plan."""
     types: dict[str, Type | None] = {}
     for node in graph.nodes:
         types |= node.outputs
@@ -114,7 +114,7 @@ def picture(graph: EnsembleGraph, plan: Plan) -> Picture:
 
 
 def picture_of_names(spec: EnsembleSpec, note: str) -> Picture:
-    """Gives what there is to draw of a file that was only read: names and declared types, but no stages.
+    """Returns what there is to draw of a file that was only read: names and declared types, but no stages.
 
     Args:
         spec: The file; its names must be right (``check_names``) and its nodes must not wait for each other.
@@ -148,7 +148,7 @@ def _picture(
 
 
 def _flows(order: Sequence[NodeSpec], names: Names, outputs: Sequence[str]) -> tuple[Flow, ...]:
-    """Gives the flows; the columns of one figure with the same readers are one."""
+    """Returns the flows; the columns of one figure with the same readers are one."""
     readers: dict[str, list[tuple[str, str]]] = {column: [] for column in names.columns()}
     for node in order:
         for column in node.all_columns:

@@ -74,7 +74,7 @@ def _condition_width(figure: Figure) -> float:
 
 
 def _steepest(layers: Layers, places: Places, layer: int) -> float:
-    """Gives how far down or up the longest curve to a layer goes."""
+    """Returns how far down or up the longest curve to a layer goes."""
     return max(
         (
             abs(places.middle[link.start] - places.middle[link.end])

@@ -21,7 +21,7 @@ _ROUND = 22.0
 
 
 def size_of(figure: Figure) -> tuple[float, float]:
-    """Gives the least width and height of a figure, in which its texts have room."""
+    """Returns the least width and height of a figure, in which its texts have room."""
     lines = [width(cut(line, LONGEST_LINE), LINE_SIZE) for line in figure.lines]
     across = max([width(cut(figure.title, LONGEST_LINE), TITLE_SIZE, bold=True), *lines])
     down = TITLE_HEIGHT + LINE_HEIGHT * len(figure.lines)
@@ -31,7 +31,7 @@ def size_of(figure: Figure) -> tuple[float, float]:
 
 
 def outline(shape: str, x: float, y: float, wide: float, high: float) -> str:
-    """Gives a figure's outline as the data of an SVG path; ``x`` and ``y`` are its upper left corner."""
+    """Returns a figure's outline as the data of an SVG path; ``x`` and ``y`` are its upper left corner."""
     if shape in ("model", "apply"):
         return _rounded(x, y, wide, high, 4.0 if shape == "model" else min(high / 2, _ROUND))
     middle, right, bottom = y + high / 2, x + wide, y + high
@@ -57,7 +57,7 @@ def _rounded(x: float, y: float, wide: float, high: float, radius: float) -> str
 
 
 def inset(shape: str, wide: float, high: float, below: float, *, right: bool) -> float:
-    """Gives how far inside its box a figure's left or right edge is, so much below its middle."""
+    """Returns how far inside its box a figure's left or right edge is, so much below its middle."""
     share = min(1.0, abs(below) / (high / 2))
     if shape == "combine":
         return _SLANT * share
@@ -73,6 +73,6 @@ def inset(shape: str, wide: float, high: float, below: float, *, right: bool) ->
 
 
 def number(value: float) -> str:
-    """Gives a coordinate as text, with one digit after the point at most."""
+    """Returns a coordinate as text, with one digit after the point at most."""
     text = f"{value:.1f}"
     return text.removesuffix(".0").replace("-0", "0") if text in ("-0.0", "0.0") else text.removesuffix(".0")

@@ -22,7 +22,7 @@ DASHES: Final = {CONDITION: "6 3", COMPARISON: "2 4"}
 
 
 def text_of(text: str) -> str:
-    """Gives a text as it may stand in XML, without the characters that no XML can hold."""
+    """Returns a text as it may stand in XML, without the characters that no XML can hold."""
     allowed = (
         one for one in text if one in "\t\n" or (one >= " " and one.isprintable()) or ord(one) > 0xFFFF
     )

@@ -44,7 +44,7 @@ _LEAST_WIDTH: Final = 460.0
 
 
 def svg(picture: Picture) -> str:
-    """Gives a picture as the text of an SVG document."""
+    """Returns a picture as the text of an SVG document."""
     by_name = {figure.name: figure for figure in picture.figures}
     ordered = layers(picture)
     placed = places(ordered, lambda name: size_of(by_name[name])[1])
@@ -86,7 +86,7 @@ def _about(picture: Picture) -> str:
 
 
 def _head(picture: Picture, room: float) -> Iterator[tuple[float, str]]:
-    """Gives the lines above the picture: the height of each and its text element, without its place."""
+    """Yields the lines above the picture: the height of each and its text element, without its place."""
     yield 30.0, f'class="ink" fill="{INK}" font-size="18" font-weight="600">{text_of(picture.name)}</text>'
     for text, colour in ((picture.description, "faint"), (picture.note, "when")):
         fill = FAINT if colour == "faint" else LINES[CONDITION]

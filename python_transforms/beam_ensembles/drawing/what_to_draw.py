@@ -83,5 +83,5 @@ class Column:
 
 
 def condition_of(figure: Figure) -> str:
-    """Gives what stands on the line that a condition reads."""
+    """Returns what stands on the line that a condition reads."""
     return f"when {cut(figure.condition, _LONGEST_CONDITION)}" if figure.condition else ""

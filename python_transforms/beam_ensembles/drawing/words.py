@@ -33,13 +33,13 @@ def _em(letter: str) -> float:
 
 
 def cut(text: str, most: int) -> str:
-    """Gives a text in one line, with an ellipsis where it is longer than so many characters."""
+    """Returns a text in one line, with an ellipsis where it is longer than so many characters."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def few(names: Sequence[str]) -> str:
-    """Gives the names of columns: all of two, the first two of more."""
+    """Returns the names of columns: all of two, the first two of more."""
     shown = ", ".join(cut(name, _LONGEST_NAME) for name in names[:_MOST_NAMES])
     return shown if len(names) <= _MOST_NAMES else f"{shown} +{len(names) - _MOST_NAMES}"
 
@@ -59,7 +59,7 @@ def wrapped(text: str, size: float, room: float, most: int) -> list[str]:
 
 
 def fitting(text: str, size: float, room: float) -> str:
-    """Gives a text in one line, with an ellipsis where it is wider than a width."""
+    """Returns a text in one line, with an ellipsis where it is wider than a width."""
     most = len(text)
     while most > _LEAST and width(cut(text, most), size) > room:
         most -= 1

@@ -37,7 +37,7 @@ class Parts:
 
     @classmethod
     def of(cls, nodes: Sequence[CheckedNode]) -> Parts | None:
-        """Gives how the stage of some nodes parts its batches; None where one of its models wants whole ones."""
+        """Returns how the stage of some nodes parts its batches; None where one of its models wants whole ones."""
         limits = [batch_limit(node) for node in nodes if node.spec.kind == "model"]
         known = [limit for limit in limits if limit is not None]
         if not known or len(known) < len(limits):

@@ -68,6 +68,6 @@ def _rows(columns: Columns, start: int, end: int) -> Columns:
 
 
 def _pause(tries: int) -> float:
-    """Gives the seconds before a call is made again: each time twice as long, and different from worker to worker."""
+    """Returns the seconds before a call is made again: each time twice as long, and different from worker to worker."""
     (*_, pause) = FuzzedExponentialIntervals(_FIRST_PAUSE, tries + 1, max_delay_secs=_LONGEST_PAUSE)
     return float(pause)

@@ -27,7 +27,7 @@ class RowsWhere:
         self._condition = Condition(node.spec.when or "", dict(node.condition))
 
     def __call__(self, batch: ColumnBatch) -> tuple[np.ndarray, dict[int, NodeError]]:
-        """Gives a truth value for each row, and the rows on which the condition fails; it does not hold there."""
+        """Returns a truth value for each row, and the rows on which the condition fails; it does not hold there."""
         if not len(batch):
             return np.zeros(0, dtype=np.bool_), {}
         found, faults = run_split(self._holds, batch.read(self._columns), len(batch))

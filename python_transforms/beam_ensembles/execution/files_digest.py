@@ -13,7 +13,7 @@ _LENGTH = 16
 
 
 def digest_of(graph: EnsembleGraph) -> str:
-    """Gives 16 hexadecimal digits that change with the file, its parameters, or a file that it names.
+    """Returns 16 hexadecimal digits that change with the file, its parameters, or a file that it names.
 
     A pinned file is known by its ``sha256``, another one by its size and the time of its last change, one of the web by
     what its server says of it.

@@ -207,7 +207,7 @@ Read: TypeAlias = tuple[Converted, np.ndarray | None]
 
 
 def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
-    """Gives failures in the order of their rows."""
+    """Returns failures in the order of their rows."""
     return tuple(sorted(failures, key=lambda failure: failure.index))
 
 
@@ -248,11 +248,11 @@ def _without(
 
 
 def bundle_error(ensemble: str, failure: RowFailure) -> RowFailed:
-    """Gives what fails the bundle where a row failed and there is no error output."""
+    """Returns what fails the bundle where a row failed and there is no error output."""
     return RowFailed(ensemble, failure.node, failure.error.code, failure.error.message)
 
 
 def _peak_memory() -> int:
-    """Gives the process's peak resident memory in bytes, as Beam's own ``model_byte_size`` takes it."""
+    """Returns the process's peak resident memory in bytes, as Beam's own ``model_byte_size`` takes it."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -209,7 +209,7 @@ class NodeStep:
             self._meter.ran(asked.count, size, answer.nanoseconds, len(answer.faults))
 
     def _rows_a_call(self, columns: Columns, rows: int) -> int | None:
-        """Gives the most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""
+        """The most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""
         if self._bytes is None:
             return self._limit
         size = sum(map(size_of, columns.values()))
@@ -253,7 +253,7 @@ class NodeStep:
         self._add(batch, filled)
 
     def _filled(self, outputs: Columns, answered: np.ndarray) -> dict[str, np.ndarray]:
-        """Gives the node's columns for all rows of the batch."""
+        """Returns the node's columns for all rows of the batch."""
         if answered.all():
             return dict(outputs)
         filled: dict[str, np.ndarray] = {}
@@ -272,7 +272,7 @@ class NodeStep:
 
 
 def _still_there(rows: np.ndarray, asked: _Asked, answer: _Answer) -> tuple[_Asked, _Answer]:
-    """Gives what a node would have been asked and would have said if only some of the rows had been there then.
+    """Returns what a node would have been asked and would have said if only some of the rows had been there then.
 
     Args:
         rows: Those.
@@ -295,6 +295,6 @@ def _still_there(rows: np.ndarray, asked: _Asked, answer: _Answer) -> tuple[_Ask
 
 
 def _moved(faults: Mapping[int, NodeError], there: np.ndarray) -> dict[int, NodeError]:
-    """Gives the faults of some of the rows, by their new positions."""
+    """Returns the faults of some of the rows, by their new positions."""
     places = np.cumsum(there) - 1
     return {int(places[at]): error for at, error in faults.items() if there[at]}

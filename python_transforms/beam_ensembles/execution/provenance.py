@@ -52,7 +52,7 @@ class Provenance:
 
     @classmethod
     def of(cls, graph: EnsembleGraph) -> Provenance | None:
-        """Makes it for an ensemble; None where its outputs have no such column (``with_provenance``)."""
+        """Creates it for an ensemble; None where its outputs have no such column (``with_provenance``)."""
         if (COLUMN, TYPE) not in graph.outputs:
             return None
         ignoring = tuple(
@@ -85,5 +85,5 @@ class Provenance:
 
 
 def routes_of(nodes: tuple[CheckedNode, ...]) -> tuple[tuple[str, str], ...]:
-    """Gives each route with the column of its arms."""
+    """Returns each route with the column of its arms."""
     return tuple((node.spec.name, next(iter(node.outputs))) for node in nodes if node.spec.kind == "route")

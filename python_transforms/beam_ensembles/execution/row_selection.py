@@ -33,7 +33,7 @@ class Selection:
 
     @classmethod
     def of(cls, node: CheckedNode) -> Selection | None:
-        """Makes the selection of a node; None where it runs on every row."""
+        """Creates the selection of a node; None where it runs on every row."""
         condition = None if node.spec.when is None else RowsWhere(node)
         nullable = tuple(column for column, type_ in node.inputs.items() if type_.nullable)
         quorum = int(node.spec.options.get("quorum", 0)) if nullable else 0
@@ -43,7 +43,7 @@ class Selection:
         return cls(node, condition, needed, tuple(node.inputs) if quorum else (), quorum)
 
     def rows(self, batch: ColumnBatch, faults: dict[int, NodeError]) -> tuple[np.ndarray, int]:
-        """Gives which rows the node runs on, and how many its condition leaves out.
+        """Returns which rows the node runs on, and how many its condition leaves out.
 
         Args:
             batch: The columns so far.

@@ -47,7 +47,7 @@ class _Records(logging.Handler):
         self._kept.append(logging.makeLogRecord({**kept, "msg": self.format(record), **fields}))
 
     def take(self) -> list[logging.LogRecord]:
-        """Gives what was kept since the last time."""
+        """Returns what was kept since the last time."""
         taken, self._kept = self._kept, []
         return taken
 
@@ -98,7 +98,7 @@ def _scored(stage: LoadedStage, code: StageCode, batch: ColumnBatch) -> Scored |
 
 
 def _said(code: StageCode, error: Exception) -> EnsembleError:
-    """Gives an error that the worker can raise: our own as it is, of others what they say."""
+    """Returns an error that the worker can raise: our own as it is, of others what they say."""
     if isinstance(error, EnsembleError):
         return error
     text = f"ensemble '{code.ensemble}': {described(error)}"

@@ -140,11 +140,11 @@ class Files:
         )
 
     def is_packed(self, uri: str) -> bool:
-        """Says whether what a URI of the file names is in its bundle."""
+        """Returns whether what a URI of the file names is in its bundle."""
         return self.bundle is not None and uri in self.bundle.places
 
     def resolve(self, uri: str) -> str:
-        """Gives the absolute path or URI of a URI of the file.
+        """Returns the absolute path or URI of a URI of the file.
 
         Raises:
             FileProblem: It is relative and there is nothing that it could be relative to, or the workers
@@ -246,7 +246,7 @@ class Files:
         return not _is_unpacked(real) and _is_in_any(real, (*self.trusted, *self.readable))
 
     def check_code(self, name: str) -> None:
-        """Makes sure that a file may have a name imported.
+        """Ensures that a file may have a name imported.
 
         Args:
             name: Dotted name of a class or function, such as ``torchvision.models.resnet18``.
@@ -296,7 +296,7 @@ class Files:
             raise FileProblem("untrusted_host", f"{text} (allowed: {listed(self.hosts)}); {how}")
 
     def check_host(self, url: str) -> None:
-        """Makes sure that workers, or the checks themselves, may connect to the host of a URL.
+        """Ensures that workers, or the checks themselves, may connect to the host of a URL.
 
         Raises:
             FileProblem: The URL names no host, or one that nobody allowed.
@@ -334,7 +334,7 @@ class Files:
         return False
 
     def check_secret(self, place: str) -> None:
-        """Makes sure that a file may name a secret, which a node then sends to a server.
+        """Ensures that a file may name a secret, which a node then sends to a server.
 
         Args:
             place: ``env:NAME`` or ``file:/absolute/path``.
@@ -350,7 +350,7 @@ class Files:
             )
 
     def is_trusted(self, uri: str) -> bool:
-        """Says whether a resolved URI lies under a trusted place."""
+        """Returns whether a resolved URI lies under a trusted place."""
         path = local_path(uri)
         if path is None:
             return any(is_below(uri, place) for place in self.trusted if local_path(place) is None)

@@ -95,7 +95,7 @@ Beside: TypeAlias = Callable[[str], Sequence[str]]
 
 
 def nothing_beside(_: str) -> Sequence[str]:
-    """Says that a model's file is all there is of it."""
+    """Returns that a model's file is all there is of it."""
     return ()
 
 
@@ -109,7 +109,7 @@ def fetched(
     within: tuple[str, ...] = (),
     patience: Patience = Patience(),
 ) -> Iterator[str]:
-    """Gives the local copy of a file of another place, for as long as it is being loaded.
+    """Returns the local copy of a file of another place, for as long as it is being loaded.
 
     Args:
         place: Its absolute URI; in storage a pattern stands for its newest match.
@@ -148,7 +148,7 @@ def _copied(place: str, beside: Beside, reading: Reading) -> Iterator[str]:
 
 
 def _beside(place: str, name: str) -> str:
-    """Gives the place of a file in the same folder, or below it."""
+    """Returns the place of a file in the same folder, or below it."""
     if is_web(place):
         return urljoin(place, quote(name))
     return f"{place.rpartition('/')[0]}/{name}"
@@ -200,7 +200,7 @@ def _copy_stored(path: str, target: str, reading: Reading, deadline: float) -> N
 
 
 def _newest(place: str) -> str:
-    """Gives the file in storage that was changed last of those that match a pattern, or the place itself."""
+    """Returns the file in storage that was changed last of those that match a pattern, or the place itself."""
     from apache_beam.io.filesystems import FileSystems
 
     if is_web(place) or not is_pattern(place):

@@ -22,7 +22,7 @@ _SAID_OF_A_FILE: Final = ("etag", "last-modified", "content-length")
 
 
 def state_of(place: str, beside: Beside = nothing_beside) -> Any:
-    """Gives what changes when a file or a folder does, or None where it cannot be looked at.
+    """Returns what changes when a file or a folder does, or None where it cannot be looked at.
 
     Args:
         place: Its absolute path or URI. A web server is asked for what it says of the file; where it says neither ETag

@@ -53,7 +53,7 @@ class ArgmaxKind(Kind):
 
 
 def _given(scores: Type) -> Type:
-    """Gives the type of what comes out for scores of a type."""
+    """Returns the type of what comes out for scores of a type."""
     return Array(INT64, row_shape(scores)[:-1]) if len(row_shape(scores)) > 1 else INT64
 
 

@@ -88,7 +88,7 @@ class ImageKind(Kind[ImageOptions]):
 
 
 def type_of_pixels(options: ImageOptions, size: tuple[int, int]) -> Type:
-    """Gives the type of what a node makes of an image.
+    """Returns the type of what a node makes of an image.
 
     Args:
         options: The node's own keys.

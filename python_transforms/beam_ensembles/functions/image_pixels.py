@@ -50,7 +50,7 @@ class Pixels:
 
     @classmethod
     def of(cls, node: CheckedNode[ImageOptions], given: Type) -> Pixels:
-        """Makes the member of a node that gives pixels of a type."""
+        """Creates the member of a node that gives pixels of a type."""
         options = node.options
         return cls(
             node.spec.columns[0],
@@ -89,20 +89,20 @@ class Pixels:
         return np.asarray(image)
 
     def _shape(self) -> tuple[int, int, int]:
-        """Gives height, width and channels."""
+        """Returns height, width and channels."""
         shape = row_shape(self.given)
         channels, height, width = shape if self.is_chw else (shape[-1], *shape[:-1])
         return height, width, channels
 
     def _arranged(self, pixels: Values) -> Values:
-        """Gives a batch, ``[N, height, width, channels]``, as it was asked for.
+        """Returns a batch, ``[N, height, width, channels]``, as it was asked for.
 
         The colours of a pixel stay together in memory, where they come first too: networks are faster on such tensors.
         """
         return np.moveaxis(pixels, -1, 1) if self.is_chw else pixels
 
     def _scale(self, height: int, width: int) -> Callable[[Values, Values], None]:
-        """Gives what writes ``[height, width * channels]`` scaled to 0 to 1, less ``mean``, over ``std``, in double.
+        """Returns what writes ``[height, width * channels]`` scaled to 0 to 1, less ``mean``, over ``std``, in double.
 
         A colour has but 256 values: each is looked up.
         """
@@ -137,7 +137,7 @@ def _resizer(options: ImageOptions) -> Callable[[Any], Any]:
 
 
 def _not_too_thin(image: Any, size: tuple[int, int]) -> Any:
-    """Gives an image of which a side would be none once it fits into a size with that side one pixel long there."""
+    """Returns an image of which a side would be none once it fits into a size with that side one pixel long there."""
     scale = min(wanted / side for wanted, side in zip(size, image.size, strict=True))
     fitting = tuple(round(side * scale) for side in image.size)
     return image if all(fitting) else image.resize(tuple(max(side, 1) for side in fitting))

@@ -7,7 +7,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 
 def one_column(node: NodeView, meaning: str, example: str) -> Type | None:
-    """Gives the type of the only column that a node reads; reports any other number of them, and named ones.
+    """Returns the type of the only column that a node reads; reports any other number of them, and named ones.
 
     Args:
         node: The node.
@@ -45,7 +45,7 @@ def wrong_input(node: NodeView, index: int, wanted: str) -> None:
 
 
 def is_number(type_: Type, kinds: str = "fiu") -> bool:
-    """Says whether values of a type are numbers, none of them null.
+    """Returns whether values of a type are numbers, none of them null.
 
     Args:
         type_: The type.

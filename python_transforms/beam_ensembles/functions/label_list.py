@@ -16,7 +16,7 @@ class LabelsError(ValueError):
 
 
 def type_of_labels(labels: Any) -> Type:
-    """Gives the type of listed labels: texts or whole numbers; one name may stand for several indices.
+    """Returns the type of listed labels: texts or whole numbers; one name may stand for several indices.
 
     Raises:
         LabelsError: They are neither.

@@ -106,7 +106,7 @@ def _misplaced(labels: Sequence[Any], meaning: Meaning | None) -> str | None:
 
 
 def _check_labels(node: NodeView[LabelsOptions]) -> Type | None:
-    """Gives the type of the names, and reports what is wrong with them."""
+    """Returns the type of the names, and reports what is wrong with them."""
     labels, file = node.options.labels, node.options.file
     if (labels is None) == (file is None):
         text = "give 'labels', the list of names, or 'file', a file of them"
@@ -162,7 +162,7 @@ def _are_indices(type_: Type) -> bool:
 
 
 def _given(indices: Type, label: Type) -> Type:
-    """Gives the type of the names for indices of a type: in the place of each number its name."""
+    """Returns the type of the names for indices of a type: in the place of each number its name."""
     if not isinstance(indices, Array):
         return label
     inner = _given(indices.element, label)

@@ -157,7 +157,7 @@ def _check_encoding(node: NodeView[ProcessorOptions]) -> dict[str, Type | None]:
 
 
 def _types(node: NodeView[ProcessorOptions], *, nested: bool) -> dict[str, Type | None]:
-    """Gives the types of ids: whole numbers of any length, or of the declared one."""
+    """Returns the types of ids: whole numbers of any length, or of the declared one."""
     found: dict[str, Type | None] = {}
     for output in node.spec.outputs:
         if (output.port or output.column) not in IDS:

@@ -82,7 +82,7 @@ class Encoder:
 
     @classmethod
     def of(cls, node: CheckedNode[ProcessorOptions], processor: Any, *, takes_sounds_alone: bool) -> Encoder:
-        """Makes the member of a node of its loaded processor."""
+        """Creates the member of a node of its loaded processor."""
         inputs = node.spec.inputs
         ports = dict(zip(inputs.ports or (), inputs.columns, strict=True)) if inputs is not None else {}
         text = node.inputs.get(ports.get(TEXT_PORT, ""))
@@ -174,12 +174,12 @@ class Encoder:
 
 
 def _items(values: Sequence[Any]) -> list[Any]:
-    """Makes arrays of PyTorch's tensors; lists stay as they are."""
+    """Creates arrays of PyTorch's tensors; lists stay as they are."""
     return [np.asarray(value) if hasattr(value, "shape") else value for value in values]
 
 
 def _fixed_length(node: CheckedNode[ProcessorOptions]) -> dict[str, Any]:
-    """Gives the arguments that make every text as long as the column of its ids is declared."""
+    """Returns the arguments that make every text as long as the column of its ids is declared."""
     for output in node.spec.outputs:
         type_ = node.outputs[output.column]
         while isinstance(type_, Array) and type_.shape is None and isinstance(type_.element, Array):

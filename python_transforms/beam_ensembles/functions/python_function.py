@@ -83,7 +83,7 @@ class FunctionMember:
         return to_columns(self.node, self._answers(answer), rows)
 
     def arguments(self, columns: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Gives the arguments of a call: those in order, and those by name."""
+        """Returns the arguments of a call: those in order, and those by name."""
         inputs = self.node.spec.inputs
         values = [columns[column] for column in self.node.spec.columns]
         if inputs is None or inputs.ports is None:
@@ -109,7 +109,7 @@ class FunctionMember:
 
 
 def _texts_kept(values: Any) -> Any:
-    """Gives a list of texts or bytes as objects: numpy's own drop the zeros at their end."""
+    """Returns a list of texts or bytes as objects: numpy's own drop the zeros at their end."""
     if isinstance(values, list | tuple) and values and isinstance(values[0], str | bytes):
         return np.fromiter(values, dtype=object, count=len(values))
     return values
@@ -123,7 +123,7 @@ def _check_arguments(node: NodeView[FunctionOptions]) -> None:
 
 
 def _check_signature(node: CheckedNode[FunctionOptions], function: Any, member: FunctionMember) -> None:
-    """Makes sure that a function takes what it will be given.
+    """Ensures that a function takes what it will be given.
 
     Raises:
         InvalidEnsemble: It does not, or is a class.

@@ -34,7 +34,7 @@ def of_each(compute: Callable[..., Any], *values: Iterable[Any]) -> tuple[list[A
 
 
 def objects(values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """Makes a column of objects."""
+    """Creates a column of objects."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
@@ -43,7 +43,7 @@ def finished(
     declared: Mapping[str, Type],
     faults: Mapping[int, NodeError],
 ) -> Columns:
-    """Gives a function's columns.
+    """Returns a function's columns.
 
     Args:
         found: The columns of the rows that have an answer, each with its type, as the function makes them.

@@ -17,7 +17,7 @@ Values = np.ndarray[Any, Any]
 
 
 def check_scores(node: NodeView) -> Array | None:
-    """Gives the type of a node's only column, which must hold a row's scores; reports what is wrong with it."""
+    """Returns the type of a node's only column, which must hold a row's scores; reports what is wrong with it."""
     type_ = one_column(node, "a row's scores", "scores")
     if type_ is None:
         return None
@@ -36,13 +36,13 @@ def places_of(node: NodeView) -> Meaning | None:
 
 
 def dtype_of_scores(type_: Type) -> np.dtype[Any]:
-    """Gives the dtype of the scores of a column that was checked."""
+    """Returns the dtype of the scores of a column that was checked."""
     found = dtype_of(type_.element) if isinstance(type_, Array) else None
     return found if found is not None else np.dtype(np.float64)
 
 
 def scores_of(row: Any, dtype: np.dtype[Any], column: str) -> Values:
-    """Gives the scores of one row of a column of lists, ``[n]``.
+    """Returns the scores of one row of a column of lists, ``[n]``.
 
     Raises:
         NodeError: ``wrong_value`` where there are none, or one is not a number (NaN).

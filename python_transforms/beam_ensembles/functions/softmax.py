@@ -100,7 +100,7 @@ class Softmax:
 
 
 def _have_probabilities(scores: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Says for which rows every greatest score is finite: NaN is greater than all, -infinity beside others is 0."""
+    """Returns for which rows every greatest score is finite: NaN is greater than all, -infinity beside others is 0."""
     finite = np.isfinite(scores.max(axis=-1))
     return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))))
 

@@ -82,7 +82,7 @@ class SqlKind(Kind[SqlOptions]):
 
 
 def _ports(spec: NodeSpec) -> dict[str, str]:
-    """Gives for each column the key of its expression."""
+    """Returns for each column the key of its expression."""
     return {output.column: output.port or output.column for output in spec.outputs}
 
 

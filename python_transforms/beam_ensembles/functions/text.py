@@ -72,7 +72,7 @@ class TextKind(Kind[TextOptions]):
 
 
 def _names(spec: NodeSpec) -> Sequence[str]:
-    """Gives the name of each column in the template."""
+    """Returns the name of each column in the template."""
     return spec.columns if spec.inputs is None or spec.inputs.ports is None else spec.inputs.ports
 
 
@@ -134,7 +134,7 @@ class Text:
         return finished(dict.fromkeys(self.outputs, (column, STRING)), self.outputs, {})
 
     def _written(self, columns: Columns, name: str) -> list[str]:
-        """Gives the text of each row's value of a column."""
+        """Returns the text of each row's value of a column."""
         values, type_ = columns[name], self.types[name].required()
         present = valid_rows(columns, name)
         if isinstance(type_, Array):

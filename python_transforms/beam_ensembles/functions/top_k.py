@@ -82,7 +82,7 @@ class TopKKind(Kind[TopKOptions]):
 
 
 def _given(scores: Type, k: int) -> dict[str, Type]:
-    """Gives the type of what comes out at each port for scores of a type."""
+    """Returns the type of what comes out at each port for scores of a type."""
     element = scores.element if isinstance(scores, Array) else scores
     shape = (*row_shape(scores)[:-1], k) if row_shape(scores) else None
     return {INDICES: Array(INT64, shape), SCORES: Array(element, shape)}
@@ -132,7 +132,7 @@ class TopK:
 
 
 def _best(scores: Values, k: int) -> Values:
-    """Gives the indices of the ``k`` greatest along the last axis, falling; of equals the lower index comes first."""
+    """Returns the indices of the ``k`` greatest along the last axis, falling; of equals the lower index comes first."""
     if k * _FEW > scores.shape[-1]:
         return _falling(scores)[..., :k]
     few = _greatest(scores, k)
@@ -141,14 +141,14 @@ def _best(scores: Values, k: int) -> Values:
 
 
 def _falling(scores: Values) -> Values:
-    """Gives the indices that sort scores from the greatest to the least; equals stay in their order."""
+    """Returns the indices that sort scores from the greatest to the least; equals stay in their order."""
     last = scores.shape[-1] - 1
     rising = np.argsort(scores[..., ::-1], axis=-1, kind="stable")
     return np.asarray(last - rising[..., ::-1], dtype=np.int64)
 
 
 def _greatest(scores: Values, k: int) -> Values:
-    """Gives the indices of the ``k`` greatest in rising order, without sorting all scores."""
+    """Returns the indices of the ``k`` greatest in rising order, without sorting all scores."""
     at = scores.shape[-1] - k
     least = np.partition(scores, at, axis=-1)[..., at, None]
     above, equal = scores > least, scores == least

@@ -67,7 +67,7 @@ def _check_lists(node: NodeView) -> Type | None:
 
 
 def _check_name(node: NodeView, index: int, field: str) -> bool:
-    """Says whether a field may be called so, and reports it where it may not."""
+    """Returns whether a field may be called so, and reports it where it may not."""
     before = _fields(node.spec)[:index]
     text = f"{field!r} cannot be a field's name: {NAME_RULE}"
     if field in before:
@@ -79,12 +79,12 @@ def _check_name(node: NodeView, index: int, field: str) -> bool:
 
 
 def _fields(spec: NodeSpec) -> Sequence[str]:
-    """Gives the name of the field that each column becomes."""
+    """Returns the name of the field that each column becomes."""
     return spec.columns if spec.inputs is None or spec.inputs.ports is None else spec.inputs.ports
 
 
 def _item(type_: Type) -> Type | None:
-    """Gives the type of the items of a list, or along the first dimension of a tensor."""
+    """Returns the type of the items of a list, or along the first dimension of a tensor."""
     if not isinstance(type_, Array):
         return None
     if type_.shape is None or len(type_.shape) == 1:

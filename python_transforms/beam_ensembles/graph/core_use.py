@@ -44,7 +44,7 @@ def _leaves_cores(node: CheckedNode) -> bool:
 
 
 def batches_beside(stages: Sequence[Stage]) -> bool:
-    """Says whether record batches of a bundle may be scored beside each other: one stage, which leaves cores idle.
+    """Returns whether record batches of a bundle may be scored beside each other: one stage, which leaves cores idle.
 
     Stages that make large columns, pixels above all, score one batch after another: each would need memory for its own.
     """
@@ -55,7 +55,7 @@ def batches_beside(stages: Sequence[Stage]) -> bool:
 
 
 def worth_processes(nodes: Sequence[CheckedNode], arrow: bool) -> bool:
-    """Says whether a stage has work for several processes, where a worker is told to run it in some.
+    """Returns whether a stage has work for several processes, where a worker is told to run it in some.
 
     Args:
         nodes: The stage's.
@@ -79,7 +79,7 @@ def makes_large_columns(nodes: Sequence[CheckedNode]) -> bool:
 
 
 def made_bytes(nodes: Sequence[CheckedNode]) -> int:
-    """Gives the bytes of a row in the tensors that nodes make, as far as their types tell."""
+    """Returns the bytes of a row in the tensors that nodes make, as far as their types tell."""
     return sum(_row_bytes(type_) for node in nodes for type_ in node.outputs.values())
 
 

@@ -64,7 +64,7 @@ def _conflicting(spec: EnsembleSpec) -> Iterator[Problem]:
 
 
 def _variables(node: NodeSpec) -> Mapping[str, Any]:
-    """Gives the variables that a node sets in the process that it shares with others."""
+    """Returns the variables that a node sets in the process that it shares with others."""
     config = node.options.get("config")
     if node.isolated or not isinstance(config, Mapping):
         return {}

@@ -35,7 +35,7 @@ class Doubts:
 
 
 def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
-    """Says what is uncertain about a file.
+    """Returns what is uncertain about a file.
 
     Args:
         spec: What could be read of it.

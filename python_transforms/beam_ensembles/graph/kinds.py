@@ -33,12 +33,12 @@ other rows is of the column's dtype and means nothing. Without a companion all r
 
 
 def validity(column: str) -> str:
-    """Gives the name of a column's companion that says which rows have a value; no column can have such a name."""
+    """Returns the name of a column's companion that says which rows have a value; no column can have such a name."""
     return f"{column}?"
 
 
 def valid_rows(columns: Columns, name: str) -> np.ndarray:
-    """Gives which rows of a column have a value: an array of truth values, one a row."""
+    """Returns which rows of a column have a value: an array of truth values, one a row."""
     found = columns.get(validity(name))
     return np.ones(len(columns[name]), dtype=np.bool_) if found is None else found
 

@@ -38,11 +38,11 @@ class Names:
         return column in self.inputs or column in self.makers
 
     def columns(self) -> tuple[str, ...]:
-        """Gives all columns: the row's, then the nodes'."""
+        """Returns all columns: the row's, then the nodes'."""
         return (*self.inputs, *self.makers)
 
     def outputs(self, spec: EnsembleSpec) -> tuple[str, ...]:
-        """Gives the columns to add to the row: those that the file names, else those that no node reads or shadows."""
+        """The columns to add to the row: those that the file names, else those that no node reads or shadows."""
         if spec.outputs is not None:
             return spec.outputs
         shadows = {node.name for node in spec.nodes if node.shadow_of is not None}
@@ -53,7 +53,7 @@ class Names:
         )
 
     def predecessors(self, node: NodeSpec) -> list[str]:
-        """Gives the nodes that come before a node: those whose columns it reads or is compared with."""
+        """Returns the nodes that come before a node: those whose columns it reads or is compared with."""
         makers = [self.makers[column] for column in node.all_columns if column in self.makers]
         if node.shadow_of is not None and node.shadow_of in self.nodes:
             makers.append(node.shadow_of)
@@ -63,7 +63,7 @@ class Names:
         return any(self.makers.get(column) == before.name for column in node.columns)
 
     def cycle(self, nodes: Sequence[NodeSpec]) -> str:
-        """Says what is wrong with nodes that wait for each other, each for the one before, the first for the last."""
+        """Returns what is wrong with nodes that wait for each other in a circle."""
         conditions: list[str] = []
         for before, node in zip([nodes[-1], *nodes[:-1]], nodes, strict=True):
             made = [column for column in node.when_columns if self.makers.get(column) == before.name]
@@ -164,7 +164,7 @@ def _others(columns: Iterable[str], own: Set[str]) -> Iterator[str]:
 
 
 def _quoted(column: str, place: str, dashed: Mapping[str, Sequence[str]], own: Set[str]) -> str:
-    """Gives a hint where ``my-column`` was written in an expression, which takes ``column`` away from ``my``."""
+    """Returns a hint where ``my-column`` was written in an expression, which takes ``column`` away from ``my``."""
     if re.split(r"[.\[]", place)[0] not in EXPRESSION_KEYS:
         return ""
     meant = next((known for known in dashed.get(column, ()) if known not in own), None)
@@ -196,7 +196,7 @@ def _unused_nodes(spec: EnsembleSpec, names: Names) -> Iterator[Problem]:
 
 
 def _probably_meant(wanted: Iterable[str], names: Names) -> set[str]:
-    """Gives the columns that misspelt ones stand for: who reads ``forst`` has a use for ``forest``."""
+    """Returns the columns that misspelt ones stand for: who reads ``forst`` has a use for ``forest``."""
     columns = names.columns()
     found = (nearest_of(column, columns) for column in sorted(wanted) if not names.has(column))
     return {near for near in found if near is not None}

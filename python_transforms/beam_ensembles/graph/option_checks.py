@@ -119,5 +119,5 @@ def _check_value(option: Option, value: Any, place: str) -> Iterator[Problem]:
 
 
 def _inside(sentence: str) -> str:
-    """Makes a sentence part of another one."""
+    """Creates a sentence part of another one."""
     return sentence[:1].lower() + sentence[1:].rstrip(".")

@@ -23,7 +23,7 @@ from beam_ensembles.types import (
 
 
 def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
-    """Gives a column's port: the one it names (``from``), else its own name, else the only one, else None."""
+    """Returns a column's port: the one it names (``from``), else its own name, else the only one, else None."""
     if output.port is not None:
         return output.port if output.port in ports else None
     if output.column in ports:
@@ -32,13 +32,13 @@ def port_of(output: OutputSpec, ports: Sequence[str]) -> str | None:
 
 
 def ports_of(spec: NodeSpec, ports: Sequence[str]) -> dict[str, str]:
-    """Gives the port of each output column of a node that was checked."""
+    """Returns the port of each output column of a node that was checked."""
     found = {output.column: port_of(output, ports) for output in spec.outputs}
     return {column: port for column, port in found.items() if port is not None}
 
 
 def check_ports(node: NodeView, ports: Sequence[str]) -> dict[str, str]:
-    """Gives the port of each output column and reports the columns that have none (``unknown_port``)."""
+    """Returns the port of each output column and reports the columns that have none (``unknown_port``)."""
     for output in node.spec.outputs:
         if port_of(output, ports) is None:
             wanted = output.port or output.column
@@ -82,7 +82,7 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
 
 
 def _of_a_row(node: NodeView, item: Type | None, declared: Type | None) -> Type | None:
-    """Gives the type of a row's answer where a row has several items; it is not known where rows are called alone."""
+    """Returns the type of a row's answer where a row has several items; it is not known where rows are called alone."""
     samples = samples_of(node.options)
     if item is None or is_per_row(node.options):
         return None
@@ -95,7 +95,7 @@ def _of_a_row(node: NodeView, item: Type | None, declared: Type | None) -> Type 
 
 
 def holds(declared: Type, given: Type) -> bool:
-    """Says whether a declared output type can hold a node's answer.
+    """Returns whether a declared output type can hold a node's answer.
 
     ``float`` and ``double`` stand for each other, an integer for any other (its values are checked on every
     batch) and for a ``double``; one value a row may come as a scalar or as a tensor of one.

@@ -10,7 +10,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type, wi
 
 
 def is_value_of(value: Any, type_: Type) -> bool:
-    """Says whether a value, as YAML or JSON gives it, may stand in a column.
+    """Returns whether a value, as YAML or JSON gives it, may stand in a column.
 
     A tensor's numbers may be nested or in one list, row by row. Bytes and points in time cannot be written in a file.
     """

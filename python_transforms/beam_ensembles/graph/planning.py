@@ -78,7 +78,7 @@ def plan(graph: EnsembleGraph) -> Plan:
 
 
 def needs_stages(graph: EnsembleGraph) -> tuple[str, ...]:
-    """Gives the nodes that cannot run fused with all others: their file asks for more than one stage."""
+    """Returns the nodes that cannot run fused with all others: their file asks for more than one stage."""
     return tuple(node.spec.name for node in graph.nodes if _is_apart(node))
 
 
@@ -89,7 +89,7 @@ def _is_apart(node: CheckedNode) -> bool:
 
 
 def alive_between(graph: EnsembleGraph, plan: Plan) -> tuple[tuple[str, ...], ...]:
-    """Gives the columns that rows carry from each stage to the next one, in the order in which they are made.
+    """Returns the columns that rows carry from each stage to the next one, in the order in which they are made.
 
     Returns:
         One tuple less than there are stages.
@@ -108,7 +108,7 @@ def alive_between(graph: EnsembleGraph, plan: Plan) -> tuple[tuple[str, ...], ..
 
 
 def _arms(graph: EnsembleGraph) -> set[str]:
-    """Gives the columns of routes: a row's provenance says which arms it took."""
+    """Returns the columns of routes: a row's provenance says which arms it took."""
     return {column for node in graph.nodes if node.spec.kind == "route" for column in node.outputs}
 
 

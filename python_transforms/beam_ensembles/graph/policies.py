@@ -36,7 +36,7 @@ def _policy(node: NodeSpec, members: set[str]) -> OnError:
 
 
 def gives_nulls(node: NodeSpec, on_error: OnError) -> bool:
-    """Says whether a node's columns may be null where what it runs gives none."""
+    """Returns whether a node's columns may be null where what it runs gives none."""
     return node.when is not None or on_error.action == "nullify"
 
 
@@ -108,6 +108,6 @@ def _shadow_problem(
 
 
 def compared(node: NodeSpec, beside: NodeSpec) -> tuple[tuple[str, str], ...]:
-    """Gives the pairs of columns of a shadow and the node beside it, in the order of the file."""
+    """Returns the pairs of columns of a shadow and the node beside it, in the order of the file."""
     pairs = zip(node.outputs, beside.outputs, strict=False)
     return tuple((own.column, other.column) for own, other in pairs)

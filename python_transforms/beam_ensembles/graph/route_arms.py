@@ -56,7 +56,7 @@ def _conditions(node: NodeSpec) -> Iterator[tuple[str, str]]:
 
 
 def _compared(text: str) -> Iterator[tuple[str, str]]:
-    """Gives the columns that an expression compares with a text, each with that text."""
+    """Yields the columns that an expression compares with a text, each with that text."""
     try:
         tree = json.loads(parse(text).meta.serialize(format="json"))
     except ExpressionError:

@@ -29,7 +29,7 @@ def check_secret(node: NodeView, place: str, value: Any) -> None:
 
 
 def revealed(node: CheckedNode, place: str, value: Any) -> str:
-    """Gives a text, or on a worker the secret that stands for it.
+    """Returns a text, or on a worker the secret that stands for it.
 
     Args:
         node: The node, which was checked.

@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 
 def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
-    """Gives the metrics of all ensembles among the metrics of a job, by name.
+    """Returns the metrics of all ensembles among the metrics of a job, by name.
 
     An ensemble that a pipeline applies several times is one; whatever is no metric of an ensemble's is left out.
 

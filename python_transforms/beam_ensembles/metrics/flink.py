@@ -54,7 +54,7 @@ class FlinkCluster:
         self._tls = _tls_arguments(self._url, self._name, self._security)
 
     def jobs(self) -> tuple[Job, ...]:
-        """Gives the jobs that it knows, the newest last.
+        """Returns the jobs that it knows, the newest last.
 
         Raises:
             NoMetrics: It does not answer.
@@ -63,7 +63,7 @@ class FlinkCluster:
         return tuple(job for _, job in sorted(jobs, key=lambda one: (one[0], one[1].id)))
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
-        """Gives the metrics of the ensembles of a job, of a running one those of the steps that have ended.
+        """Returns the metrics of the ensembles of a job, of a running one those of the steps that have ended.
 
         Args:
             job: The job's id.
@@ -172,7 +172,7 @@ def _tls_arguments(url: str, name: str, security: Security) -> dict[str, Any]:
 
 
 def _cause(error: BaseException) -> str:
-    """Gives what the operating system says; what libraries put around it names their own classes."""
+    """Returns what the operating system says; what libraries put around it names their own classes."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -75,7 +75,7 @@ class JobServer:
         self._channel.close()
 
     def jobs(self) -> tuple[Job, ...]:
-        """Gives the jobs that it knows, by id.
+        """Returns the jobs that it knows, by id.
 
         Raises:
             NoMetrics: It does not answer.
@@ -90,7 +90,7 @@ class JobServer:
         return tuple(sorted(jobs, key=lambda job: job.id))
 
     def metrics(self, job: str) -> tuple[EnsembleMetrics, ...]:
-        """Gives the metrics of the ensembles of a job.
+        """Returns the metrics of the ensembles of a job.
 
         Prism counts what has been committed so far while the job runs; Flink's job server has nothing before it has
         ended.
@@ -149,7 +149,7 @@ def _jobs(answer: bytes) -> Iterator[Job]:
 
 
 def no_job(job: str, known: Iterable[str], place: str) -> NoMetrics:
-    """Gives the error of a job that a runner does not know.
+    """Returns the error of a job that a runner does not know.
 
     Args:
         job: The id that was asked for.

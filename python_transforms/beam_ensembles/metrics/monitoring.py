@@ -10,7 +10,7 @@ from beam_ensembles.metrics.values import Distribution, EnsembleMetrics
 
 
 def of_response(response: beam_job_api_pb2.GetJobMetricsResponse) -> tuple[EnsembleMetrics, ...]:
-    """Gives the metrics of the ensembles of a job, by name.
+    """Returns the metrics of the ensembles of a job, by name.
 
     Args:
         response: Prism commits, Flink only attempts.

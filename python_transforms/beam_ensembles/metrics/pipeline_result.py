@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ensemble_metrics(result: PipelineResult) -> tuple[EnsembleMetrics, ...]:
-    """Gives the metrics of the ensembles of a pipeline, by name: what their nodes have counted.
+    """Returns the metrics of the ensembles of a pipeline, by name: what their nodes have counted.
 
     Each prints as a table.
 
@@ -40,5 +40,5 @@ def _key(found: Any) -> Key:
 
 
 def _settled(found: Any) -> Any:
-    """Gives the committed value where the runner knows one."""
+    """Returns the committed value where the runner knows one."""
     return found.attempted if found.committed is None else found.committed

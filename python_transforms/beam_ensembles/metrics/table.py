@@ -16,7 +16,7 @@ _GAP: Final = "  "
 
 
 def lines(rows: Iterable[Cells]) -> list[str]:
-    """Gives the headings and the rows as lines of columns; texts to the left, numbers to the right.
+    """Returns the headings and the rows as lines of columns; texts to the left, numbers to the right.
 
     Args:
         rows: The cells of each line.

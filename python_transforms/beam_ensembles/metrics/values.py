@@ -40,7 +40,7 @@ class Distribution:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Gives it as plain data."""
+        """Returns it as plain data."""
         return {**dataclasses.asdict(self), "mean": self.mean}
 
 
@@ -97,11 +97,11 @@ class NodeMetrics:
         return None if found is None else found.max / 1e6
 
     def as_data(self) -> dict[str, Any]:
-        """Gives them as plain data."""
+        """Returns them as plain data."""
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def cells(self) -> Cells:
-        """Gives them as a line of the table."""
+        """Returns them as a line of the table."""
         batches = self.inference_request_batch_size
         return (
             printable(self.node),
@@ -143,7 +143,7 @@ class EnsembleMetrics:
     refused_refreshes: int = 0
 
     def node(self, name: str) -> NodeMetrics:
-        """Gives the metrics of one node; one that has measured nothing has zeros.
+        """Returns the metrics of one node; one that has measured nothing has zeros.
 
         Args:
             name: Name of the node.
@@ -151,7 +151,7 @@ class EnsembleMetrics:
         return next((node for node in self.nodes if node.node == name), NodeMetrics(name))
 
     def as_data(self) -> dict[str, Any]:
-        """Gives them as plain data, for JSON."""
+        """Returns them as plain data, for JSON."""
         return {
             "ensemble": self.ensemble,
             "refreshes": self.refreshes,

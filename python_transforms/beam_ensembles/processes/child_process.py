@@ -111,14 +111,14 @@ def _end_with(descriptor: int) -> None:
 
 
 def own_cores() -> int | None:
-    """Gives how many cores this process is to use; None: all that its operating system gives it."""
+    """Returns how many cores this process is to use; None: all that its operating system gives it."""
     said = os.environ.get(_CORES_VARIABLE, "")
     is_count = said.isascii() and said.isdecimal() and 0 < len(said) < 10 and int(said) > 0
     return int(said) if is_count else None
 
 
 def _environment(cores: int | None) -> dict[str, str]:
-    """Gives the environment of a process that is to use some cores; what a user says of threads himself holds."""
+    """Returns the environment of a process that is to use some cores; what a user says of threads himself holds."""
     found = own_environment()
     ours = found.pop(_CORES_VARIABLE, None)
     for name in _THREAD_VARIABLES:
@@ -156,7 +156,7 @@ def let_go(process: Process, pipe: ColumnPipe) -> None:
 
 
 def how_it_ended(process: Process) -> str:
-    """Says how a process ended, as the end of a sentence; nothing where it goes on for a second."""
+    """Returns how a process ended, as the end of a sentence; nothing where it goes on for a second."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1)
     code = process.returncode

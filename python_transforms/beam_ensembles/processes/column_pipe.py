@@ -88,7 +88,7 @@ class ColumnPipe:
         return pickle.loads(packed, buffers=buffers)  # noqa: S301 - as above
 
     def poll(self, timeout: float | None) -> bool:
-        """Says whether there is something to receive, or the other end is gone, within so many seconds; None: waits."""
+        """Whether there is something to receive, or the other end is gone, within so many seconds; None: waits."""
         with _gone_is_eof():
             return self._connection.poll(timeout)
 

@@ -66,7 +66,7 @@ class Cores:
 
     @staticmethod
     def is_one_used() -> bool:
-        """Says whether what runs here is counted as what uses a core: within ``one_used``, and what ``each`` runs."""
+        """Whether what runs here is counted as what uses a core: within ``one_used``, and what ``each`` runs."""
         return _HAS_CORE.get()
 
     def start(self, task: Callable[[], T]) -> Future[T]:

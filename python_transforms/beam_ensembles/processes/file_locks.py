@@ -24,12 +24,12 @@ def locked(path: str) -> Iterator[None]:
 
 
 def lock_of(path: str) -> str:
-    """Gives the file that is locked for a path."""
+    """Returns the file that is locked for a path."""
     return f"{path}.lock"
 
 
 def _is_still(path: str, file: Any) -> bool:
-    """Says whether a file that was waited for has not been removed, or replaced, meanwhile."""
+    """Returns whether a file that was waited for has not been removed, or replaced, meanwhile."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
     except FileNotFoundError:

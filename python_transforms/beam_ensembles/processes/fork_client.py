@@ -244,7 +244,7 @@ def python() -> list[str]:
 
 
 def own_environment() -> dict[str, str]:
-    """Gives the environment of a process that finds the modules that this one finds."""
+    """Returns the environment of a process that finds the modules that this one finds."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
@@ -262,7 +262,7 @@ class _Here:
         self._connection, self._pid = connection, os.getpid()
 
     def get(self) -> ForkServer | None:
-        """Gives it; none where this process was started in another way."""
+        """Returns it; none where this process was started in another way."""
         with self._lock:
             if self._connection is None or self._pid != os.getpid():
                 return None

@@ -31,7 +31,7 @@ def count_of_processes() -> int:
 
 
 def wrong_count(said: str) -> str:
-    """Says what is wrong with a number of processes, as the end of a sentence; nothing where it is right."""
+    """Returns what is wrong with a number of processes, as the end of a sentence; nothing where it is right."""
     is_right = said.isascii() and said.isdecimal() and len(said) < 10 and 1 <= int(said) <= MOST_PROCESSES
     return (
         "" if is_right else f"must be a whole number from 1 to {MOST_PROCESSES}, not '{truncate(said, 60)}'"

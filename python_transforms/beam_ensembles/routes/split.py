@@ -103,6 +103,6 @@ class Split:
     output: str
 
     def __call__(self, columns: Columns) -> Columns:
-        """Gives the arm of each row."""
+        """Returns the arm of each row."""
         parts = [(columns[name], type_, columns.get(validity(name))) for name, type_ in self.key.items()]
         return {self.output: self.arms(key_hashes(parts, self.salt))}

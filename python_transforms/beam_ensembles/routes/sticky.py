@@ -18,7 +18,7 @@ _INTEGERS: Final = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint1
 
 
 def is_key(type_: Type) -> bool:
-    """Says whether a column of a type can be part of a key: text, bytes, whole numbers, booleans, points in time."""
+    """Returns whether a column of a type can be part of a key: text, bytes, whole numbers, booleans, points in time."""
     return isinstance(type_, Scalar) and (type_.name in _TO_BYTES or type_.name in _INTEGERS)
 
 
@@ -41,7 +41,7 @@ def key_hashes(columns: Sequence[tuple[np.ndarray, Type, np.ndarray | None]], sa
 
 
 def _fields(values: np.ndarray, type_: Type, valid: np.ndarray | None) -> list[bytes]:
-    """Gives each value with its length in front; four bytes of ones stand for null."""
+    """Returns each value with its length in front; four bytes of ones stand for null."""
     to_bytes = _TO_BYTES[type_.name] if isinstance(type_, Scalar) and type_.name in _TO_BYTES else _decimal
     if valid is None or valid.all():
         contents = map(to_bytes, values.tolist())
@@ -92,7 +92,7 @@ class Rendezvous:
         self._hashes = np.array(hashes, dtype=np.uint64)[:, np.newaxis]
 
     def __call__(self, keys: np.ndarray) -> np.ndarray:
-        """Gives the arm of each key: texts, ``[N]``, of the keys' hashes."""
+        """Returns the arm of each key: texts, ``[N]``, of the keys' hashes."""
         draws = (_mixed(keys ^ self._hashes) >> np.uint64(12)).astype(np.float64)
         scores = self._weights / -np.log((draws + 0.5) * 2.0**-52)
         found: np.ndarray = self.names[scores.argmax(axis=0)]

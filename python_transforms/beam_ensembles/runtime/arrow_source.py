@@ -35,7 +35,7 @@ class ArrowResult:
     first: RowFailure | None
 
     def size(self) -> int:
-        """Gives the size of both elements in bytes."""
+        """Returns the size of both elements in bytes."""
         return size_of_element(self.ok) + size_of_element(self.failed)
 
 
@@ -53,7 +53,7 @@ class ArrowSource:
         return len(self.batch)
 
     def read(self, code: StageCode) -> ColumnBatch:
-        """Makes the ensemble's input columns; rows that are not as declared leave."""
+        """Creates the ensemble's input columns; rows that are not as declared leave."""
         return read_columns(code, len(self), lambda field, type_: _field(self.batch, field, type_))
 
     def finish(self, code: StageCode, columns: ColumnBatch) -> ArrowResult:
@@ -68,24 +68,24 @@ class ArrowSource:
         return ArrowResult(scored, _errors(code, self.batch, failures), failures[0])
 
     def take(self, rows: np.ndarray) -> ArrowSource:
-        """Gives some of the rows, by their indices."""
+        """Returns some of the rows, by their indices."""
         return ArrowSource(self.batch.take(rows))
 
     def time_key(self, micros: int) -> int | None:
-        """Gives what batches that may be joined have in common: the element's time where rows have none."""
+        """Returns what batches that may be joined have in common: the element's time where rows have none."""
         return None if self.batch.rows.announced is None else micros
 
     def oldest(self, micros: int) -> int:
-        """Gives the event time of the oldest row of an element at a time."""
+        """Returns the event time of the oldest row of an element at a time."""
         has_times = self.batch.rows.announced is None and len(self) > 0
         return self.batch.oldest() if has_times else micros
 
     def timed(self, micros: int) -> ArrowSource:
-        """Gives the same rows: their times are in the record batch, or are those of the element."""
+        """Returns the same rows: their times are in the record batch, or are those of the element."""
         return self
 
     def joined(self, others: Sequence[ArrowSource]) -> ArrowSource:
-        """Gives these rows and those of other record batches."""
+        """Returns these rows and those of other record batches."""
         return ArrowSource(self.batch.joined([other.batch for other in others]))
 
 

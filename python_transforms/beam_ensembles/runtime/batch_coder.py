@@ -46,7 +46,7 @@ class BatchCoder(Coder):
         return pickle.loads(encoded)  # noqa: S301 - the runner gives back what a step of this stage wrote
 
     def estimate_size(self, value: Any) -> int:
-        """Gives a rough size, in bytes."""
+        """Returns a rough size, in bytes."""
         return _ROW_BYTES * len(value)
 
     def is_deterministic(self) -> bool:
@@ -55,7 +55,7 @@ class BatchCoder(Coder):
 
     @classmethod
     def from_type_hint(cls, hint: Any, registry: Any) -> Any:
-        """Gives the coder for either type."""
+        """Returns the coder for either type."""
         return cls(hint)
 
     def __eq__(self, other: object) -> bool:
@@ -69,7 +69,7 @@ class SizedCoder(BatchCoder):
     """Likewise for what is in Arrow's memory, whose size is known."""
 
     def estimate_size(self, value: Any) -> int:
-        """Gives the size, in bytes."""
+        """Returns the size, in bytes."""
         return int(value.size())
 
     def __eq__(self, other: object) -> bool:

@@ -47,7 +47,7 @@ class Group:
         return len(self.items)
 
     def size(self) -> int:
-        """Gives the size of all items in bytes."""
+        """Returns the size of all items in bytes."""
         return sum(map(_size, self.items))
 
 
@@ -91,12 +91,12 @@ class _Waiting:
     bytes: int = 0
 
     def group(self, windows: tuple[Any, ...]) -> Any:
-        """Gives the group, whose time is that of its oldest batch: a shuffle further on holds the watermark there."""
+        """Returns the group, whose time is that of its oldest batch: a shuffle further on holds the watermark there."""
         return create(Group(self.items, self.micros, windows), min(self.micros), windows)
 
 
 def items_of(group: Group) -> Iterator[WindowedValue]:
-    """Gives what became of the batches of a group, each with its time."""
+    """Returns what became of the batches of a group, each with its time."""
     return map(create, group.items, group.micros, itertools.repeat(group.windows))
 
 

@@ -115,5 +115,5 @@ class Unbatch(beam.DoFn):
 
 
 def _timed(rows: Sequence[Any], micros: Sequence[int] | None, windows: tuple[Any, ...]) -> Iterable[Any]:
-    """Gives rows their event times back; rows that have that of their batch need nothing."""
+    """Returns rows their event times back; rows that have that of their batch need nothing."""
     return rows if micros is None else map(create, rows, micros, itertools.repeat(windows))

@@ -65,7 +65,7 @@ class InFlight:
         return one, InFlight(left, rest, self.digest)
 
     def timed(self, micros: int) -> InFlight:
-        """Gives the same batch with an event time for every row: that of the batch where they have none."""
+        """Returns the same batch with an event time for every row: that of the batch where they have none."""
         return InFlight(self.source.timed(micros), self.columns, self.digest)
 
 

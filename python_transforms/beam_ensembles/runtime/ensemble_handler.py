@@ -103,7 +103,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
 
 
 def _row(element: Any) -> Any:
-    """Gives an element as a row: pipelines that feed RunInference often hold mappings."""
+    """Returns an element as a row: pipelines that feed RunInference often hold mappings."""
     return beam.Row(**element) if isinstance(element, Mapping) else element
 
 

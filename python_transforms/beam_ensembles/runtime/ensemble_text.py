@@ -43,7 +43,7 @@ def read_uri(uri: str, files: Files) -> tuple[str, str]:
 
 
 def check_readable(uri: str, files: Files) -> str | None:
-    """Makes sure that a file may be read for a client, and that it can be where it is one of this machine.
+    """Ensures that a file may be read for a client, and that it can be where it is one of this machine.
 
     Args:
         uri: An absolute path or URI.
@@ -73,7 +73,7 @@ def check_readable(uri: str, files: Files) -> str | None:
 
 
 def check_bundle_readable(uri: str, files: Files) -> None:
-    """Makes sure of the same for a bundle, but for one outside of trusted folders, which may be trusted for its digest.
+    """Ensures of the same for a bundle, but for one outside of trusted folders, which may be trusted for its digest.
 
     ``open_bundle`` looks at that one.
 

@@ -77,7 +77,7 @@ def ensemble_of_file(
 
 
 def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -> Files:
-    """Gives what a file of this machine may use, for whoever names it himself; ``trust`` as in ``graph_of_file``.
+    """Returns what a file of this machine may use, for whoever names it himself; ``trust`` as in ``graph_of_file``.
 
     Raises:
         InvalidEnsemble: The file is missing.

@@ -69,7 +69,7 @@ class Watch:
         uri: str | None,
         interval: float,
     ) -> Watch:
-        """Makes it for an ensemble as it is now; the arguments are the attributes of the same names."""
+        """Creates it for an ensemble as it is now; the arguments are the attributes of the same names."""
         digest, shape = digest_of(graph), shape_of(graph)
         return cls(interval, files, parameters, uri, graph.spec.text, digest, shape)
 
@@ -100,7 +100,7 @@ class Watch:
         return text
 
     def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
-        """Gives what changes when the file, or one that these nodes name, does."""
+        """Returns what changes when the file, or one that these nodes name, does."""
         named = [
             (self.files.resolve(node.spec.file), node.kind.files_beside)
             for node in nodes
@@ -168,12 +168,12 @@ class RefreshedStage:
         ).start()
 
     def newest(self) -> Version:
-        """Gives the version with which a batch of the first stage is scored."""
+        """Returns the version with which a batch of the first stage is scored."""
         self._write_events()
         return self._newest
 
     def version(self, digest: str) -> Version:
-        """Gives the version with which the first stage scored a batch.
+        """Returns the version with which the first stage scored a batch.
 
         Raises:
             EnsembleError: That version is gone: its files have changed again before this worker read them.

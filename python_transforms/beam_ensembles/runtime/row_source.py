@@ -75,7 +75,7 @@ class RowSource:
         return len(self.batch.elements)
 
     def read(self, code: StageCode) -> ColumnBatch:
-        """Makes the ensemble's input columns; rows that are not as declared leave."""
+        """Creates the ensemble's input columns; rows that are not as declared leave."""
         elements, form = self.batch.elements, code.form
         return read_columns(
             code, len(elements), lambda field, type_: _field(form.values(elements, field), type_, field)
@@ -94,27 +94,27 @@ class RowSource:
         return BatchResult(ok, micros, failed, failed_micros, batch.windows)
 
     def take(self, rows: np.ndarray) -> RowSource:
-        """Gives some of the rows, by their indices."""
+        """Returns some of the rows, by their indices."""
         elements = [self.batch.elements[at] for at in rows.tolist()]
         return RowSource(RowBatch(elements, _at(self.batch.micros, rows.tolist()), self.batch.windows))
 
     def time_key(self, micros: int) -> int | None:
-        """Gives what batches that may be joined have in common: nothing, each row has a time of its own."""
+        """Returns what batches that may be joined have in common: nothing, each row has a time of its own."""
         return None
 
     def oldest(self, micros: int) -> int:
-        """Gives the event time of the oldest row of a batch at a time."""
+        """Returns the event time of the oldest row of a batch at a time."""
         return micros if self.batch.micros is None else min(self.batch.micros)
 
     def timed(self, micros: int) -> RowSource:
-        """Gives the same rows, each with an event time: that of the batch where they have none of their own."""
+        """Returns the same rows, each with an event time: that of the batch where they have none of their own."""
         batch = self.batch
         if batch.micros is not None:
             return self
         return RowSource(RowBatch(batch.elements, [micros] * len(batch.elements), batch.windows))
 
     def joined(self, others: Sequence[RowSource]) -> RowSource:
-        """Gives these rows and those of other batches of the same windows, all with times of their own."""
+        """Returns these rows and those of other batches of the same windows, all with times of their own."""
         batches = [self.batch, *(other.batch for other in others)]
         elements = [element for batch in batches for element in batch.elements]
         micros = [micros for batch in batches for micros in batch.micros or ()]
@@ -122,7 +122,7 @@ class RowSource:
 
 
 def values_of(code: StageCode, columns: ColumnBatch) -> tuple[list[Any], ...]:
-    """Gives the values of each output column as rows hold them, one a row that was scored."""
+    """Returns the values of each output column as rows hold them, one a row that was scored."""
     if not len(columns):
         return tuple([] for _ in code.outputs)
     return tuple(_values(code, columns, name, type_) for name, type_ in code.outputs)

@@ -93,7 +93,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         return source.finish(code, columns)
 
     def _open(self, batch: Any) -> Source:
-        """Gives the rows of an element of the PCollection that the ensemble is applied to."""
+        """Returns the rows of an element of the PCollection that the ensemble is applied to."""
         raise NotImplementedError
 
     def _args(self) -> tuple[Any, ...]:

@@ -127,7 +127,7 @@ def _listed(found: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _error() -> Any:
-    """Gives the exception that a prepared worker answers in one line, whatever its version."""
+    """Returns the exception that a prepared worker answers in one line, whatever its version."""
     try:
         return importlib.import_module("beam_ensembles.errors").EnsembleError
     except (ImportError, AttributeError):

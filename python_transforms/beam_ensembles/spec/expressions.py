@@ -19,7 +19,7 @@ CANNOT_BE_READ: Final = "polars cannot read it; look for a function that lacks i
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """Gives the columns that an expression reads, each once, in order.
+    """Returns the columns that an expression reads, each once, in order.
 
     Raises:
         ExpressionError: It does not parse, or does not look at one row alone.
@@ -28,7 +28,7 @@ def columns_of(text: str) -> tuple[str, ...]:
 
 
 def parse(text: str) -> pl.Expr:
-    """Gives an expression as polars has it; numbers with a point are doubles, not decimals.
+    """Returns an expression as polars has it; numbers with a point are doubles, not decimals.
 
     Raises:
         ExpressionError: It does not parse, or does not look at one row alone.

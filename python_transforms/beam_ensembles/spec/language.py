@@ -48,7 +48,7 @@ _NAME: Final = re.compile(r"(?!__)[^\W\d][\w-]*")
 
 
 def is_name(text: str) -> bool:
-    """Says whether an ensemble, a node or a column may be called so.
+    """Returns whether an ensemble, a node or a column may be called so.
 
     No dots, spaces or brackets, so that a place in the file (``nodes.vote.inputs[1]``) and a metric's
     namespace stay readable; not two underscores in front, which are the clients' own columns (``__opaque``).

@@ -69,7 +69,7 @@ def load_file(
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Gives the text of a local ensemble file.
+    """Returns the text of a local ensemble file.
 
     Raises:
         InvalidEnsemble: It cannot be opened, is too large, or is not UTF-8.
@@ -90,7 +90,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Gives the text of an ensemble file's bytes.
+    """Returns the text of an ensemble file's bytes.
 
     Raises:
         InvalidEnsemble: They are no UTF-8, or those of a zip.

@@ -38,7 +38,7 @@ def with_key(
 
 
 def _names(value: Any, place: str, mistakes: Mistakes) -> list[tuple[str, str, str]]:
-    """Gives the place, the column and the database's column of each part of a key."""
+    """Returns the place, the column and the database's column of each part of a key."""
     if isinstance(value, str):
         return [(place, value, value)] if mistakes.is_name(value, place) else []
     if value in ([], {}):

@@ -51,7 +51,7 @@ class Mistakes:
         return text if text is not None and self.is_name(text, path) else None
 
     def is_name(self, name: str, path: str) -> bool:
-        """Says whether a name may be used, and reports it where not."""
+        """Returns whether a name may be used, and reports it where not."""
         if not is_name(name):
             self.add(path, "bad_name", f"{truncate(repr(name), 60)} cannot be a name: {NAME_RULE}")
         return is_name(name)
@@ -104,7 +104,7 @@ class Mistakes:
 
 
 def described(value: Any) -> str:
-    """Says what a plain value is, for a message: ``the number 3``, ``a list``, ``nothing``."""
+    """Returns what a plain value is, for a message: ``the number 3``, ``a list``, ``nothing``."""
     if value is None:
         return "nothing"
     noun = _NOUNS.get(type(value), type(value).__name__)

@@ -41,7 +41,7 @@ class Inputs:
     places: tuple[str, ...] = ()
 
     def path(self, index: int) -> str:
-        """Gives the place of a column below its node: ``inputs[0]``, ``inputs.X`` or ``passthrough[0]``."""
+        """Returns the place of a column below its node: ``inputs[0]``, ``inputs.X`` or ``passthrough[0]``."""
         if self.places:
             return self.places[index]
         listed = len(self.columns) - self.passed
@@ -134,7 +134,7 @@ class NodeSpec:
         return tuple(dict.fromkeys((*self.columns, *self.when_columns)))
 
     def path(self, *keys: str) -> str:
-        """Gives the place of something below this node: ``path("uri")`` is ``nodes.forest.uri``."""
+        """Returns the place of something below this node: ``path("uri")`` is ``nodes.forest.uri``."""
         return ".".join(("nodes", self.name, *keys))
 
 

@@ -36,7 +36,7 @@ def with_expressions(
 
 
 def _selected(select: Mapping[str, Any], path: str, mistakes: Mistakes) -> Iterator[tuple[str, str]]:
-    """Gives each expression with its place below the node."""
+    """Yields each expression with its place below the node."""
     if not select:
         mistakes.add(below(path, SELECT), "no_outputs", "a node adds at least one column")
     for column, value in select.items():
@@ -73,7 +73,7 @@ def _columns_read(
     mistakes: Mistakes,
     siblings: frozenset[str] = frozenset(),
 ) -> dict[str, str]:
-    """Gives the columns that expressions read, each with the place below the node where it is read first."""
+    """Returns the columns that expressions read, each with the place below the node where it is read first."""
     found: dict[str, str] = {}
     for place, text in expressions:
         for column in mistakes.expression(text, f"{path}.{place}") or ():
@@ -102,7 +102,7 @@ def _reading(node: NodeSpec, read: Mapping[str, str]) -> NodeSpec:
 def _outputs(
     node: NodeSpec, select: Mapping[str, Any], path: str, mistakes: Mistakes
 ) -> tuple[OutputSpec, ...]:
-    """Gives the columns of ``select``, with what ``outputs`` says of them."""
+    """Returns the columns of ``select``, with what ``outputs`` says of them."""
     declared = {output.column: output for output in node.outputs}
     taken = {output.port for output in node.outputs}
     place = below(path, SELECT)

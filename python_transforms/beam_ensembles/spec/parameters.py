@@ -48,7 +48,7 @@ def _too_many(parameters: Mapping[str, str]) -> str | None:
 
 
 def names_in(data: Any) -> frozenset[str]:
-    """Gives the names of all parameters of a file.
+    """Returns the names of all parameters of a file.
 
     Args:
         data: The file's plain data.
@@ -59,7 +59,7 @@ def names_in(data: Any) -> frozenset[str]:
 
 
 def not_known(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:
-    """Says of each name that is not among the known ones that a file or a bundle (``what``) has no such parameter."""
+    """Returns a problem for each name that is not a parameter of the file or bundle (``what``)."""
     names = sorted(known)
     there = frozenset(names)
     return [

@@ -18,7 +18,7 @@ _EXAMPLE: Final = "{accelerator: 'type:nvidia-tesla-t4;count:1;install-nvidia-dr
 
 
 def own_stage(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
-    """Says whether a node asks for a stage of its own.
+    """Returns whether a node asks for a stage of its own.
 
     Args:
         given: The node's keys, as they stand there.
@@ -29,12 +29,12 @@ def own_stage(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
 
 
 def isolated(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
-    """Says whether a node asks for a process of its own; the arguments are those of ``own_stage``."""
+    """Returns whether a node asks for a process of its own; the arguments are those of ``own_stage``."""
     return _is_said("isolate", "process", given, path, mistakes)
 
 
 def _is_said(key: str, word: str, given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
-    """Says whether a key has the one value that it can have."""
+    """Returns whether a key has the one value that it can have."""
     value = given.get(key)
     if value is not None and value != word:
         mistakes.add(below(path, key), "bad_value", f"'{key}' cannot be {value!r} (allowed: {word})")

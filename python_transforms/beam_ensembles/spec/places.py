@@ -15,7 +15,7 @@ _LAST_STEP = re.compile(r"(\.[^.\[\]\"]+|\[\d+\]|\[\"[^\"]*\"\])$")
 
 
 def below(path: str, key: str | int) -> str:
-    """Gives the place of a key or a list's item below a place: ``nodes.vote`` and 1 to ``nodes.vote[1]``.
+    """Returns the place of a key or a list's item below a place: ``nodes.vote`` and 1 to ``nodes.vote[1]``.
 
     A key that would make a place hard to read (spaces, dots, brackets) is put in brackets and quotes. A place
     holds no white space but single spaces within such a key, and never ``": "``, with which a line ends it.
@@ -29,7 +29,7 @@ def below(path: str, key: str | int) -> str:
 
 
 def above(path: str) -> str:
-    """Gives the place that holds this one: ``nodes.vote`` for ``nodes.vote[1]``, ``$`` for a top key."""
+    """Returns the place that holds this one: ``nodes.vote`` for ``nodes.vote[1]``, ``$`` for a top key."""
     shorter = _LAST_STEP.sub("", path)
     return shorter if shorter and shorter != path else WHOLE_FILE
 

@@ -67,7 +67,7 @@ def _tolerance(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> float
 
 
 def is_enabled(node: Any, path: str, mistakes: Mistakes) -> bool:
-    """Says whether a node as it stands in the file is part of the graph."""
+    """Returns whether a node as it stands in the file is part of the graph."""
     value = node.get("enabled") if isinstance(node, dict) else None
     if value is None or isinstance(value, bool):
         return value is not False

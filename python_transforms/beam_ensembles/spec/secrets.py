@@ -55,7 +55,7 @@ class Secret:
 
 
 def is_secret(value: Any) -> bool:
-    """Says whether a value of a file is meant as a secret."""
+    """Returns whether a value of a file is meant as a secret."""
     return isinstance(value, Mapping) and "secret" in value
 
 

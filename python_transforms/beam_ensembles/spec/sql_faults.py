@@ -15,7 +15,7 @@ _PLACE: Final = re.compile(r" at Line: (\d+), Column: (\d+)")
 
 
 def reason(error: str, tokens: list[Token], parts: list[str], text: str) -> str:
-    """Says in one line why polars does not parse an expression, and where if that can be found out."""
+    """Returns in one line why polars does not parse an expression, and where if that can be found out."""
     if keyword := _KEYWORD.search(error):
         word = keyword.group(1)
         at = next((token.at + 1 for token in tokens if token.word == word.lower()), 1)

@@ -69,7 +69,7 @@ class Token:
 
 
 def tokens_of(text: str) -> Iterator[Token]:
-    """Gives the tokens of an expression, spaces included.
+    """Yields the tokens of an expression, spaces included.
 
     Raises:
         ExpressionError: It is too long, or has something that is part of no expression.
@@ -102,7 +102,7 @@ def _unexpected(text: str, at: int) -> str:
 
 
 def rendered(token: Token) -> str:
-    """Gives a token as polars gets it: on one line, and numbers with a point as doubles."""
+    """Returns a token as polars gets it: on one line, and numbers with a point as doubles."""
     if token.kind == "space":
         return " "
     if token.kind == "number" and "." in token.text and "e" not in token.text.lower():

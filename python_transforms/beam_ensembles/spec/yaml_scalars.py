@@ -25,14 +25,14 @@ _FIRST_OF_NUMBERS: Final = frozenset("+-.0123456789")
 
 
 def plain_value(text: str) -> Plain:
-    """Gives the value of an unquoted word: null, a truth value, a number, or the text itself."""
+    """Returns the value of an unquoted word: null, a truth value, a number, or the text itself."""
     if text in _WORDS:
         return _WORDS[text]
     return _number(text) if text[0] in _FIRST_OF_NUMBERS else text
 
 
 def whole_number(text: str, base: int = 10) -> int | float:
-    """Gives a whole number; one that no 64 bits hold becomes a float, as any other number of that size."""
+    """Returns a whole number; one that no 64 bits hold becomes a float, as any other number of that size."""
     digits = text.lstrip("+-")
     if len(digits) > _MOST_DIGITS:
         return float("-inf" if text.startswith("-") else "inf")

@@ -30,7 +30,7 @@ _JSON_TEXT: Final = {"content": "json"}
 
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """Gives the Arrow type of a column; a tensor is a flat list, row-major."""
+    """Returns the Arrow type of a column; a tensor is a flat list, row-major."""
     if isinstance(type_, Scalar):
         return _SCALARS[type_.name]
     if isinstance(type_, Array):
@@ -48,7 +48,7 @@ def is_view(found: pa.DataType) -> bool:
 
 
 def type_of_arrow(found: pa.DataType) -> Type | None:
-    """Gives the type of an Arrow column, or None where the type language has no word for it."""
+    """Returns the type of an Arrow column, or None where the type language has no word for it."""
     if pa.types.is_dictionary(found):
         return None if is_view(found.value_type) else type_of_arrow(found.value_type)
     if pa.types.is_timestamp(found):
@@ -72,17 +72,17 @@ def type_of_arrow(found: pa.DataType) -> Type | None:
 
 
 def json_text_field(name: str) -> pa.Field:
-    """Gives the field of a column whose values have no common type: each is written as its JSON."""
+    """Returns the field of a column whose values have no common type: each is written as its JSON."""
     return pa.field(name, pa.string(), metadata=_JSON_TEXT)
 
 
 def schema_of_texts(fields: Sequence[str], inputs: Mapping[str, Type]) -> pa.Schema:
-    """Gives the schema of fields that are all text, but for those that the ensemble reads."""
+    """Returns the schema of fields that are all text, but for those that the ensemble reads."""
     return pa.schema([(name, arrow_type(inputs[name]) if name in inputs else pa.string()) for name in fields])
 
 
 def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> pa.Array:
-    """Makes an Arrow array of the values of an untyped file.
+    """Creates an Arrow array of the values of an untyped file.
 
     Args:
         values: The values.
@@ -101,14 +101,14 @@ def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> p
 
 
 def array_of_values(values: Sequence[Any], type_: Type) -> pa.Array:
-    """Makes an Arrow array of values as rows of a pipeline hold them."""
+    """Creates an Arrow array of values as rows of a pipeline hold them."""
     if has_instants(type_):
         values = [as_micros(value, type_) for value in values]
     return pa.array(values, arrow_type(type_))
 
 
 def values_of(array: pa.Array) -> list[Any]:
-    """Gives the values of an Arrow array as a row holds them; lists of one length come as rows of a numpy matrix.
+    """Returns the values of an Arrow array as a row holds them; lists of one length come as rows of a numpy matrix.
 
     Points in time are exact to the microsecond, which is all that Python's own can hold.
     """

@@ -83,7 +83,7 @@ def _decimal(cell: str) -> Decimal:
 
 
 def cells_of_values(values: Sequence[Any]) -> Sequence[Any]:
-    """Gives what to hand to Python's csv writer for the values of a column; None becomes an empty cell."""
+    """Returns what to hand to Python's csv writer for the values of a column; None becomes an empty cell."""
     if set(map(type, values)) <= _AS_THEY_ARE:
         return values
     return [_cell(value) for value in values]

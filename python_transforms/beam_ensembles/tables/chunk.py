@@ -52,19 +52,19 @@ class Chunk(Sequence[dict[str, Any]]):
 
     @abc.abstractmethod
     def column(self, field: str) -> list[Any]:
-        """Gives a field of every row as the ensemble reads it; a value that is not as declared stays as it is."""
+        """Returns a field of every row as the ensemble reads it; a value that is not as declared stays as it is."""
 
     @abc.abstractmethod
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
-        """Gives some rows as mappings of fields to values, in the order of the file's fields."""
+        """Returns some rows as mappings of fields to values, in the order of the file's fields."""
 
     @abc.abstractmethod
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
-        """Gives some rows' fields as the cells of a CSV file, one sequence a field."""
+        """Returns some rows' fields as the cells of a CSV file, one sequence a field."""
 
     @abc.abstractmethod
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
-        """Gives some rows' fields as Arrow arrays of a schema."""
+        """Returns some rows' fields as Arrow arrays of a schema."""
 
 
 class Reader(Protocol):
@@ -111,13 +111,13 @@ class ChunkRows:
     inputs: Mapping[str, Type] = dataclasses.field(default_factory=dict)
 
     def values(self, elements: Any, field: str) -> list[Any]:
-        """Gives one field of every row of a chunk; points in time are Beam's, as in a pipeline."""
+        """Returns one field of every row of a chunk; points in time are Beam's, as in a pipeline."""
         found: list[Any] = elements.column(field)
         has_any = field in self.inputs and has_instants(self.inputs[field])
         return [with_instants(value) for value in found] if has_any else found
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
-        """Gives rows with the added columns."""
+        """Returns rows with the added columns."""
         if not added:
             return list(elements)
         answers = zip(*added, strict=True)
@@ -127,9 +127,9 @@ class ChunkRows:
         ]
 
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> dict[str, Any]:
-        """Gives what is written about a failed row; the stack of the model's code is left out."""
+        """Returns what is written about a failed row; the stack of the model's code is left out."""
         return dict(zip(ERROR_FIELDS[:-1], (element, *details[:-1]), strict=True))
 
     def row(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Gives a row that is the value of a field: files hold it as a mapping."""
+        """Returns a row that is the value of a field: files hold it as a mapping."""
         return fields

@@ -79,7 +79,7 @@ class Survey:
                 raise _too_many()
 
     def schema(self) -> pa.Schema:
-        """Gives the fields with their types."""
+        """Returns the fields with their types."""
         return pa.schema([self._field(name, found) for name, found in self._types.items()])
 
     def _field(self, name: str, found: pa.DataType | None) -> pa.Field:
@@ -105,7 +105,7 @@ def _inferred(values: Sequence[Any]) -> pa.DataType | None:
 
 
 def _marked(array: pa.Array) -> pa.DataType:
-    """Gives an array's type with those of its whole numbers marked that do not fit into a double."""
+    """Returns an array's type with those of its whole numbers marked that do not fit into a double."""
     if pa.types.is_decimal(array.type):
         raise pa.ArrowInvalid("a number has more digits than a double holds")
     if pa.types.is_integer(array.type):
@@ -121,7 +121,7 @@ def _marked(array: pa.Array) -> pa.DataType:
 
 
 def _common(one: pa.DataType, other: pa.DataType | None) -> pa.DataType | None:
-    """Gives the type that holds the values of both, or None where there is none."""
+    """Returns the type that holds the values of both, or None where there is none."""
     if other is None or one == other or pa.types.is_null(other):
         return other if other is None else one
     if pa.types.is_null(one):
@@ -149,7 +149,7 @@ def _common_struct(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _settled(found: pa.DataType) -> pa.DataType | None:
-    """Gives the type to write, or None where Parquet has none: it takes no struct without fields."""
+    """Returns the type to write, or None where Parquet has none: it takes no struct without fields."""
     if pa.types.is_null(found):
         return pa.string()
     if found == _WIDE:

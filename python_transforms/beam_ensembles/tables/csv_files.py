@@ -43,7 +43,7 @@ class CsvChunk(Chunk):
         self._read: dict[str, list[Any]] = {}
 
     def column(self, field: str) -> list[Any]:
-        """Gives the cells of a field, read by its type where the ensemble reads it."""
+        """Returns the cells of a field, read by its type where the ensemble reads it."""
         if field not in self._inputs:
             return list(self._columns[field])
         if field not in self._read:
@@ -51,17 +51,17 @@ class CsvChunk(Chunk):
         return self._read[field]
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
-        """Gives rows with the values that the ensemble reads, and the text of all other cells."""
+        """Returns rows with the values that the ensemble reads, and the text of all other cells."""
         names = tuple(self._columns)
         whole = zip(*(_at(self.column(name), at) for name in names), strict=True)
         return [dict(zip(names, values, strict=True)) for values in whole]
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
-        """Gives the cells as they came."""
+        """Returns the cells as they came."""
         return [_at(self._columns[name], at) for name in fields]
 
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
-        """Gives numbers and so on of fields that the ensemble reads, and text of all others."""
+        """Returns numbers and so on of fields that the ensemble reads, and text of all others."""
         return [
             array_of(_at(self.column(field.name), at), field, self._inputs.get(field.name))
             for field in schema
@@ -154,7 +154,7 @@ class CsvReader:
 
 
 def _is_text(text: str) -> bool:
-    """Says whether text was UTF-8: bytes that were not are surrogates now, which do not encode."""
+    """Returns whether text was UTF-8: bytes that were not are surrogates now, which do not encode."""
     if text.isascii():
         return True
     try:

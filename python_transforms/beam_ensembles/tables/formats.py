@@ -37,7 +37,7 @@ class Columns:
 
 
 def suffix_of(path: str) -> str:
-    """Gives the suffix of a file's name, in small letters."""
+    """Returns the suffix of a file's name, in small letters."""
     return os.path.splitext(path)[1].lower()
 
 
@@ -65,7 +65,7 @@ def open_reader(path: str, columns: Columns, output: str) -> Reader:
 
 
 def open_writer(path: str, file: IO[bytes], reader: Reader, columns: Columns) -> Writer:
-    """Makes the writer of an output.
+    """Creates the writer of an output.
 
     Args:
         path: The output's name; its suffix says its format.

@@ -48,7 +48,7 @@ class JsonChunk(Chunk):
         self.objects, self.texts, self._inputs = objects, texts, inputs
 
     def column(self, field: str) -> list[Any]:
-        """Gives a field of all rows; bytes and points in time are text in JSON and are read."""
+        """Returns a field of all rows; bytes and points in time are text in JSON and are read."""
         values = [row.get(field) for row in self.objects]
         return values_from_json(values, self._inputs[field]) if field in self._inputs else values
 
@@ -57,12 +57,12 @@ class JsonChunk(Chunk):
         return [_exactly(self.texts[index]) for index in at]
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
-        """Gives the fields' values as cells."""
+        """Returns the fields' values as cells."""
         rows = [self.objects[index] for index in at]
         return [cells_of_values([row.get(name) for row in rows]) for name in fields]
 
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
-        """Gives the fields' values as arrays."""
+        """Returns the fields' values as arrays."""
         found = []
         for field in schema:
             values = self.column(field.name)

@@ -168,12 +168,12 @@ _PLAIN: Final = Parser()
 
 
 def values_from_json(values: list[Any], type_: Type) -> list[Any]:
-    """Gives a column of values parsed from JSON as the type declares it; see ``from_json``."""
+    """Returns a column of values parsed from JSON as the type declares it; see ``from_json``."""
     return [from_json(value, type_) for value in values] if _is_text_in_json(type_) else values
 
 
 def from_json(value: Any, type_: Type) -> Any:
-    """Gives a value parsed from JSON as the type declares it; one that is not so stays as it is."""
+    """Returns a value parsed from JSON as the type declares it; one that is not so stays as it is."""
     if not _is_text_in_json(type_):
         return value
     if isinstance(type_, Array) and isinstance(value, list):
@@ -204,7 +204,7 @@ def _key_from_json(key: Any, type_: Type) -> Any:
 
 
 def _is_text_in_json(type_: Type) -> bool:
-    """Says whether a type holds something that is text in JSON and no text in a row."""
+    """Returns whether a type holds something that is text in JSON and no text in a row."""
     if isinstance(type_, Scalar):
         return type_.required() in (BYTES, TIMESTAMP)
     if isinstance(type_, Array):

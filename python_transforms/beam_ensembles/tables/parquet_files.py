@@ -39,22 +39,22 @@ class ParquetChunk(Chunk):
         self._batch = batch
 
     def column(self, field: str) -> list[Any]:
-        """Gives a field of all rows."""
+        """Returns a field of all rows."""
         return values_of(self._batch.column(field))
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
-        """Gives rows with Python's own values."""
+        """Returns rows with Python's own values."""
         names = self._batch.schema.names
         whole = zip(*map(plain_values, self._taken(at).columns), strict=True)
         return [dict(zip(names, values, strict=True)) for values in whole]
 
     def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
-        """Gives the fields' values as cells."""
+        """Returns the fields' values as cells."""
         rows = self._taken(at)
         return [cells_of_values(plain_values(rows.column(name))) for name in fields]
 
     def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
-        """Gives the arrays as they came."""
+        """Returns the arrays as they came."""
         return list(self._taken(at).columns)
 
     def _taken(self, at: Sequence[int]) -> pa.RecordBatch:

@@ -87,7 +87,7 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
 def arrow_rows(
     rows: InputRows, graph: EnsembleGraph, binding: Binding, announced: pa.Schema | None = None
 ) -> ArrowRows:
-    """Gives what the Arrow record batches of both sides hold.
+    """Returns what the Arrow record batches of both sides hold.
 
     Args:
         rows: The rows in the incoming ones.

@@ -90,7 +90,7 @@ class RunEnsembleConfig:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> RunEnsembleConfig:
-        """Makes a configuration from named values, and refuses names and values that it does not know.
+        """Creates a configuration from named values, and refuses names and values that it does not know.
 
         Raises:
             InvalidEnsemble: With one problem for each wrong field.
@@ -151,7 +151,7 @@ class RunEnsembleConfig:
 
 
 def client_problems(client: str | None, service: str = __version__) -> list[Problem]:
-    """Says whether a client's version goes with the service's: the same first number, before 1.0 the first two.
+    """Returns whether a client's version goes with the service's: the same first number, before 1.0 the first two.
 
     Args:
         client: The client's language and version (``go 0.1.0``); None where it did not say, which is taken as fitting.
@@ -175,7 +175,7 @@ def client_problems(client: str | None, service: str = __version__) -> list[Prob
 
 
 def _release(version: str) -> tuple[int, ...] | None:
-    """Gives the numbers that must be equal: ``(1,)`` of 1.4.2, ``(0, 3)`` of 0.3.1."""
+    """Returns the numbers that must be equal: ``(1,)`` of 1.4.2, ``(0, 3)`` of 0.3.1."""
     found = re.match(r"(\d+)\.(\d+)(\.|$)", version)
     if not found:
         return None
@@ -184,12 +184,12 @@ def _release(version: str) -> tuple[int, ...] | None:
 
 
 def field_types() -> dict[str, Type]:
-    """Gives the type of each field, in order."""
+    """Returns the type of each field, in order."""
     return {field.name: parse_type(field.metadata["type"]) for field in dataclasses.fields(RunEnsembleConfig)}
 
 
 def field_descriptions() -> dict[str, str]:
-    """Gives the description of each field, in order."""
+    """Returns the description of each field, in order."""
     return {field.name: field.metadata["description"] for field in dataclasses.fields(RunEnsembleConfig)}
 
 

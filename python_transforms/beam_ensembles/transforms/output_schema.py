@@ -73,7 +73,7 @@ def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) 
 
 
 def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType) -> bool:
-    """Says whether bytes written as ``made`` are read rightly as ``wanted``: the same, or null allowed in addition."""
+    """Whether bytes written as ``made`` are read rightly as ``wanted``: the same, or null allowed in addition."""
     if made.nullable and not wanted.nullable:
         return False
     info, other = made.WhichOneof("type_info"), wanted.WhichOneof("type_info")

@@ -51,7 +51,7 @@ class InputRows:
         return not isinstance(self.hint, RowType)
 
     def type_of(self, field: str) -> Type | None:
-        """Gives a field's type, or None where the type language has no word for it."""
+        """Returns a field's type, or None where the type language has no word for it."""
         return type_of(self.fields[field]) if self.types is None else self.types[field]
 
     def describe(self, field: str) -> str:
@@ -61,7 +61,7 @@ class InputRows:
 
 
 def arrow_input_rows(schema: pa.Schema) -> InputRows:
-    """Gives the rows of a PCollection whose elements are Arrow record batches or tables.
+    """Returns the rows of a PCollection whose elements are Arrow record batches or tables.
 
     Raises:
         InvalidEnsemble: Two columns have one name.
@@ -79,7 +79,7 @@ def _type_of_arrow(field: pa.Field) -> Type | None:
 
 
 def _placeholder(field: pa.Field, type_: Type | None) -> schema_pb2.Field:
-    """Gives a field that stands for one in Arrow's memory: it never crosses, only its name and type are asked for."""
+    """Returns a field that stands for one in Arrow's memory: it never crosses, only its name and type are asked for."""
     if type_ is not None and is_portable(type_):
         return schema_pb2.Field(name=field.name, type=field_type(type_))
     urn = f"arrow:{field.type}"
@@ -189,7 +189,7 @@ def _python_fields(hint: Any) -> Sequence[tuple[str, Any]]:
 
 
 def python_type(type_: Type) -> Any:
-    """Gives the Python type hint of a column: ``float``, ``int`` and so on, as people write them."""
+    """Returns the Python type hint of a column: ``float``, ``int`` and so on, as people write them."""
     hint = _non_null_python_type(type_)
     return typing.Optional[hint] if type_.nullable else hint  # noqa: UP045 - the hint is only known here
 

@@ -122,7 +122,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
         return f"RunEnsemble({self._graph.spec.name})"
 
     def expand(self, pcoll: beam.PCollection[Any]) -> Any:
-        """Gives the scored rows, or the pair of scored rows and errors."""
+        """Returns the scored rows, or the pair of scored rows and errors."""
         graph, call, errors, schema = self._graph, self._call, self._errors, self._arrow_schema
         if schema is None:
             outputs = run_plan(pcoll, graph, call, errors)
@@ -170,7 +170,7 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         )
 
     def expand(self, pcoll: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
-        """Gives the outputs by tag."""
+        """Returns the outputs by tag."""
         graph, call, errors = self._graph, self._call, self._errors
         if self._rows is None:
             return run_plan(pcoll, graph, call, errors)
@@ -193,7 +193,7 @@ class RunEnsembleFromConfig(beam.PTransform[Any, Any]):
         return added_by(self._graph.nodes)
 
     def batch_schemas(self) -> dict[str, schema_pb2.Schema]:
-        """Gives the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.
+        """Returns the schemas of the rows in the outputs' record batches, by tag; none where rows cross as rows.
 
         Raises:
             InvalidEnsemble: The rows are not what the ensemble reads.
@@ -219,7 +219,7 @@ def _parsed(data: bytes | None, path: str) -> schema_pb2.Schema | None:
 
 
 def _graph_of(config: RunEnsembleConfig, files: Files) -> tuple[EnsembleGraph, Files]:
-    """Gives the checked ensemble, and what it may use where relative URIs are relative to its base."""
+    """Returns the checked ensemble, and what it may use where relative URIs are relative to its base."""
     text, base_uri = config.spec, config.base_uri
     if config.spec_uri is not None and is_bundle(config.spec_uri):
         return _graph_of_bundle(config, config.spec_uri, files)

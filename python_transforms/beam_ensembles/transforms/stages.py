@@ -121,13 +121,13 @@ class _Ends(Protocol):
     """How rows get into the first stage and out of the last one."""
 
     def begin(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        """Makes the batches that the first stage takes."""
+        """Creates the batches that the first stage takes."""
 
     def handler(self, code: StageCode, watch: Watch | None) -> Any:
-        """Gives the handler of a stage."""
+        """Returns the handler of a stage."""
 
     def finish(self, results: beam.PCollection[Any]) -> dict[str, beam.PCollection[Any]]:
-        """Makes the outputs by tag of the results of the last stage."""
+        """Creates the outputs by tag of the results of the last stage."""
 
 
 @dataclasses.dataclass(frozen=True)

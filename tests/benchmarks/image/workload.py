@@ -35,7 +35,7 @@ class Image(Workload):
     different = FEW
 
     def prepare(self) -> Array:
-        """Makes the network if needed; the pictures are made up, the same on every run."""
+        """Creates the network if needed; the pictures are made up, the same on every run."""
         product, sources = self.models / "network.pt", [self.folder / "workload.py"]
         Made(self.models / ".made", (product,), lambda: sources).make(self._make)
         random = np.random.default_rng(SEED)
@@ -86,7 +86,7 @@ class Image(Workload):
 
 
 def new_network() -> Any:
-    """Makes the network, with random weights."""
+    """Creates the network, with random weights."""
     from torchvision.models import squeezenet1_1
 
     return squeezenet1_1(weights=None, num_classes=len(LABELS)).eval()
@@ -103,7 +103,7 @@ def _scaled(pictures: Array) -> Any:
 
 
 def _png(random: np.random.Generator) -> bytes:
-    """Makes a PNG file: shapes on a ground that gets darker to one side, with grain, as of a camera."""
+    """Creates a PNG file: shapes on a ground that gets darker to one side, with grain, as of a camera."""
     from PIL import Image as Pictures
     from PIL import ImageDraw
 

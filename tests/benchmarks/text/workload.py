@@ -105,7 +105,7 @@ def _of_list(batch: Sequence[str], pipeline: Any, inference_args: Mapping[str, A
 
 
 def _words() -> list[str]:
-    """Makes words of syllables, the frequent ones first."""
+    """Creates words of syllables, the frequent ones first."""
     random = np.random.default_rng(SEED)
     syllables = [
         f"{first}{vowel}{last}" for first in "bdfgklmnprstv" for vowel in "aeiou" for last in ("", "n", "r")
@@ -117,7 +117,7 @@ def _words() -> list[str]:
 
 
 def _texts() -> list[str]:
-    """Makes texts of 10 to 40 words, whose frequencies fall as those of a language do."""
+    """Creates texts of 10 to 40 words, whose frequencies fall as those of a language do."""
     random = np.random.default_rng(SEED + 1)
     known = np.array(_words(), object)
     shares = 1 / np.arange(1, WORDS + 1)

@@ -52,7 +52,7 @@ class Running:
     ports: Mapping[str, int]
 
     def address(self, variable: str) -> str:
-        """Gives the address of a port."""
+        """Returns the address of a port."""
         return f"localhost:{self.ports[variable]}"
 
     def inside(self, service: str, *words: str) -> None:
@@ -60,11 +60,11 @@ class Running:
         assert self.engine.ask("exec", self.container(service), *words) is not None
 
     def restarts(self, service: str) -> int:
-        """Gives how often a service's container was started again."""
+        """Returns how often a service's container was started again."""
         return int(self.engine.ask("inspect", "--format", "{{.RestartCount}}", self.container(service)) or 0)
 
     def container(self, service: str) -> str:
-        """Gives the id of a service's container."""
+        """Returns the id of a service's container."""
         env = {**self.engine.env, "ENSEMBLES": str(DIGITS.folder)}
         return run(*self.command, "ps", "--quiet", service, env=env).strip()
 

@@ -18,7 +18,7 @@ _VERSIONS = "import json; from beam_ensembles.runtime import version_guard; prin
 
 
 def inside(engine: Engine, name: str, program: str, *words: str) -> str:
-    """Gives the last line that a program in a new container prints."""
+    """Returns the last line that a program in a new container prints."""
     command = ["docker", "run", "--rm", *engine.network, "--entrypoint", program, name, *words]
     done = subprocess.run(command, env=engine.env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

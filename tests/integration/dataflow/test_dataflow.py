@@ -31,7 +31,7 @@ PROGRAMS = {"python": "python3", "go": "go", "java": "mvn"}
 
 
 def make(language: str, folder: Path, service: str, more: Sequence[str] = ()) -> Job:
-    """Makes the job of the page's command for a language.
+    """Creates the job of the page's command for a language.
 
     Args:
         language: A key of ``COMMANDS``.
@@ -65,7 +65,7 @@ def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 def python_environments(job: Job) -> set[str]:
-    """Gives those of the environments that run the ensemble."""
+    """Returns those of the environments that run the ensemble."""
     return job.environments_of("Stage(digits/")
 
 

@@ -15,7 +15,7 @@ MANIFESTS = sorted(path for path in FOLDER.glob("*.yaml") if path.name != "kusto
 
 
 def complaints(version: str, *files: Path) -> str:
-    """Gives what the validator says against files; nothing where they are right."""
+    """Returns what the validator says against files; nothing where they are right."""
     program = locked_environment("release") / "bin" / "kubernetes-validate"
     command = [program, "--strict", "--quiet", "--no-warn", "-k", version, *files]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

@@ -39,7 +39,7 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Gives a table's schema with the names of types, or a row with the numbers, that other languages have."""
+    """Returns a table's schema with the names of types, or a row with the numbers, that other languages have."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -45,7 +45,7 @@ _RELATIVE = re.compile(r"""": "(?!'"\$PWD"')([^"]*\.yaml)""")
 
 
 def named(example: Example, language: str) -> list[Path]:
-    """Gives the files that the README of an example names for a language."""
+    """Returns the files that the README of an example names for a language."""
     text = (example.folder / "README.md").read_text(encoding="utf-8").partition("## A project of your own")[2]
     return [ROOT / name for name in _FILE.findall(dict(_ROW.findall(text))[language])]
 
@@ -59,7 +59,7 @@ def copied(files: Sequence[Path], folder: Path) -> Path:
 
 
 def said(language: str) -> str:
-    """Gives the commands that the examples' page says for a language, for a project of one's own."""
+    """Returns the commands that the examples' page says for a language, for a project of one's own."""
     page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     found = _BLOCK.search(page.partition(f"- **{language}**")[2])
     assert found
@@ -87,7 +87,7 @@ def link_but(left_out: Sequence[str], folder: Path, own: Path) -> None:
 
 
 def needed(program: str) -> str:
-    """Gives the path of a program, or skips the test."""
+    """Returns the path of a program, or skips the test."""
     path = shutil.which(program)
     if path is None:
         pytest.skip(f"there is no {program} here")

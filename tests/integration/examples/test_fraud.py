@@ -28,7 +28,7 @@ def fraud() -> Example:
 
 
 def scored(rows: Path, output: Path, *flags: str) -> list[Answer]:
-    """Gives what the pipeline says of payments."""
+    """Returns what the pipeline says of payments."""
     pipeline.main([f"--input={rows}", f"--output={output}", "--runner=FnApiRunner", *flags])
     return answers.read(output)
 

@@ -32,7 +32,7 @@ Image = RowTypeConstraint.from_fields([("id", int), ("pixels", Sequence[float])]
 
 
 def copies(copy: int, images: str, padding: int) -> Iterator[Padded]:
-    """Gives all images under ids that no other copy has."""
+    """Yields all images under ids that no other copy has."""
     with open(images, encoding="utf-8") as lines:
         for at, line in enumerate(lines):
             number = copy * 1_000 + at

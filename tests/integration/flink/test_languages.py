@@ -25,7 +25,7 @@ OTHERS = [language for language in PROGRAMS if language is not PYTHON]
 
 
 def example_in(folder: Path) -> Example:
-    """Gives the digits example with a folder of its own for what comes out."""
+    """Returns the digits example with a folder of its own for what comes out."""
     folder.mkdir()
     shutil.copy(DIGITS.input, folder)
     return dataclasses.replace(DIGITS, made=folder)

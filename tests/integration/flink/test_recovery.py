@@ -136,7 +136,7 @@ class Job:
 
 
 def manager_of(worker: int, log: Path) -> int:
-    """Gives the process of the task manager that a worker works for, as the log of its pool says."""
+    """Returns the process of the task manager that a worker works for, as the log of its pool says."""
     started = re.search(rf"\(process {worker}\) for (\S+)", log.read_text())
     assert started, tail(log)
     manager = process_on(started[1])

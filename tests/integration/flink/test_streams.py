@@ -47,7 +47,7 @@ class Stream:
         os.replace(new, self._folder / "first.joblib")
 
     def scored(self) -> list[tuple[float, int, int]]:
-        """Gives the rows that came out: the number, and by what the models multiplied it."""
+        """Returns the rows that came out: the number, and by what the models multiplied it."""
         lines = self._notes.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
         return [(float(x), int(one), int(two)) for x, one, two in map(str.split, lines)]
 
@@ -68,7 +68,7 @@ def stream(flink: Flink, on_flink: Servers, tmp_path: Path) -> Iterator[Stream]:
 
 
 def metrics(capsys: pytest.CaptureFixture[str], *flags: str) -> Any:
-    """Gives what ``beam-ensembles metrics`` says of a job's ensembles."""
+    """Returns what ``beam-ensembles metrics`` says of a job's ensembles."""
     code = main(["metrics", "--json", *flags])
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")

@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re
 
 
 def blocks() -> dict[str, str]:
-    """Gives the code blocks of the README whose first line names a file."""
+    """Returns the code blocks of the README whose first line names a file."""
     return dict(BLOCK.findall((ROOT / "README.md").read_text()))
 
 
@@ -37,7 +37,7 @@ def run(*command: object, folder: Path, **env: str) -> str:
 
 
 def needed(program: str) -> str:
-    """Gives the path of a program, or skips the test."""
+    """Returns the path of a program, or skips the test."""
     path = shutil.which(program)
     if path is None:
         pytest.skip(f"there is no {program} here")
@@ -116,11 +116,11 @@ def test_java(folder: Path, endpoint: str) -> None:
 
 
 def class_path(jar: Path) -> str:
-    """Gives the jar of the digits example and the folder of what it needs."""
+    """Returns the jar of the digits example and the folder of what it needs."""
     return os.pathsep.join([str(jar), str(jar.parent / "lib" / "*")])
 
 
 def answers(file: Path) -> list[tuple[int, str]]:
-    """Gives the id and the answer of each line of a file of JSON lines."""
+    """Returns the id and the answer of each line of a file of JSON lines."""
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     return sorted((row["id"], row["species"]) for row in rows)

@@ -18,11 +18,11 @@ class Doubling(Model):
         self._raw = raw
 
     async def get_input_types(self):
-        """Says what the model takes."""
+        """Returns what the model takes."""
         return [{"name": "x", "datatype": "FP64", "shape": [-1, 2]}]
 
     async def get_output_types(self):
-        """Says what the model gives."""
+        """Returns what the model gives."""
         return [
             {"name": "y", "datatype": "FP64", "shape": [-1, 2]},
             {"name": "count", "datatype": "INT32", "shape": [-1]},

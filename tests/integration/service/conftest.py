@@ -11,6 +11,6 @@ from tests.support.service import RunningService, running_service
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[RunningService]:
-    """Gives a service with loopback workers; no test ends it."""
+    """Returns a service with loopback workers; no test ends it."""
     with running_service("--serve-loopback-worker") as running:
         yield running

@@ -70,7 +70,7 @@ def wait_for(address: str) -> None:
 
 
 def failure(workers: str, job_service: str) -> str:
-    """Gives what a pipeline fails with whose Python stages run with these workers."""
+    """Returns what a pipeline fails with whose Python stages run with these workers."""
     flags = ["--runner=PortableRunner", f"--job_endpoint={job_service}", "--environment_type=LOOPBACK"]
     with running_service("--environment-type", "EXTERNAL", "--environment-config", workers) as service:
         pipeline = beam.Pipeline(options=PipelineOptions(flags))

@@ -67,7 +67,7 @@ class Note(beam.DoFn):
 
 
 def noted(path: Path) -> list[Seen]:
-    """Gives the whole lines of the file."""
+    """Returns the whole lines of the file."""
     lines = path.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
     found = [line.split() for line in lines]
     return [(float(x), digest, int(one), int(two)) for x, digest, one, two in found]
@@ -99,7 +99,7 @@ def change_all(
 
 
 def metrics_meanwhile(options: PipelineOptions) -> tuple[str, EnsembleMetrics]:
-    """Gives the state of the job that runs, and what Prism has of its ensemble, as ``beam-ensembles metrics`` asks."""
+    """The state of the job that runs, and what Prism has of its ensemble, as ``beam-ensembles metrics`` asks."""
     with JobServer(options.view_as(PortableOptions).job_endpoint) as server:
         (job,) = (one for one in server.jobs() if one.state == "RUNNING")
         (found,) = server.metrics(job.id)

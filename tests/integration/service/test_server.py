@@ -230,7 +230,7 @@ def _cpu_seconds(process: subprocess.Popen[str]) -> float:
 
 
 def _catches(process: subprocess.Popen[str], number: int) -> bool:
-    """Says whether a process has a handler for a signal."""
+    """Returns whether a process has a handler for a signal."""
     status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
     caught = int(status.partition("SigCgt:")[2].split()[0], 16)
     return bool(caught >> (number - 1) & 1)

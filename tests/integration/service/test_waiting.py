@@ -76,7 +76,7 @@ class Windows(beam.DoFn):
 
 
 def grouped(rows: Any) -> Any:
-    """Gives the rows of each window; rows that are late are dropped."""
+    """Returns the rows of each window; rows that are late are dropped."""
     pairs = rows | "Pairs" >> beam.Map(lambda row: (0, row.x))
     return pairs | beam.GroupByKey() | "Windows" >> beam.ParDo(Windows())
 

@@ -109,7 +109,7 @@ def _stop(service: RunningService, worker_id: str) -> None:
 
 
 def _workers(service: RunningService) -> list[int]:
-    """Gives the children of the process that the service forks workers from."""
+    """Returns the children of the process that the service forks workers from."""
     (fork_server,) = children(service.process.pid)
     return children(fork_server)
 

@@ -27,7 +27,7 @@ class Noted(Flower):
 
 
 def decoded(values: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """Gives rows as a worker decodes them, of a class that was made of a schema."""
+    """Returns rows as a worker decodes them, of a class that was made of a schema."""
     hint = RowTypeConstraint.from_fields([("name", str), ("petals", beam.typehints.Sequence[float])])
     coder = beam.coders.registry.get_coder(hint)
     return [coder.decode(coder.encode(beam.Row(name=name, petals=petals))) for name, petals in values]

@@ -51,7 +51,7 @@ def command(tmp_path: Path) -> Callable[..., list[str]]:
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Callable[[], list[str]]:
-    """Gives the ids of the processes that were started."""
+    """Returns the ids of the processes that were started."""
     return lambda: (tmp_path / "starts").read_text(encoding="utf-8").split()
 
 

@@ -26,7 +26,7 @@ Pack = Callable[..., Packed]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Gives every test a folder of its own for unpacked bundles."""
+    """Returns every test a folder of its own for unpacked bundles."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     find_bundle.cache_clear()
     return tmp_path / "cache" / "bundles"
@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def originals(tmp_path: Path) -> Path:
-    """Gives a folder with an ensemble, ``named.yaml``, that names one file beside it."""
+    """Returns a folder with an ensemble, ``named.yaml``, that names one file beside it."""
     folder = tmp_path / "originals"
     folder.mkdir()
     (folder / "named.yaml").write_text(LABELS)

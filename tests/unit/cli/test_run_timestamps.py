@@ -67,7 +67,7 @@ def make_parquet(path: Path) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Gives a cell of any output as Python has it; points in time without a zone are UTC."""
+    """Returns a cell of any output as Python has it; points in time without a zone are UTC."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value

@@ -36,7 +36,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 def column(values: list[Any], type_: Type) -> np.ndarray:
-    """Makes a column as the executor does: zeros or None where there is no value."""
+    """Creates a column as the executor does: zeros or None where there is no value."""
     dtype = dtype_of(type_)
     if dtype is None:
         found = np.empty(len(values), dtype=object)
@@ -57,7 +57,7 @@ def columns_of(rows: dict[str, list[Any]], types: dict[str, Type]) -> dict[str, 
 
 
 def outcome(expressions: Expressions, columns: Columns) -> Any:
-    """Gives each row's value, None where there is none; or the error."""
+    """Returns each row's value, None where there is none; or the error."""
     try:
         found = expressions(columns)
     except NodeError as error:
@@ -101,7 +101,7 @@ def test_a_batch_gives_what_its_rows_give_one_at_a_time(rows: list[dict[str, Any
 
 
 def evaluated(text: str, types: dict[str, str], **columns: Any) -> tuple[Any, Any]:
-    """Gives the values of one expression and its companion."""
+    """Returns the values of one expression and its companion."""
     expressions = Expressions({"out": text}, {name: parse_type(type_) for name, type_ in types.items()})
     found = expressions(columns)
     return found["out"], found.get("out?")

@@ -89,12 +89,12 @@ class Fixed(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, x: Any) -> Values:
-        """Gives the answer of each row."""
+        """Returns the answer of each row."""
         found: Values = np.asarray(self.answers)[x[:, 0].astype(int)]
         return found
 
     def predict_proba(self, x: Any) -> Values:
-        """Gives the answer of each row."""
+        """Returns the answer of each row."""
         return self.predict(x)
 
 
@@ -113,7 +113,7 @@ def ballots(draw: st.DrawFn) -> tuple[Values, list[float] | None]:
 
 
 def theirs(kind: str, answers: Values, weights: list[float] | None) -> tuple[Any, Values]:
-    """Gives scikit-learn's vote over given answers, and its features."""
+    """Returns scikit-learn's vote over given answers, and its features."""
     x = np.arange(answers.shape[1])[:, None]
     members = [(f"m{at}", Fixed(list(one))) for at, one in enumerate(answers)]
     model = VotingClassifier(members, voting=kind, weights=weights)

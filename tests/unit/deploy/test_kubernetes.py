@@ -27,23 +27,23 @@ WORKLOADS = [found for found in OBJECTS if found["kind"] == "Deployment"]
 
 
 def named(kind: str, name: str) -> Mapping[str, Any]:
-    """Gives the object of a kind and name."""
+    """Returns the object of a kind and name."""
     (found,) = [o for o in OBJECTS if (o["kind"], o["metadata"]["name"]) == (kind, name)]
     return dict(found)
 
 
 def pod(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Gives the pod's specification."""
+    """Returns the pod's specification."""
     return dict(workload["spec"]["template"]["spec"])
 
 
 def containers(workload: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Gives all containers, sidecars too."""
+    """Returns all containers, sidecars too."""
     return [*pod(workload).get("initContainers", []), *pod(workload)["containers"]]
 
 
 def container(workload: str, name: str) -> Mapping[str, Any]:
-    """Gives one container."""
+    """Returns one container."""
     (found,) = [one for one in containers(named("Deployment", workload)) if one["name"] == name]
     return found
 

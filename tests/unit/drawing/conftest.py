@@ -47,7 +47,7 @@ STAGES = (
 
 
 def drawn(text: str, note: str = "") -> Picture:
-    """Gives what there is to draw of a text whose names are right."""
+    """Returns what there is to draw of a text whose names are right."""
     spec, _ = examine_text(text, OPTIONS)
     assert spec is not None
     return picture_of_names(spec, note)

@@ -62,7 +62,7 @@ def pictures(draw: st.DrawFn) -> Picture:
 
 
 def overlapping(areas: Iterable[tuple[str, float, float, float, float]]) -> list[tuple[str, str]]:
-    """Gives the names of the areas (name, left, top, right, bottom) that share more than a rim."""
+    """Returns the names of the areas (name, left, top, right, bottom) that share more than a rim."""
     return [
         (a[0], b[0])
         for a, b in itertools.combinations(areas, 2)

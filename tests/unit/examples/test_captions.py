@@ -42,12 +42,12 @@ def test_the_public_ensemble_is_right(tmp_path: Path) -> None:
 
 
 def row(id_: int, **said: Any) -> dict[str, Any]:
-    """Makes a row about a red ring."""
+    """Creates a row about a red ring."""
     return {"id": id_, "url": f"{id_}.png", "truth": "red ring", **said}
 
 
 def top(*texts: str) -> dict[str, Any]:
-    """Makes what CLIP says of some texts."""
+    """Creates what CLIP says of some texts."""
     return {"captions": texts[::-1], "top": [{"text": text, "probability": 0.5} for text in texts]}
 
 

@@ -30,7 +30,7 @@ def test_the_table_has_a_repeated_record() -> None:
 
 
 def scored(row: dict[str, Any]) -> SimpleNamespace:
-    """Gives a row as the ensemble does."""
+    """Returns a row as the ensemble does."""
     return SimpleNamespace(file=row["file"], found=[SimpleNamespace(**thing) for thing in row["found"]])
 
 
@@ -46,7 +46,7 @@ def test_rows_are_as_the_table_takes_them(row: dict[str, Any]) -> None:
 
 
 def steps(**variables: str) -> list[dict[str, Any]]:
-    """Gives the steps of the Beam YAML pipeline with these variables, which Beam fills in as strictly."""
+    """Returns the steps of the Beam YAML pipeline with these variables, which Beam fills in as strictly."""
     text = (FOLDER / "pipeline.yaml").read_text(encoding="utf-8")
     common = {"input": "*.jpg", "output": "found.parquet", "ensemble": "detection.yaml"}
     filled = jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(text).render(common | variables)

@@ -57,7 +57,7 @@ def written(folder: Path, on_error: str = "fail_row", nodes: str = NODES, output
 
 
 def rows(*bad: int) -> list[Any]:
-    """Gives rows; scikit-learn refuses the NaN in ``x`` of some."""
+    """Returns rows; scikit-learn refuses the NaN in ``x`` of some."""
     values = np.random.default_rng(1).normal(size=(ROWS, 4)).tolist()
     return [
         beam.Row(id=str(at), x=[math.nan] * 4 if at in bad else value, w=value, z=float(at))
@@ -66,7 +66,7 @@ def rows(*bad: int) -> list[Any]:
 
 
 def answers(file: Path, given: list[Any]) -> list[Any]:
-    """Gives each row's answers, or which node failed on it and why."""
+    """Returns each row's answers, or which node failed on it and why."""
     made = EnsembleModelHandler(file)
     found = [result.inference for result in made.run_inference(given, made.load_model())]
     return [(one.node, one.code) if hasattr(one, "code") else rounded(one._asdict()) for one in found]

@@ -76,7 +76,7 @@ def answered(made: EnsembleModelHandler, model: Any, rows: list[Any]) -> list[An
 
 
 def counts(metrics: EnsembleMetrics) -> list[tuple[str, int, int, int]]:
-    """Gives how many rows each node has answered, failed on and skipped."""
+    """Returns how many rows each node has answered, failed on and skipped."""
     return [(one.node, one.num_inferences, one.failed_rows, one.skipped_rows) for one in metrics.nodes]
 
 
@@ -86,7 +86,7 @@ def rounded(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def rows(count: int, **bad: tuple[int, ...]) -> list[Any]:
-    """Gives rows; scikit-learn refuses the NaN in ``x`` and ``y`` of some."""
+    """Returns rows; scikit-learn refuses the NaN in ``x`` and ``y`` of some."""
     values = np.resize(FLOWERS.data, (count, 4)).tolist()
     nan = [math.nan] * 4
     return [

@@ -90,7 +90,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 
 def children() -> list[psutil.Process]:
-    """Gives the processes of stages of this one."""
+    """Returns the processes of stages of this one."""
     return children_that_run("stage_process")
 
 
@@ -102,7 +102,7 @@ def has_ended(process: psutil.Process) -> bool:
 
 
 def batch(rows: int = ROWS, **asked: int) -> ColumnBatch:
-    """Gives a batch; ``asked`` maps names to the places of rows that ask for something."""
+    """Returns a batch; ``asked`` maps names to the places of rows that ask for something."""
     x = np.arange(rows * 2, dtype=np.float64).reshape(rows, 2)
     for name, at in asked.items():
         x[at, 0] = getattr(Hazard, name.upper())

@@ -54,7 +54,7 @@ def run(node: CheckedNode, columns: Mapping[str, Any]) -> Mapping[str, np.ndarra
 
 
 def of_type(text: str, high: int = 3) -> Any:
-    """Makes three rows of numbers of a type, 0 to ``high``."""
+    """Creates three rows of numbers of a type, 0 to ``high``."""
     if "[" in text:
         element, shape = text.removeprefix("array<").split(">")
         sides = tuple(map(int, shape.strip("[]").split(",")))

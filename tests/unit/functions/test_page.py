@@ -31,7 +31,7 @@ def blocks(section: str, language: str) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Gives a value of a row without the classes of rows."""
+    """Returns a value of a row without the classes of rows."""
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):

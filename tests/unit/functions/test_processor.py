@@ -19,7 +19,7 @@ TEXTS = objects("the film was good .", "awful", "anna lives in paris")
 
 
 def node_of(model: str, inputs: Any, outputs: Any, **more: Any) -> dict[str, Any]:
-    """Makes a processor's node."""
+    """Creates a processor's node."""
     return {"apply": "processor", "uri": model, "inputs": inputs, "outputs": outputs, **more}
 
 

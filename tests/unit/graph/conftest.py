@@ -83,7 +83,7 @@ def check(kinds: Kinds) -> Check:
 
 @pytest.fixture
 def problems(check: Check) -> Problems:
-    """Gives code and path of everything that is wrong with a text."""
+    """Returns code and path of everything that is wrong with a text."""
 
     def found(text: str) -> list[tuple[str, str]]:
         try:

@@ -28,7 +28,7 @@ def reads_or_refuses(read: Callable[[str], Any], error: type[Exception], path: P
 
 
 def changed(data: bytes, changes: list[tuple[int, int]]) -> bytes:
-    """Gives data with some bytes replaced."""
+    """Returns data with some bytes replaced."""
     found = bytearray(data)
     for at, byte in changes:
         found[at % len(found)] = byte

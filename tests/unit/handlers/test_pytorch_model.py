@@ -57,7 +57,7 @@ def named(uri: str, **more: Any) -> dict[str, Any]:
 
 
 def logits(rows: int | None = None) -> Any:
-    """Gives what the model answers for the first rows, in one call: sums of more rows may be rounded otherwise."""
+    """Returns what the model answers for the first rows, in one call: sums of more rows may be rounded otherwise."""
     with torch.no_grad():
         return flowers()(torch.tensor(iris().x[:rows]).float()).numpy()
 

@@ -188,7 +188,7 @@ class Handler:
         return self.call(batch, model, given)
 
     def load_onnx(self) -> Any:
-        """Gives a network of one input and a builder, as Beam's handler makes them of ``onnx_path``."""
+        """Returns a network of one input and a builder, as Beam's handler makes them of ``onnx_path``."""
         assert self.more["onnx_path"].endswith(".onnx")
         return SimpleNamespace(num_inputs=1, get_input=lambda at: Building.INPUT), Building
 

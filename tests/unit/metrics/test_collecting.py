@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "metrics"
 
 
 def golden() -> tuple[EnsembleMetrics, ...]:
-    """Gives the golden metrics, as a reader of a runner's answer puts them together."""
+    """Returns the golden metrics, as a reader of a runner's answer puts them together."""
     values: dict[Key, Value] = {}
     for one in json.loads((GOLDEN / "metrics.json").read_text(encoding="utf-8")):
         key = Key(one["step"], one["namespace"], one["name"])

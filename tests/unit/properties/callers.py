@@ -113,7 +113,7 @@ def _several_graphs(draw: st.DrawFn) -> Case:
 
 
 def _forgiving(nodes: Sequence[PlainNode], asked: Sequence[Mapping[str, Any]]) -> list[PlainNode]:
-    """Gives nodes that fail none of some rows: those that would give null instead."""
+    """Returns nodes that fail none of some rows: those that would give null instead."""
     found = list(nodes)
     whole = [row for row in asked if all(row[name] is not None for name in REQUIRED)]
     while failing := {name for row in whole for name, _ in scored(found, row, REQUIRED)[1]}:
@@ -156,7 +156,7 @@ def _perhaps_null(of: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:
 
 
 def _is_pointer_in_go(type_: Type) -> bool:
-    """Says whether Go can have null items of the type: it has slices and maps, which are null in fields only."""
+    """Returns whether Go can have null items of the type: it has slices and maps, which are null in fields only."""
     return (isinstance(type_, Scalar) and type_.name != "bytes") or isinstance(type_, Row)
 
 

@@ -55,7 +55,7 @@ class Draft:
         return self.draw(st.sampled_from(choices))
 
     def name(self) -> str:
-        """Gives a name that nothing has."""
+        """Returns a name that nothing has."""
         return f"c{next(self.numbers)}"
 
     def expression(self, kind: str) -> Expression:
@@ -72,7 +72,7 @@ class Draft:
         *,
         takes_nulls: bool = False,
     ) -> PlainNode:
-        """Makes a node.
+        """Creates a node.
 
         Args:
             spec: What stands in the file, without its outputs.

@@ -127,7 +127,7 @@ def _with_policies(draft: Draft, node: PlainNode) -> PlainNode:
 
 
 def _shadow(draft: Draft, node: PlainNode) -> PlainNode:
-    """Gives a node that does the same, or the same on other rows."""
+    """Returns a node that does the same, or the same on other rows."""
     names = {column: draft.name() for column in node.gives}
     key = "select" if "select" in node.spec else "outputs"
     spec = {**node.spec, "shadow_of": node.name}

@@ -76,11 +76,11 @@ class PlainNode:
         return int(self.spec.get("quorum", 0))
 
     def all_reads(self) -> tuple[str, ...]:
-        """Gives all columns that it reads."""
+        """Returns all columns that it reads."""
         return (*self.reads, *(self.when.columns if self.when else ()))
 
     def as_in_file(self) -> dict[str, Any]:
-        """Gives what stands below its name."""
+        """Returns what stands below its name."""
         found = dict(self.spec)
         if self.when is not None:
             found["when"] = self.when.sql
@@ -142,7 +142,7 @@ def _answer(node: PlainNode, columns: Row) -> Mapping[str, Any]:
 def is_as_plain(
     nodes: Sequence[PlainNode], rows: Sequence[Row], required: Sequence[str], found: Outcome
 ) -> None:
-    """Makes sure that each row came out as plain Python has it (``scored``)."""
+    """Ensures that each row came out as plain Python has it (``scored``)."""
     for row, (what, *outcome) in zip(rows, found, strict=True):
         columns, failures = scored(nodes, row, required)
         if what == "failed":
@@ -154,7 +154,7 @@ def is_as_plain(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Says whether two values are the same: fractions to a millionth of a millionth, NaN like NaN, rows by field."""
+    """Returns whether two values are the same: fractions to a millionth of a millionth, NaN like NaN, rows by field."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):

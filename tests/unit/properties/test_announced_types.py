@@ -36,7 +36,7 @@ ARROW = {"double": pa.float64(), "int64": pa.int64(), "boolean": pa.bool_(), "st
 
 
 def fits(value: Any, type_: Type) -> bool:
-    """Says whether a value, as plain Python has it, is of a type; a tensor is a flat list there."""
+    """Returns whether a value, as plain Python has it, is of a type; a tensor is a flat list there."""
     if value is None:
         return type_.nullable
     if isinstance(type_, Array):
@@ -65,7 +65,7 @@ def arrow_type(type_: Type) -> pa.DataType:
 
 
 def is_field_of(field: schema_pb2.FieldType, type_: Type) -> bool:
-    """Says whether a field of a Beam schema is of a type."""
+    """Returns whether a field of a Beam schema is of a type."""
     if field.nullable != type_.nullable:
         return False
     if isinstance(type_, Array):

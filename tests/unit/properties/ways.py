@@ -25,7 +25,7 @@ FIELDS = {"id": "int64", **{name: type_.rstrip("?") + "?" for name, (_, type_) i
 
 
 def codes(graph: EnsembleGraph, *, fused: bool) -> list[StageCode]:
-    """Gives what each stage does."""
+    """Returns what each stage does."""
     added = tuple(name for name, _ in graph.outputs)
     form = TupleRows(tuple(FIELDS), tuple(range(len(FIELDS) + len(added))), (*FIELDS, *added))
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
@@ -40,7 +40,7 @@ def codes(graph: EnsembleGraph, *, fused: bool) -> list[StageCode]:
 
 
 def elements_of(rows: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """Gives rows in the order of ``FIELDS``, each with its number."""
+    """Returns rows in the order of ``FIELDS``, each with its number."""
     return [(at, *(row[name] for name in INPUTS)) for at, row in enumerate(rows)]
 
 
@@ -54,7 +54,7 @@ def by_rows(graph: EnsembleGraph, rows: Sequence[Row], *, fused: bool = True) ->
 
 
 def outcomes_of(graph: EnsembleGraph, result: BatchResult) -> list[tuple[int, tuple[Any, ...]]]:
-    """Gives what became of the rows of a batch, each with its id."""
+    """Returns what became of the rows of a batch, each with its id."""
     found: list[tuple[int, tuple[Any, ...]]] = []
     for row in result.ok:
         found.append((row.id, ("ok", {name: _named(getattr(row, name), of) for name, of in graph.outputs})))
@@ -64,7 +64,7 @@ def outcomes_of(graph: EnsembleGraph, result: BatchResult) -> list[tuple[int, tu
 
 
 def _named(value: Any, type_: Type) -> Any:
-    """Gives rows within a value as mappings: here they are tuples in the order of their type."""
+    """Returns rows within a value as mappings: here they are tuples in the order of their type."""
     if isinstance(type_, Array) and value is not None:
         return [_named(item, type_.element) for item in value]
     if isinstance(type_, Nested) and value is not None:

@@ -33,7 +33,7 @@ def split(arms: dict[str, int], columns: list[str], salt: str | None = None) -> 
 
 
 def column_of(values: list[Any], text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Makes a column with its companion, as the executor does."""
+    """Creates a column with its companion, as the executor does."""
     dtype = dtype_of(parse_type(text))
     found = np.zeros(len(values), dtype=dtype or object)
     if dtype is None:

@@ -24,7 +24,7 @@ from tests.support.patience import SECONDS
 
 @pytest.fixture
 def cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Cores]:
-    """Gives so many cores, and has every group count as a long one."""
+    """Returns so many cores, and has every group count as a long one."""
     monkeypatch.setattr(batch_groups, "WORTH_NANOSECONDS", -1)
     return Cores
 

@@ -22,7 +22,7 @@ from beam_ensembles.transforms import RunEnsemble
 
 
 def sizes(folder: Path, batch: str, rows: int) -> Any:
-    """Gives the metric of the batches of a model that got so many rows of one bundle."""
+    """Returns the metric of the batches of a model that got so many rows of one bundle."""
     model = LinearRegression().fit(np.arange(8.0).reshape(2, 4), [0.0, 1.0])
     joblib.dump(model, folder / "line.joblib")
     node = f"{{model: sklearn, uri: line.joblib, batch: {batch}, inputs: [x], outputs: {{y: double}}}}"

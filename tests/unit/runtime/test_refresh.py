@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def handlers_of(file: Path, interval: float = 3600.0, **more: Any) -> list[StageModelHandler]:
-    """Gives the handlers of the stages of a pipeline."""
+    """Returns the handlers of the stages of a pipeline."""
     pipeline = beam.Pipeline()
     rows = pipeline | beam.Create([beam.Row(x=1.0)])
     rows | RunEnsemble(file, refresh_interval_secs=interval, **more)  # type: ignore[operator]

@@ -94,7 +94,7 @@ def finished(code: StageCode, source: Any) -> Any:
 
 
 def by_rows(code: StageCode, field: Type, values: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Gives the fields of scored rows and of failed ones, all through the coders of the wire."""
+    """Returns the fields of scored rows and of failed ones, all through the coders of the wire."""
     fields = (("id", Scalar("int64")), ("v", field), ("kept", field))
     coder: Any = PositionalRowCoder(schema_of(fields))
     row = row_class(("id", "v", "kept"))
@@ -111,7 +111,7 @@ def by_rows(code: StageCode, field: Type, values: list[Any]) -> tuple[list[Any],
 
 
 def as_row(value: Any, type_: Type) -> Any:
-    """Gives a value as rows hold it: points in time and rows are objects there."""
+    """Returns a value as rows hold it: points in time and rows are objects there."""
     if value is None:
         return None
     if isinstance(type_, Array):
@@ -127,7 +127,7 @@ def as_row(value: Any, type_: Type) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Gives a value as ``to_pylist`` does, with a text for NaN, which is not equal to itself."""
+    """Returns a value as ``to_pylist`` does, with a text for NaN, which is not equal to itself."""
     if isinstance(value, tuple):
         return {name: plain(item) for name, item in zip("ab", value, strict=False)}
     if isinstance(value, dict):

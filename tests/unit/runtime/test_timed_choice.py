@@ -6,7 +6,7 @@ from beam_ensembles.runtime.timed_choice import RUNS, Trials
 
 
 def taken(plain: float, other: float, runs: int) -> list[bool]:
-    """Gives in which runs the other way is taken, where each way always takes as long."""
+    """Returns in which runs the other way is taken, where each way always takes as long."""
     trials, found = Trials(), []
     for _ in range(runs):
         found.append(trials.takes_other)

@@ -96,7 +96,7 @@ class Key:
         self.out += self.do.on_end(*state, self.due) if end else self.do.on_due(*state, self.end)
 
     def rows(self) -> list[tuple[int, int]]:
-        """Gives all rows that came out with their times."""
+        """Returns all rows that came out with their times."""
         found = []
         for value in self.out:
             batch, micros = value.value.source.batch, value.timestamp.micros

@@ -107,7 +107,7 @@ def expected(path: pathlib.Path) -> Iterator[tuple[str, str]]:
 
 
 def is_of_the_shape(code: str, path: str, data: Any) -> bool:
-    """Says whether a mistake lies in the shape of a file, as far as the language and the table of kinds tell it.
+    """Returns whether a mistake lies in the shape of a file, as far as the language and the table of kinds tell it.
 
     It does not where only a kind knows: which ports it has (below ``inputs``), what is inside of ``config``, which keys
     are needed by some files only (``format``), which columns its expressions read.
@@ -195,7 +195,7 @@ def nodes(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def problems_of(data: dict[str, Any]) -> list[Problem]:
-    """Gives what the parser and the check of options find."""
+    """Returns what the parser and the check of options find."""
     spec, problems = examine_text(json.dumps(data), OPTIONS)
     found = list(problems)
     for node in spec.nodes if spec is not None else ():

@@ -13,7 +13,7 @@ from scripts.toolchains import python
 
 
 def rows() -> dict[str, list[str]]:
-    """Gives the table's cells by the first one."""
+    """Returns the table's cells by the first one."""
     lines = [line.strip("| ").split(" | ") for line in supported_versions.table().splitlines()]
     return {cells[0]: cells[1:] for cells in lines}
 

@@ -22,5 +22,5 @@ def installed_row_coder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def servicer(installed_row_coder: None) -> EnsembleExpansionServicer:
-    """Gives a servicer whose workers are on this machine."""
+    """Returns a servicer whose workers are on this machine."""
     return EnsembleExpansionServicer(workers_of(Settings(serve_loopback_worker=True), WORKER_PORT))

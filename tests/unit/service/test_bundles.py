@@ -179,7 +179,7 @@ class Runner(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
         self.artifacts, self.address = artifacts, ""
 
     def GetProvisionInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
-        """Gives them."""
+        """Returns them."""
         assert dict(context.invocation_metadata())["worker_id"] == "w1"
         info = beam_provision_api_pb2.ProvisionInfo(
             dependencies=self.artifacts,

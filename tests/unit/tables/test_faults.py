@@ -14,7 +14,7 @@ COLUMNS = Columns({"x": parse_type("double")}, (("label", parse_type("string")),
 
 
 def read(path: Path, content: bytes, size: int = 3) -> tuple[list[int], list[tuple[int, str, str]]]:
-    """Gives the numbers of the rows that can be read, and number, text and reason of each other."""
+    """Returns the numbers of the rows that can be read, and number, text and reason of each other."""
     path.write_bytes(content)
     chunks = list(open_reader(str(path), COLUMNS, "out.jsonl").chunks(size))
     assert all(len(chunk) + len(chunk.faults) <= size for chunk in chunks)

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain(value: Any) -> Any:
-    """Gives a value as JSON would hold it."""
+    """Returns a value as JSON would hold it."""
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, beam.Row):

@@ -49,12 +49,12 @@ def check_address(node: NodeView[LookupOptions]) -> None:
 
 
 def is_sqlite(url: str) -> bool:
-    """Says whether a URL is that of an SQLite file."""
+    """Returns whether a URL is that of an SQLite file."""
     return url.partition(":")[0].partition("+")[0] == _SQLITE
 
 
 def sqlite_file(url: str, files: Files) -> str:
-    """Gives the absolute path of the SQLite file of a URL that was checked.
+    """Returns the absolute path of the SQLite file of a URL that was checked.
 
     Raises:
         FileProblem: The workers would not find it.
@@ -76,7 +76,7 @@ def _check_file(node: NodeView, url: str) -> None:
 
 
 def _wrong_form(url: str) -> str:
-    """Says what is wrong with a URL; never shows it where it may hold a password."""
+    """Returns what is wrong with a URL; never shows it where it may hold a password."""
     try:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises where it is none

@@ -30,7 +30,7 @@ class Cache(Generic[Key, Value]):
         return len(self._kept)
 
     def get(self, keys: Iterable[Key]) -> dict[Key, Value]:
-        """Gives the values of those keys that are there and not too old."""
+        """Returns the values of those keys that are there and not too old."""
         oldest = self._clock() - self._max_age
         found = {}
         with self._lock:

@@ -35,7 +35,7 @@ _RECYCLE_SECONDS: Final = 1_800
 
 
 def make_engine(node: CheckedNode[LookupOptions], seconds: float) -> sa.Engine:
-    """Makes the pool of connections of a node; nothing is connected yet.
+    """Creates the pool of connections of a node; nothing is connected yet.
 
     Args:
         node: The node.
@@ -96,7 +96,7 @@ def _url(node: CheckedNode[LookupOptions]) -> sa.URL:
 
 
 def _arguments(node: CheckedNode[LookupOptions], driver: str, seconds: float) -> dict[str, Any]:
-    """Gives what a driver is told of how long to wait; each has words of its own.
+    """Returns what a driver is told of how long to wait; each has words of its own.
 
     Raises:
         InvalidEnsemble: The node says a ``timeout``, and it is not known how this driver is told.

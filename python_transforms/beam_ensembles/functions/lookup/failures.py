@@ -19,7 +19,7 @@ class Unreachable(BatchFailed):
 
 @contextlib.contextmanager
 def failures(engine: sa.Engine) -> Iterator[None]:
-    """Makes of what SQLAlchemy raises the errors of a node: with the driver's words, without the query or a password.
+    """Creates of what SQLAlchemy raises the errors of a node: with the driver's words, without the query or a password.
 
     Raises:
         NodeError: ``server_unreachable`` (``Unreachable``), ``server_refused`` (``BatchFailed``), or ``model_error``,

@@ -45,7 +45,7 @@ class LookupKind(Kind[LookupOptions]):
         return {output.column: output.type for output in node.spec.outputs}
 
     def load(self, node: CheckedNode[LookupOptions]) -> Member:
-        """Makes the connections; the database need not answer yet."""
+        """Creates the connections; the database need not answer yet."""
         try:
             from beam_ensembles.functions.lookup.member import LookupMember
         except ImportError as exc:

@@ -71,7 +71,7 @@ class LookupMember:
         return outputs
 
     def _keys(self, columns: Columns) -> list[Key | None]:
-        """Gives the key of each row; None where a part of it is null, which no row of a table is equal to."""
+        """Returns the key of each row; None where a part of it is null, which no row of a table is equal to."""
         names = self._node.spec.columns
         parts = zip(*(columns[name].tolist() for name in names), strict=True)
         valid = zip(*(valid_rows(columns, name).tolist() for name in names), strict=True)

@@ -74,7 +74,7 @@ class Settings:
 
 
 def settings_of(options: LookupOptions) -> Settings:
-    """Gives the settings of a node's options, which were checked."""
+    """Returns the settings of a node's options, which were checked."""
     cache = options.cache or {}
     return Settings(
         seconds=float(DEFAULT_SECONDS if options.timeout is None else options.timeout),

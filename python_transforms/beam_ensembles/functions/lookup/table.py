@@ -74,7 +74,7 @@ class Table:
         self._parts = parts
 
     def rows(self, keys: Iterable[Key]) -> dict[Key, Record | NodeError | None]:
-        """Gives the row of each key: its values, None where there is none, an error where it cannot be given.
+        """Returns the row of each key: its values, None where there is none, an error where it cannot be given.
 
         Raises:
             NodeError: The database refuses a query, or does not answer (``Unreachable``).
@@ -88,7 +88,7 @@ class Table:
         return {key: None if own is None else held.get(own) for key, own in compared.items()}
 
     def _compared(self, key: Key) -> Key | None:
-        """Gives a key as the database holds it; None where it can hold no such key."""
+        """Returns a key as the database holds it; None where it can hold no such key."""
         try:
             return tuple(part.compared(value) for part, value in zip(self._parts, key, strict=True))
         except ValueError:

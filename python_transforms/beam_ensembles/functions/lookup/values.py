@@ -25,7 +25,7 @@ _DATES = (datetime.date, datetime.time)
 
 
 def converter(type_: Type) -> Convert:
-    """Gives the function that makes a value of a type of a database's value, which is no null.
+    """Returns the function that makes a value of a type of a database's value, which is no null.
 
     ======================  =======================================================================
     declared                what the driver may give
@@ -54,7 +54,7 @@ def converter(type_: Type) -> Convert:
 
 
 def column_of(values: list[Any], type_: Type, name: str) -> Columns:
-    """Makes a column of converted values, None where there is none, with its companion where that says something."""
+    """Creates a column of converted values, None where there is none, with its companion where that says something."""
     present = np.fromiter((value is not None for value in values), dtype=np.bool_, count=len(values))
     held = _array([value for value in values if value is not None], type_)
     if present.all():
@@ -127,7 +127,7 @@ def _nested(value: Any, type_: Type) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Makes of decimals, which numpy has no word for, what JSON has."""
+    """Creates of decimals, which numpy has no word for, what JSON has."""
     if isinstance(value, Decimal):
         with contextlib.suppress(ValueError):
             return whole_number(value)

@@ -57,7 +57,7 @@ class ReadKind(Kind[ReadOptions]):
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), BYTES))
 
     def load(self, node: CheckedNode[ReadOptions]) -> Member:
-        """Makes the reader; nothing is opened yet."""
+        """Creates the reader; nothing is opened yet."""
         from beam_ensembles.functions.read.reader import Limits, Reader
 
         options = node.options

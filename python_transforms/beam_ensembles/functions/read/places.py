@@ -28,11 +28,11 @@ class Places:
 
     @classmethod
     def of(cls, under: Iterable[str], files: Files) -> Places:
-        """Gives the places of a node that was checked, on a worker."""
+        """Returns the places of a node that was checked, on a worker."""
         return cls(tuple(_plain(files.resolve(place)) for place in under), files)
 
     def find(self, name: str) -> str:
-        """Gives the absolute place that a row names.
+        """Returns the absolute place that a row names.
 
         Args:
             name: A path or URI; a relative one is relative to the first of ``under``.

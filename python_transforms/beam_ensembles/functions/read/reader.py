@@ -204,7 +204,7 @@ class _Away:
 
 
 def _session(connections: int) -> requests.Session:
-    """Makes a session that keeps connections for other files of the same host, but nothing that a host says of rows."""
+    """Creates a session that keeps connections for other files of a host, but nothing that the host says of rows."""
     session = requests.Session()
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     for scheme in ("http://", "https://"):

@@ -107,7 +107,7 @@ def _checked(text: str, types: Mapping[str, Type | None], report: Report) -> Com
 
 
 def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
-    """Gives what a worker evaluates of an expression.
+    """Returns what a worker evaluates of an expression.
 
     NaN counts as null wherever numbers are compared. Tensors are lists, counted from 1.
 
@@ -163,7 +163,7 @@ def _types_read(columns: tuple[str, ...], types: Mapping[str, Type | None]) -> d
 
 
 def _type(expression: pl.Expr, types: Mapping[str, Type]) -> Type:
-    """Gives the type of what an expression gives, without saying whether it can be null."""
+    """Returns the type of what an expression gives, without saying whether it can be null."""
     import polars as pl
 
     empty = empty_frame(types)

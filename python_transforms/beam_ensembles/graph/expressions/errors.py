@@ -63,7 +63,7 @@ def type_names(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Gives what polars says is wrong, in one line."""
+    """Returns what polars says is wrong, in one line."""
     said = str(error).partition("\n\nResolved plan")[0].strip()
     if conversion := _CONVERSION.match(said):
         return _not_converted(*conversion.groups())

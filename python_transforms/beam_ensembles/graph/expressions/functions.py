@@ -64,7 +64,7 @@ _FAMILIES: Final = frozenset(
 
 
 def function_name(function: Any) -> str:
-    """Gives a function's name: ``Abs``, ``StringExpr.Uppercase``, ``Sql.Binary.Div``."""
+    """Returns a function's name: ``Abs``, ``StringExpr.Uppercase``, ``Sql.Binary.Div``."""
     if isinstance(function, str):
         return function
     family, inner = next(iter(function.items()))

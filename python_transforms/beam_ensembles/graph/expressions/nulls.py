@@ -17,7 +17,7 @@ _NULLS_AS_DEFAULTS: Final = frozenset(
 
 
 def may_be_null(tree: Tree, types: Mapping[str, Type]) -> bool:
-    """Says whether a tree can give null for a row.
+    """Returns whether a tree can give null for a row.
 
     Args:
         tree: The tree, with what ``nan_as_null`` has put in.
@@ -40,7 +40,7 @@ def may_be_null(tree: Tree, types: Mapping[str, Type]) -> bool:
 
 
 def items_may_be_null(tree: Tree, types: Mapping[str, Type]) -> bool:
-    """Says whether an item of a list that a tree gives can be null; takes what ``may_be_null`` does."""
+    """Returns whether an item of a list that a tree gives can be null; takes what ``may_be_null`` does."""
     kind, held = kind_of(tree)
     if kind == "Column":
         return has_null_items(types[held])
@@ -50,7 +50,7 @@ def items_may_be_null(tree: Tree, types: Mapping[str, Type]) -> bool:
 
 
 def _cannot_fail(cast: Mapping[str, Any]) -> bool:
-    """Says whether a cast gives a value for every value: a strict one raises instead, any scalar can be text."""
+    """Returns whether a cast gives a value for every value: a strict one raises instead, any scalar can be text."""
     if cast["options"] == "Strict":
         return True
     inner, held = kind_of(cast["expr"])
@@ -76,7 +76,7 @@ def _function_may_be_null(name: str, held: Mapping[str, Any], types: Mapping[str
 
 
 def _has_value(name: str, held: Mapping[str, Any], types: Mapping[str, Type]) -> bool:
-    """Says whether a function that can give null by itself does not do so here."""
+    """Returns whether a function that can give null by itself does not do so here."""
     inputs = held["input"]
     if name in ("Sql.Binary.IntDiv", "Sql.Binary.Rem"):
         return (_integer(inputs[1]) or 0) != 0

@@ -28,7 +28,7 @@ _OF_TRUTHS: Final = ("And", "Or", "Xor")
 
 
 def expression_of(tree: Tree) -> pl.Expr:
-    """Makes an expression of a tree.
+    """Creates an expression of a tree.
 
     Raises:
         ExpressionError: It is nested deeper than polars reads.
@@ -45,7 +45,7 @@ def expression_of(tree: Tree) -> pl.Expr:
 
 
 def empty_frame(types: Mapping[str, Type]) -> pl.LazyFrame:
-    """Makes a frame of columns without rows."""
+    """Creates a frame of columns without rows."""
     import polars as pl
 
     return pl.LazyFrame(schema={column: polars_type(type_) for column, type_ in types.items()})
@@ -62,7 +62,7 @@ class Operands:
         self._frame = empty_frame(types)
 
     def dtype(self, tree: Tree) -> pl.DataType | None:
-        """Gives what a part gives; None where polars cannot tell, because the part itself is wrong."""
+        """Returns what a part gives; None where polars cannot tell, because the part itself is wrong."""
         import polars as pl
 
         try:
@@ -71,7 +71,7 @@ class Operands:
             return None
 
     def is_float(self, tree: Tree) -> bool:
-        """Says whether a part gives fractions."""
+        """Returns whether a part gives fractions."""
         dtype = self.dtype(tree)
         return dtype is not None and dtype.is_float()
 
@@ -151,7 +151,7 @@ def _family(dtype: pl.DataType) -> str:
 
 
 def _last(tree: Tree) -> Tree:
-    """Gives the last part of a chain of ``AND``, which was checked to be like the others and is not nested as deep."""
+    """The last part of a chain of ``AND``, which was checked to be like the others and is not nested as deep."""
     kind, held = kind_of(tree)
     return _last(held["right"]) if kind == "BinaryExpr" and held["op"] in _OF_TRUTHS else tree
 

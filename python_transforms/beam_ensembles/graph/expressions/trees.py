@@ -33,7 +33,7 @@ NULL: Final[Tree] = {"Literal": {"Scalar": {"Null": "Null"}}}
 
 
 def kind_of(tree: Tree) -> tuple[str, Any]:
-    """Gives the kind of a tree's node and what it holds."""
+    """Returns the kind of a tree's node and what it holds."""
     return (tree, None) if isinstance(tree, str) else next(iter(tree.items()))
 
 
@@ -85,13 +85,13 @@ def _not_rowwise(name: str) -> ExpressionError:
 
 
 def is_series(tree: Tree) -> bool:
-    """Says whether a tree is a list of constants, such as that of ``IN``."""
+    """Returns whether a tree is a list of constants, such as that of ``IN``."""
     kind, held = kind_of(tree)
     return kind == "Literal" and "Series" in held
 
 
 def parts(tree: Tree) -> Iterator[Tree]:
-    """Gives the trees below a node."""
+    """Yields the trees below a node."""
     kind, held = kind_of(tree)
     if kind == "BinaryExpr":
         yield from (held["left"], held["right"])

@@ -43,7 +43,7 @@ _GIVEN: Final = {
 
 
 def polars_type(type_: Type, instant: pl.DataType | None = None) -> pl.DataType:
-    """Gives polars' type of a column.
+    """Returns polars' type of a column.
 
     Args:
         type_: The column's type.
@@ -70,7 +70,7 @@ def polars_type(type_: Type, instant: pl.DataType | None = None) -> pl.DataType:
 
 
 def type_of(dtype: pl.DataType) -> Type | None:
-    """Gives the type of what an expression gives, or None where the type language has none."""
+    """Returns the type of what an expression gives, or None where the type language has none."""
     import polars as pl
 
     if isinstance(dtype, pl.List | pl.Array):
@@ -80,12 +80,12 @@ def type_of(dtype: pl.DataType) -> Type | None:
 
 
 def has_map(type_: Type) -> bool:
-    """Says whether a type is a map or holds one."""
+    """Returns whether a type is a map or holds one."""
     return isinstance(type_, Map) or any(has_map(part) for part in _parts(type_))
 
 
 def has_null_items(type_: Type) -> bool:
-    """Says whether an item of a list of the type may be null."""
+    """Returns whether an item of a list of the type may be null."""
     return any(part.nullable or has_null_items(part) for part in _parts(type_))
 
 

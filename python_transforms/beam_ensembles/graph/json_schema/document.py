@@ -44,7 +44,7 @@ _KEYS: Final = {
 
 
 def file_schema(kinds: Sequence[Kind]) -> Schema:
-    """Gives the JSON Schema (draft 2020-12) of ensemble files.
+    """Returns the JSON Schema (draft 2020-12) of ensemble files.
 
     Args:
         kinds: All kinds.
@@ -89,7 +89,7 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
 
 
 def _node(kinds: Sequence[Kind]) -> Schema:
-    """Gives what every node has, and for each kind what else it has."""
+    """Returns what every node has, and for each kind what else it has."""
     return {
         "type": "object",
         "description": "Reads columns and adds columns. It has one of the keys model, combine, route and apply.",

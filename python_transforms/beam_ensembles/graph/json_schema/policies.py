@@ -12,12 +12,12 @@ from beam_ensembles.spec.placement import RESOURCES
 
 
 def policy_schemas() -> dict[str, Schema]:
-    """Gives the schema of each key, with what it means."""
+    """Returns the schema of each key, with what it means."""
     return {key: {**policy_text(key), **_SCHEMAS.get(key, {})} for key in POLICY_KEYS}
 
 
 def policy_text(key: str) -> Schema:
-    """Gives only what a key means."""
+    """Returns only what a key means."""
     return {"description": _TEXTS.get(key, "")}
 
 

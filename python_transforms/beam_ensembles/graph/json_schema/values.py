@@ -21,17 +21,17 @@ _TYPE: Final = rf"\s*(?:{'|'.join(SCALARS)}|{_NESTED})\s*\??\s*"
 
 
 def name_schema() -> Schema:
-    """Gives the schema of a name that stands as a value."""
+    """Returns the schema of a name that stands as a value."""
     return text_like(_NAME, NAME_RULE, "A name.")
 
 
 def key_schema() -> Schema:
-    """Gives the schema of a name that stands as a key, where no parameter is filled in."""
+    """Returns the schema of a name that stands as a key, where no parameter is filled in."""
     return {"type": "string", "pattern": f"^{_NAME}$", "patternErrorMessage": NAME_RULE}
 
 
 def type_schema() -> Schema:
-    """Gives the schema of a column's type."""
+    """Returns the schema of a column's type."""
     nested = ("array<double>", "array<double>[64]", "map<string,double>", "row<a: string, b: double>")
     return {
         **text_like(_TYPE, 'a type such as double or "array<double>[64]"', "A column's type."),
@@ -40,7 +40,7 @@ def type_schema() -> Schema:
 
 
 def option_schema(option: Option) -> Schema:
-    """Gives the schema of a key that a kind takes."""
+    """Returns the schema of a key that a kind takes."""
     default = f" Default: {option.default}." if option.default else ""
     shape = _SHAPES.get(option.name, {})
     if option.choices:
@@ -60,7 +60,7 @@ def ref(name: str) -> Schema:
 
 
 def mapping_of(definition: str, *, keys: str = "key") -> Schema:
-    """Gives the schema of a mapping of names, or of other keys, that is not empty."""
+    """Returns the schema of a mapping of names, or of other keys, that is not empty."""
     return {
         "type": "object",
         "minProperties": 1,
@@ -70,12 +70,12 @@ def mapping_of(definition: str, *, keys: str = "key") -> Schema:
 
 
 def list_of(definition: str) -> Schema:
-    """Gives the schema of a list that is not empty."""
+    """Returns the schema of a list that is not empty."""
     return {"type": "array", "minItems": 1, "items": ref(definition)}
 
 
 def text_like(pattern: str, wanted: str, description: str) -> Schema:
-    """Gives the schema of a text of a form, or with a parameter in it."""
+    """Returns the schema of a text of a form, or with a parameter in it."""
     return {
         "description": description,
         "type": "string",
@@ -85,7 +85,7 @@ def text_like(pattern: str, wanted: str, description: str) -> Schema:
 
 
 def or_parameter(type_: str, wanted: str) -> Schema:
-    """Gives the schema of a value that is no text: one that is given as a parameter is written as text."""
+    """Returns the schema of a value that is no text: one that is given as a parameter is written as text."""
     return {
         "type": [type_, "string"],
         "pattern": f"^{PARAMETER}$",
@@ -94,7 +94,7 @@ def or_parameter(type_: str, wanted: str) -> Schema:
 
 
 def inputs_schema() -> Schema:
-    """Gives the schema of what a node reads."""
+    """Returns the schema of what a node reads."""
     ports = {
         "type": "object",
         "minProperties": 1,
@@ -108,7 +108,7 @@ def inputs_schema() -> Schema:
 
 
 def output_schema() -> Schema:
-    """Gives the schema of one column that a node adds."""
+    """Returns the schema of one column that a node adds."""
     keys: Schema = {
         "from": {
             "type": "string",

@@ -213,7 +213,7 @@ def _call(method: str, rows: Any, model: Any, arguments: Mapping[str, Any]) -> A
 
 
 def _settled(node: NodeView[CatboostOptions], header: Header) -> Mapping[str, Type | None]:
-    """Says what the model's header tells of a node, and settles its types."""
+    """Returns what the model's header tells of a node, and settles its types."""
     warn_of_order(node, header.names)
     _note_rounds(node)
     for column, meaning in _meanings(node, header).items():
@@ -296,7 +296,7 @@ def _note_rounds(node: NodeView[CatboostOptions]) -> None:
 
 
 def answer_type(node: NodeView[CatboostOptions], header: Header) -> Type | None:
-    """Gives the type of one row of a model's answer, or None where the header does not determine it."""
+    """Returns the type of one row of a model's answer, or None where the header does not determine it."""
     name = _class_for(node, header)
     asked = node.options.inference_args.get("prediction_type")
     of_values = Array(DOUBLE, (header.values,)) if header.values > 1 else DOUBLE

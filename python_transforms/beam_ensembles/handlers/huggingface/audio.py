@@ -17,7 +17,7 @@ _IN_PARTS: Final = ("chunk_length_s", "return_timestamps")
 
 
 def samples_of(sound: Any, rate: int, name: str) -> Any:
-    """Gives a sound as a model takes it.
+    """Returns a sound as a model takes it.
 
     Args:
         sound: A sound file's bytes, or samples.

@@ -44,7 +44,7 @@ def check_task(
 
 
 def input_ports(node: NodeSpec, task: Task) -> dict[str, str]:
-    """Gives the column of each input of a task; a list of columns is the task's only one."""
+    """Returns the column of each input of a task; a list of columns is the task's only one."""
     inputs = node.inputs
     if inputs is None:
         return {}
@@ -54,7 +54,7 @@ def input_ports(node: NodeSpec, task: Task) -> dict[str, str]:
 
 
 def needed(task: Task) -> list[str]:
-    """Gives the inputs that a task cannot be without."""
+    """Returns the inputs that a task cannot be without."""
     return [name for name, port in task.inputs.items() if port.required]
 
 
@@ -158,7 +158,7 @@ def check_model(node: NodeView[HuggingFaceOptions], task: Task, config: Mapping[
 
 
 def class_names(config: Mapping[str, Any]) -> list[str] | None:
-    """Gives the classes of a model's configuration, in order; None where it does not name them."""
+    """Returns the classes of a model's configuration, in order; None where it does not name them."""
     names = config.get("id2label")
     if not isinstance(names, Mapping) or not all(str(key).isdigit() for key in names):
         return None
@@ -253,5 +253,5 @@ def reads_texts(task: Task) -> bool:
 
 
 def task_of(node: NodeView[HuggingFaceOptions]) -> Task | None:
-    """Gives a node's task."""
+    """Returns a node's task."""
     return TASKS.get(str(node.options.task))

@@ -55,7 +55,7 @@ def draws_by_itself(folder: str | None) -> bool:
 
 
 def seeds_of(node: CheckedNode[HuggingFaceOptions], columns: Columns) -> dict[str, list[int]]:
-    """Gives the seeds of a batch's rows, by ``SEEDS``, to put beside their inputs; nothing where the node has no seed.
+    """The seeds of a batch's rows, by ``SEEDS``, to put beside their inputs; nothing where the node has no seed.
 
     A row that is a batch of its own (``per_row``) has one.
     """
@@ -68,7 +68,7 @@ def seeds_of(node: CheckedNode[HuggingFaceOptions], columns: Columns) -> dict[st
 
 
 def row_seed(seed: int, row: Iterable[Any]) -> int:
-    """Gives a row's seed: 8 bytes of the BLAKE2b digest of the node's seed and of the row's values.
+    """Returns a row's seed: 8 bytes of the BLAKE2b digest of the node's seed and of the row's values.
 
     Args:
         seed: The node's.
@@ -92,14 +92,14 @@ def _content(value: Any) -> bytes:
 
 
 def parted_seeds(batch: Mapping[str, Any]) -> tuple[dict[str, Any], list[int] | None]:
-    """Gives a batch's inputs, and its rows' seeds where it has any."""
+    """Returns a batch's inputs, and its rows' seeds where it has any."""
     inputs = dict(batch)
     seeds = inputs.pop(SEEDS, None)
     return inputs, seeds
 
 
 def drawing(seeds: Sequence[int] | None) -> contextlib.AbstractContextManager[Any]:
-    """Gives a context, of this thread alone, in which each row of a batch draws with a generator of its own.
+    """Returns a context, of this thread alone, in which each row of a batch draws with a generator of its own.
 
     Args:
         seeds: One a row; None leaves everything as it is.
@@ -109,7 +109,7 @@ def drawing(seeds: Sequence[int] | None) -> contextlib.AbstractContextManager[An
 
 @functools.cache
 def _draws() -> Any:
-    """Makes the context's class, once PyTorch is there."""
+    """Creates the context's class, once PyTorch is there."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -133,7 +133,7 @@ def _draws() -> Any:
             return torch.cat(drawn)
 
         def _on(self, device: Any) -> list[Any]:
-            """Gives the rows' generators: one goes on where it was, draw after draw."""
+            """Returns the rows' generators: one goes on where it was, draw after draw."""
             if not self._generators:
                 self._generators = [torch.Generator(device).manual_seed(seed) for seed in self._seeds]
             return self._generators

@@ -49,7 +49,7 @@ def embed(
 def _token_vectors(
     pipe: Any, texts: Sequence[str], options: Mapping[str, Any], step: int
 ) -> Iterator[Values]:
-    """Gives the vectors of each text's tokens, ``[tokens, hidden]``; ``step`` texts go through the model at once."""
+    """Yields the vectors of each text's tokens, ``[tokens, hidden]``; ``step`` texts go through the model at once."""
     for part in batches(len(texts), step):
         yield from _together(pipe, texts[part], options)
 

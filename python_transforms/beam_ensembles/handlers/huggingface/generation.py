@@ -37,7 +37,7 @@ def translate(
 
 
 def _language_id(tokenizer: Any, language: str) -> int:
-    """Gives the token that starts a text of a language."""
+    """Returns the token that starts a text of a language."""
     if hasattr(tokenizer, "get_lang_id"):
         found = tokenizer.lang_code_to_id.get(language)
     else:
@@ -70,7 +70,7 @@ def _described(loaded: Loaded, parts: dict[str, Any], args: dict[str, Any]) -> l
 
 
 def _own(model: Any, task: str) -> dict[str, Any]:
-    """Gives what a model's configuration says about a task, as T5's do: generation's arguments and ``prefix``."""
+    """Returns what a model's configuration says about a task, as T5's do: generation's arguments and ``prefix``."""
     own = (getattr(model.config, "task_specific_params", None) or {}).get(task)
     return dict(own or {})
 

@@ -203,7 +203,7 @@ def _has_file(folder: str, ending: str) -> bool:
 
 @contextlib.contextmanager
 def opened(node: CheckedNode[HubOptions]) -> Iterator[Place]:
-    """Gives the place of a node's model while it is being loaded; whatever goes wrong then names the node.
+    """Returns the place of a node's model while it is being loaded; whatever goes wrong then names the node.
 
     Raises:
         InvalidEnsemble: The folder is not the pinned one, or it cannot be loaded (``load_failed``).

@@ -15,7 +15,7 @@ def is_name(uri: str) -> bool:
 
 
 def cached_snapshot(uri: str, revision: str | None) -> str:
-    """Gives the folder of a model in the cache, as ``from_pretrained`` left it there.
+    """Returns the folder of a model in the cache, as ``from_pretrained`` left it there.
 
     Args:
         uri: Its name on the hub, such as ``hf:org/name``.

@@ -33,7 +33,7 @@ class Loaded:
     seeds: Iterator[int] | None = None
 
     def with_seeds(self, seeds: Sequence[int] | None) -> Loaded:
-        """Gives the same for the rows of a batch, with their seeds."""
+        """Returns the same for the rows of a batch, with their seeds."""
         return self if seeds is None else dataclasses.replace(self, seeds=iter(seeds))
 
     def encode(self, **parts: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class Loaded:
         return moved
 
     def write(self, encoded: dict[str, Any], args: dict[str, Any]) -> list[str]:
-        """Gives the texts that the model writes; up to ``MOST_TOKENS`` each where neither it nor the node says."""
+        """Returns the texts that the model writes; up to ``MOST_TOKENS`` each where neither it nor the node says."""
         own = self.model.generation_config
         is_limited = not _LIMITS.isdisjoint(args) or any(getattr(own, name, None) for name in _LIMITS)
         limit = {} if is_limited else {"max_new_tokens": MOST_TOKENS}
@@ -84,7 +84,7 @@ def load_parts(
 
 
 def batches(rows: int, size: int) -> Iterator[slice]:
-    """Gives the parts of a batch that go through a model one after the other."""
+    """Returns the parts of a batch that go through a model one after the other."""
     return (slice(at, at + size) for at in range(0, rows, size))
 
 

@@ -65,7 +65,7 @@ def _is_boxes(type_: Type) -> bool:
 
 
 def read_images(values: Iterable[Any], name: str) -> list[Any]:
-    """Gives the images of a column.
+    """Returns the images of a column.
 
     Args:
         values: Encoded images, or an array of whole numbers ``[N, h, w]`` or ``[N, h, w, channels]``, 0 to 255.

@@ -145,7 +145,7 @@ def _needs_one_length(
 
 
 def _check_call(node: CheckedNode[HuggingFaceOptions], function: Any) -> None:
-    """Makes sure that what is called names the node's ports, and takes its ``inference_args``.
+    """Ensures that what is called names the node's ports, and takes its ``inference_args``.
 
     Many functions of transformers take any argument, and leave alone what they do not know.
     """
@@ -221,7 +221,7 @@ def _tensor(torch: Any, values: Values, model: Any) -> Any:
 
 
 def _named(answer: Any, method: str) -> dict[str, Any]:
-    """Gives what a model returned by name: the fields of its output, or ``sequences`` and the like for one tensor."""
+    """Returns what a model returned by name: the fields of its output, or ``sequences`` and the like for one tensor."""
     if hasattr(answer, "items"):
         return dict(answer.items())
     return {"sequences" if method == "generate" else "output": answer}

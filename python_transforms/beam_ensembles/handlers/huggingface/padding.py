@@ -16,7 +16,7 @@ MASKS: Final = {"input_ids": "attention_mask", "decoder_input_ids": "decoder_att
 
 
 def padded(columns: Mapping[str, Values], pad: int, *, left: bool) -> dict[str, Values]:
-    """Makes an array of each argument of a model.
+    """Creates an array of each argument of a model.
 
     Args:
         columns: Argument to its values: numbers ``[N, ...]``, or an array of objects with a list a row.

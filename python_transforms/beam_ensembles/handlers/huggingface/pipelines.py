@@ -121,7 +121,7 @@ def _ranked(found: Sequence[Sequence[Mapping[str, Any]]], most: int | None) -> d
 
 
 def _in_class_order(names: Mapping[int, str], found: Sequence[Sequence[Mapping[str, Any]]]) -> list[Any]:
-    """Gives each row's scores in the order of the model's classes; none where two classes have one name."""
+    """Returns each row's scores in the order of the model's classes; none where two classes have one name."""
     order = [names[at] for at in sorted(names)]
     if len(set(order)) < len(order):
         return [None] * len(found)

@@ -20,7 +20,7 @@ def reference() -> str:
 
 
 def rewritten(page: str) -> str:
-    """Gives a page with its table made anew.
+    """Returns a page with its table made anew.
 
     Raises:
         ValueError: The page has no place for it.

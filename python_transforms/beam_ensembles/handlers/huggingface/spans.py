@@ -115,7 +115,7 @@ def _scores(loaded: Loaded, windows: Any, size: int) -> tuple[list[Values], list
 def _span(
     windows: Any, at: int, start: Values, end: Values, options: Mapping[str, Any]
 ) -> tuple[Span | None, float]:
-    """Gives the best span of a window and the probability that it holds no answer."""
+    """Returns the best span of a window and the probability that it holds no answer."""
     in_context = np.array([part == 1 for part in windows.sequence_ids(at)])
     start_probability, end_probability = (_probabilities(one, in_context) for one in (start, end))
     nothing = float(start_probability[0] * end_probability[0])

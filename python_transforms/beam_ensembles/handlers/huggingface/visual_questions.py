@@ -36,7 +36,7 @@ def answer(
 
 
 def _chosen(model: Any, encoded: Mapping[str, Any]) -> list[list[tuple[str, float | None]]]:
-    """Gives all answers that the model knows, best first; each has a probability of its own."""
+    """Returns all answers that the model knows, best first; each has a probability of its own."""
     scores = model(**encoded).logits.float().sigmoid().cpu()
     order = scores.argsort(dim=1, descending=True, stable=True)
     names = model.config.id2label

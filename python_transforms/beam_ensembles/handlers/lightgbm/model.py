@@ -286,7 +286,7 @@ def _meaning(node: NodeView[LightgbmOptions], header: Header, answer: Type | Non
 
 
 def answer_type(header: Header, model_class: str, method: str, arguments: Mapping[str, Any]) -> Type | None:
-    """Gives the type of one row of a model's answer, or None where the header does not determine it."""
+    """Returns the type of one row of a model's answer, or None where the header does not determine it."""
     if arguments.get("pred_leaf") or arguments.get("pred_contrib"):
         return None
     if model_class == CLASSIFIER and not arguments.get("raw_score"):

@@ -31,7 +31,7 @@ FEEDING: Final = Feeding(list_argument=list_of_columns)
 def feeder(
     node: CheckedNode, signature: Signature, only: Port | None
 ) -> Callable[[Columns], Mapping[str, Values]]:
-    """Gives the function that makes a graph's inputs of a batch's columns.
+    """Returns the function that makes a graph's inputs of a batch's columns.
 
     Args:
         node: The node, which was found to agree with the graph.
@@ -63,7 +63,7 @@ def _fit(values: Values, port: Port) -> Values:
 
 
 def extra_feeds(node: CheckedNode, signature: Signature) -> dict[str, Any]:
-    """Gives the inputs that a node's ``inference_args`` hold."""
+    """Returns the inputs that a node's ``inference_args`` hold."""
     dtypes = {port.name: NUMPY_DTYPES.get(port.element or "") for port in signature.inputs}
     return {name: np.asarray(value, dtypes.get(name)) for name, value in member.inference_args(node).items()}
 
@@ -85,7 +85,7 @@ def call_with_items(session: Any, batch: list[Any], inference_args: Mapping[str,
 
 
 def columns_of(node: CheckedNode, ports: Mapping[str, Port], answer: Mapping[str, Any], rows: int) -> Columns:
-    """Makes a node's columns of what a graph gave.
+    """Creates a node's columns of what a graph gave.
 
     Args:
         node: The node.
@@ -98,7 +98,7 @@ def columns_of(node: CheckedNode, ports: Mapping[str, Port], answer: Mapping[str
 
 
 def _values(answer: Any, port: Port, node: CheckedNode, name: str) -> Any:
-    """Gives the values of a row's mapping in the order of its keys, where the column is declared as a list of them."""
+    """The values of a row's mapping in the order of its keys, where the column is declared as a list of them."""
     is_list = isinstance(node.outputs[name], Array) and isinstance(answer, list)
     if not is_list or not all(isinstance(one, dict) for one in answer):
         return answer

@@ -216,7 +216,7 @@ def _check_loaded(node: CheckedNode[OnnxOptions], path: str) -> Emptiness:
 
 
 def _handler(node: CheckedNode[OnnxOptions], beam: Any, arguments: Mapping[str, Any], place: str) -> Any:
-    """Makes Beam's handler. It gives ONNX Runtime one message, which has no files beside it, and no more than 2 GiB."""
+    """Creates Beam's handler. It gives ONNX Runtime one message of at most 2 GiB, without files beside it."""
     found = _check_loaded(node, place)
     if found.is_fusible:
         keep_dequantized(arguments["session_options"])

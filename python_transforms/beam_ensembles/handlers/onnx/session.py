@@ -75,7 +75,7 @@ _MAPS: Final = re.compile(r"seq\(map\((\w+),tensor\((\w+)\)\)\)")
 
 
 def is_session_options(value: Any) -> bool:
-    """Says whether a value is a mapping of session options that may be set."""
+    """Returns whether a value is a mapping of session options that may be set."""
     return isinstance(value, Mapping) and all(
         setting in SESSION_CHOICES[name]
         if name in SESSION_CHOICES
@@ -97,7 +97,7 @@ def is_provider_options(value: Any) -> bool:
 
 
 def session_options(ort: Any, settings: Mapping[str, Any]) -> Any:
-    """Makes onnxruntime's options of those of a file; threads do not spin unless it says so.
+    """Creates onnxruntime's options of those of a file; threads do not spin unless it says so.
 
     Raises:
         EnsembleError: onnxruntime does not take one.
@@ -126,7 +126,7 @@ def keep_dequantized(options: Any) -> None:
 
 
 def providers(node: CheckedNode[OnnxOptions], ort: Any) -> list[Any]:
-    """Gives the execution providers of a node: those that it names, else those of its device that are here.
+    """Returns the execution providers of a node: those that it names, else those of its device that are here.
 
     Raises:
         InvalidEnsemble: onnxruntime lacks one: it would leave it out with a word on standard output.
@@ -159,7 +159,7 @@ def find_libraries(ort: Any, wanted: Sequence[Any]) -> None:
 
 
 def check_device(node: CheckedNode[OnnxOptions], session: Any) -> None:
-    """Makes sure that a session runs where its node says: onnxruntime takes the CPU where a GPU cannot be used.
+    """Ensures that a session runs where its node says: onnxruntime takes the CPU where a GPU cannot be used.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: it does not.
@@ -169,7 +169,7 @@ def check_device(node: CheckedNode[OnnxOptions], session: Any) -> None:
 
 
 def signature_of(session: Any) -> Signature:
-    """Gives what a loaded graph takes and gives."""
+    """Returns what a loaded graph takes and gives."""
     inputs = [_port(info) for info in session.get_inputs()]
     inputs += [_port(info, is_optional=True) for info in session.get_overridable_initializers()]
     return Signature(tuple(inputs), tuple(_output(info) for info in session.get_outputs()))
@@ -198,7 +198,7 @@ def _port(info: Any, *, is_optional: bool = False) -> Port:
 
 
 def _element(name: str) -> str | None:
-    """Gives the type language's name of onnxruntime's; only ``bool`` has another."""
+    """Returns the type language's name of onnxruntime's; only ``bool`` has another."""
     found = {"bool": "boolean"}.get(name, name)
     return found if found == "string" or found in NUMPY_DTYPES else None
 

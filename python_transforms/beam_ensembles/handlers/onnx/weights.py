@@ -35,7 +35,7 @@ _PARTS: Final[dict[str, dict[int, str]]] = {
 
 
 def weight_files(path: str) -> tuple[str, ...]:
-    """Gives the names of the files in which a model keeps its weights, relative to its folder.
+    """Returns the names of the files in which a model keeps its weights, relative to its folder.
 
     Raises:
         ModelFormatError: It is not an ONNX model, or names a file outside of its folder, or

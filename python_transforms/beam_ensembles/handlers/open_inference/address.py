@@ -86,7 +86,7 @@ def parse_address(uri: str) -> Address:
 
 
 def credentials(address: Address, config: Mapping[str, Any]) -> Any:
-    """Gives gRPC's credentials for an address, or None where the connection is not encrypted.
+    """Returns gRPC's credentials for an address, or None where the connection is not encrypted.
 
     Args:
         address: The model.
@@ -104,7 +104,7 @@ def credentials(address: Address, config: Mapping[str, Any]) -> Any:
 
 
 def headers(config: Mapping[str, Any]) -> dict[str, str]:
-    """Gives the metadata that every call carries; gRPC has them in small letters."""
+    """Returns the metadata that every call carries; gRPC has them in small letters."""
     return {name.lower(): value for name, value in (config.get("headers") or {}).items()}
 
 

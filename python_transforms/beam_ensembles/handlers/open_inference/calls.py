@@ -72,7 +72,7 @@ class OpenInferenceModelHandler(base.RemoteModelHandler):  # type: ignore[misc, 
     def request(
         self, batch: Sequence[Request], model: Any, inference_args: dict[str, Any] | None = None
     ) -> Iterable[Any]:
-        """Makes one call for each request; the inference is a mapping of outputs to arrays, or a ``NodeError``."""
+        """Creates one call for each request; the inference is a mapping of outputs to arrays, or a ``NodeError``."""
         return [base.PredictionResult(one, self._call(one, model, inference_args or {})) for one in batch]
 
     def _call(self, request: Request, client: Any, parameters: Mapping[str, Any]) -> Any:

@@ -46,13 +46,13 @@ class CallError(Exception):
 
 
 def unusable(address: Address, error: CallError) -> BatchFailed:
-    """Gives the error of all rows of a batch where the server cannot be used at all."""
+    """Returns the error of all rows of a batch where the server cannot be used at all."""
     text = f"{address}: {error}"
     return BatchFailed("server_unreachable", text) if error.may_pass else BatchFailed("server_refused", text)
 
 
 def failure(address: Address, error: CallError) -> NodeError:
-    """Gives the error of the rows of a call that failed and is not made again.
+    """Returns the error of the rows of a call that failed and is not made again.
 
     Args:
         address: The model.

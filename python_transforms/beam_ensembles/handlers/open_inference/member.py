@@ -65,7 +65,7 @@ class _Callers:
         )
 
     def connect(self) -> Any:
-        """Makes the client that all threads share."""
+        """Creates the client that all threads share."""
         handler = self._handlers.get()
         handler.set_environment_vars()
         try:
@@ -100,18 +100,18 @@ class _Served:
             self._compare(self._metadata)
 
     def request(self, columns: Columns) -> Request:
-        """Makes the request for some rows."""
+        """Creates the request for some rows."""
         found = self._known()
         return Request(tensors_of(self._node, columns, found.inputs), names_wanted(self._node, found.outputs))
 
     def columns(self, answer: Any, rows: int) -> Columns:
-        """Makes the output columns of the server's answer."""
+        """Creates the output columns of the server's answer."""
         if isinstance(answer, NodeError):
             raise answer
         return to_columns(self._node, answers_of(self._node, answer), rows)
 
     def _known(self) -> Metadata:
-        """Gives the metadata; threads may ask side by side, so that none waits for what another one waits for."""
+        """Returns the metadata; threads may ask side by side, so that none waits for what another one waits for."""
         found = self._metadata
         if found is None:
             found = self._metadata = self._ask_again()
@@ -140,7 +140,7 @@ class _Served:
 
 
 def _again(node: CheckedNode[OpenInferenceOptions], call: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a function that is called again while its failure may pass, as often as the node says."""
+    """Returns a function that is called again while its failure may pass, as often as the node says."""
     return tried_again(
         call, node.options.retries, lambda error: isinstance(error, CallError) and error.may_pass
     )

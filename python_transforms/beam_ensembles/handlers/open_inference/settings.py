@@ -118,12 +118,12 @@ def _check_headers(node: NodeView[OpenInferenceOptions], headers: Mapping[str, A
 
 
 def has_secrets(config: Mapping[str, Any]) -> bool:
-    """Says whether some header of a node's ``config`` is a secret, which only its workers know."""
+    """Returns whether some header of a node's ``config`` is a secret, which only its workers know."""
     return any(is_secret(value) for value in (config.get("headers") or {}).values())
 
 
 def revealed_config(node: CheckedNode[OpenInferenceOptions]) -> dict[str, Any]:
-    """Gives a node's ``config`` on a worker, with the secrets in its headers.
+    """Returns a node's ``config`` on a worker, with the secrets in its headers.
 
     Raises:
         InvalidEnsemble: A secret is not there (``missing_secret``), or cannot be a header (``load_failed``).
@@ -152,5 +152,5 @@ def _check_certificate(
 
 
 def seconds_of(options: OpenInferenceOptions) -> float:
-    """Gives how long one call of a node with these options may take."""
+    """Returns how long one call of a node with these options may take."""
     return min(float(options.timeout), _MOST_SECONDS)

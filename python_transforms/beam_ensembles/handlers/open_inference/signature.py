@@ -59,7 +59,7 @@ def check_metadata(node: NodeView, found: Metadata | None) -> Mapping[str, Type 
 
 
 def _inputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
-    """Gives the model's inputs; where the server does not say them they are as the node has them."""
+    """Returns the model's inputs; where the server does not say them they are as the node has them."""
     if tensors:
         return tuple(Port(tensor.name, ELEMENTS[tensor.datatype], tensor.dims) for tensor in tensors)
     quiet = dataclasses.replace(node, report=lambda _: None)
@@ -69,7 +69,7 @@ def _inputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
 
 
 def _outputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
-    """Gives the model's outputs; where the server does not say them they are as the node declares them."""
+    """Returns the model's outputs; where the server does not say them they are as the node declares them."""
     if not tensors:
         return tuple(
             Port(output.port or output.column, leaf(output.type) or "bytes", _open_dims(output.type))
@@ -83,11 +83,11 @@ def _outputs(node: NodeView, tensors: Sequence[Tensor]) -> tuple[Port, ...]:
 
 
 def _given(tensor: Tensor, declared: Type | None) -> str:
-    """Gives the element of an output: BYTES is text unless the node declares bytes."""
+    """Returns the element of an output: BYTES is text unless the node declares bytes."""
     is_text = tensor.datatype == "BYTES" and leaf(declared) != "bytes"
     return "string" if is_text else ELEMENTS[tensor.datatype]
 
 
 def _open_dims(type_: Type | None) -> tuple[None, ...] | None:
-    """Gives the shape of a column of lists of any length; None is that of any other."""
+    """Returns the shape of a column of lists of any length; None is that of any other."""
     return (None, None) if isinstance(type_, Array) and type_.shape is None else None

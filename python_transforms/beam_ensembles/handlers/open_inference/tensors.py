@@ -49,7 +49,7 @@ class Given:
 
 
 def tensors_of(node: CheckedNode, columns: Columns, inputs: Sequence[Tensor]) -> list[Given]:
-    """Makes the tensors of a request of a node's columns.
+    """Creates the tensors of a request of a node's columns.
 
     Args:
         node: The node, found to fit the model's inputs.
@@ -78,7 +78,7 @@ def _given(name: str, values: Values, tensor: Tensor | None) -> Given:
 
 
 def names_wanted(node: CheckedNode, outputs: Sequence[Tensor]) -> list[str]:
-    """Gives the outputs to ask for; none asks for what the server gives by itself."""
+    """Returns the outputs to ask for; none asks for what the server gives by itself."""
     names = [tensor.name for tensor in outputs]
     found = [port_of(output, names) if names else output.port for output in node.spec.outputs]
     return list(dict.fromkeys(name for name in found if name)) if None not in found else []
@@ -126,7 +126,7 @@ def _texts(raw: bytes) -> Values:
 
 
 def answers_of(node: CheckedNode, found: Mapping[str, Values]) -> Mapping[str, Values]:
-    """Gives what the server answered for each output column.
+    """Returns what the server answered for each output column.
 
     Args:
         node: The node.

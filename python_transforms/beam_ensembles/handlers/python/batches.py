@@ -14,7 +14,7 @@ _BOUNDARIES: Final = (16, 32, 64, 128, 256, 512)
 
 
 def batches(examples: Sequence[Any], limits: Mapping[str, Any]) -> Iterator[list[int]]:
-    """Gives the positions of the examples of each call.
+    """Yields the positions of the examples of each call.
 
     Args:
         examples: The examples.

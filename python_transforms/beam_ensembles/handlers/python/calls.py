@@ -69,7 +69,7 @@ class Calls:
         return [Answer(inferences)]
 
     def _predicted(self, examples: list[Any], model: Any, inference_args: dict[str, Any]) -> list[Any]:
-        """Makes one call. Handlers change their arguments at times, so that each call gets its own."""
+        """Creates one call. Handlers change their arguments at times, so that each call gets its own."""
         try:
             given = self.handler.run_inference(examples, model, copy.deepcopy(inference_args))
             found = [given] if self._is_one(given, len(examples)) else list(given)
@@ -91,7 +91,7 @@ class Calls:
 
 
 def blame(base: Any, handler: Any) -> Callable[[Exception], bool]:
-    """Gives the function that says whether an exception of a handler's call is the fault of a server.
+    """Returns the function that says whether an exception of a handler's call is the fault of a server.
 
     That is what Beam's remote handlers try again, and have tried as often as they will; a handler that tries everything
     again says nothing by it.

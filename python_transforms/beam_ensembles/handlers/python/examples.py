@@ -18,7 +18,7 @@ from beam_ensembles.types import dtype_of, row_shape
 
 
 def examples_of(node: CheckedNode[PythonOptions], columns: Columns) -> list[Any]:
-    """Makes the examples of a batch, one a row.
+    """Creates the examples of a batch, one a row.
 
     Args:
         node: The node. A list of one column gives its values: a text, bytes, a number of Python's own, a list, or an
@@ -53,7 +53,7 @@ def shape_of_one(node: CheckedNode[PythonOptions]) -> tuple[int, ...] | None:
 
 
 def columns_of(node: CheckedNode[PythonOptions], inferences: Sequence[Any], rows: int) -> Columns:
-    """Makes a node's columns of what its handler gave.
+    """Creates a node's columns of what its handler gave.
 
     Args:
         node: The node; each output's port is a key, an attribute or an index of the inference, or several of those
@@ -88,7 +88,7 @@ def _columns(node: CheckedNode[PythonOptions], inferences: Sequence[Any], rows: 
 
 
 def _together(values: list[Any]) -> Any:
-    """Gives values as they are, but texts and bytes as objects: numpy's own drop the zeros at their end."""
+    """Returns values as they are, but texts and bytes as objects: numpy's own drop the zeros at their end."""
     if values and isinstance(values[0], str | bytes):
         return np.fromiter(values, dtype=object, count=len(values))
     return values

@@ -95,7 +95,7 @@ class PythonKind(Kind[PythonOptions]):
         return {output.column: output.type for output in node.spec.outputs}
 
     def load(self, node: CheckedNode[PythonOptions]) -> Member:
-        """Makes the handler and loads its model, in a process of its own where the handler wants it shared."""
+        """Creates the handler and loads its model, in a process of its own where the handler wants it shared."""
         base = inference_imports.import_base()
         inner = _made(node, base)
         handler = _with_functions(node, inner)
@@ -144,7 +144,7 @@ class _Untried:
 
 
 def _names(node: NodeView[PythonOptions]) -> dict[str, Any]:
-    """Gives the dotted names that a node holds, by their places."""
+    """Returns the dotted names that a node holds, by their places."""
     options = node.options
     found: dict[str, Any] = {"handler": options.handler}
     found |= {below("functions", key): name for key, name in options.functions.items()}
@@ -174,7 +174,7 @@ def _check_file(node: NodeView[PythonOptions]) -> None:
 
 
 def _made(node: CheckedNode[PythonOptions], base: Any) -> Any:
-    """Makes a node's handler.
+    """Creates a node's handler.
 
     Raises:
         InvalidEnsemble: There is no such handler, a secret is not there, or it does not take the node's ``config``.
@@ -216,7 +216,7 @@ def _with_functions(node: CheckedNode[PythonOptions], handler: Any) -> Any:
 
 
 def _arguments(node: CheckedNode[PythonOptions], make: Any) -> dict[str, Any]:
-    """Gives what the constructor is told; what holds for every handler is left out where it does not take it.
+    """Returns what the constructor is told; what holds for every handler is left out where it does not take it.
 
     Raises:
         InvalidEnsemble: A secret is not there (``missing_secret``).

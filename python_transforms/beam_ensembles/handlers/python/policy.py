@@ -95,7 +95,7 @@ def check_policy(node: NodeView[PythonOptions], name: str, functions: Mapping[st
 
 
 def _own_functions(known: Known | None, name: str, place: str) -> list[str]:
-    """Gives the functions that a known handler has in its own module to be given at a place."""
+    """Returns the functions that a known handler has in its own module to be given at a place."""
     places = [] if known is None else [below("functions", argument) for argument in known.functions]
     return [f"{name.rpartition('.')[0]}.*"] if place in places else []
 

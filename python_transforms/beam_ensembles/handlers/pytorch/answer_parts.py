@@ -22,7 +22,7 @@ from beam_ensembles.handlers.support.results import to_columns
 
 
 def columns_of(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    """Makes a node's output columns of its model's answer.
+    """Creates a node's output columns of its model's answer.
 
     Args:
         node: The node.
@@ -73,7 +73,7 @@ def ports_of_answer(answer: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[s
 
 
 def to_numpy(value: Any) -> Any:
-    """Makes arrays of tensors on any device, alone or in lists; numpy has no bfloat16: it becomes float32."""
+    """Creates arrays of tensors on any device, alone or in lists; numpy has no bfloat16: it becomes float32."""
     if isinstance(value, list | tuple):
         return [to_numpy(item) for item in value]
     if not hasattr(value, "detach"):

@@ -43,7 +43,7 @@ class Given:
 
 
 def given_of(node: CheckedNode, signature: Signature | None, columns: Columns) -> Given:
-    """Makes a model's arguments of a node's columns.
+    """Creates a model's arguments of a node's columns.
 
     Args:
         node: The node: a list of columns is one argument, a mapping one a port.
@@ -66,7 +66,7 @@ def given_of(node: CheckedNode, signature: Signature | None, columns: Columns) -
 
 
 def _of_rank(values: Values, rank: int) -> Values:
-    """Gives values of one number a row the rank that is wanted: ``[N]`` or ``[N, 1]``; all others have it already."""
+    """Returns values of one number a row the rank that is wanted: ``[N]`` or ``[N, 1]``; all others have it already."""
     return values if values.ndim == rank else values.reshape(len(values), *[1] * (rank - 1))
 
 
@@ -107,7 +107,7 @@ def infer(
 
 
 def _tensor(name: str, values: Values, device: Any, dtype: Any) -> Any:
-    """Makes a tensor of an array: a copy, since a model may change what it is given."""
+    """Creates a tensor of an array: a copy, since a model may change what it is given."""
     import torch
 
     lossy = _BEFORE_A_CAST.get(str(dtype)) if values.dtype.kind in "fiu" else None
@@ -116,13 +116,13 @@ def _tensor(name: str, values: Values, device: Any, dtype: Any) -> Any:
 
 
 def _float_dtype(model: Any) -> Any:
-    """Gives the dtype in which a model counts, that of its first weight; None where it has none."""
+    """Returns the dtype in which a model counts, that of its first weight; None where it has none."""
     weights = itertools.chain(model.parameters(), model.buffers())
     return next((weight.dtype for weight in weights if weight.is_floating_point()), None)
 
 
 def check_callable(node: CheckedNode, model: Any, method: str | None) -> None:
-    """Makes sure that a model has the node's method, and that this takes the node's arguments.
+    """Ensures that a model has the node's method, and that this takes the node's arguments.
 
     Raises:
         InvalidEnsemble: It does not (``signature_mismatch``).
@@ -151,7 +151,7 @@ def _predicts(method: str) -> bool:
 
 
 def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | None:
-    """Says why a function cannot be called so; TorchScript's methods carry a schema in place of a signature."""
+    """Returns why a function cannot be called so; TorchScript's methods carry a schema in place of a signature."""
     schema = getattr(function, "schema", None)
     if schema is not None:
         signature = inspect.Signature(list(map(_parameter, _own_arguments(function, schema))))

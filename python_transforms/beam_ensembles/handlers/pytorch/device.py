@@ -20,7 +20,7 @@ _ON_CPU: Final = "can't allocate memory"
 
 
 def device_of(node: CheckedNode[DeviceOptions]) -> str:
-    """Gives the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
+    """Returns the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
@@ -89,7 +89,7 @@ class WithinMemory:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Says whether memory ran out, on a GPU or not."""
+    """Returns whether memory ran out, on a GPU or not."""
     torch = sys.modules.get("torch")  # without it, as for TensorRT's engines, no error can be one of its own
     on_gpu = torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
     return (

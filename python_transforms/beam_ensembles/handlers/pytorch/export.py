@@ -92,7 +92,7 @@ def _program(graph: Mapping[str, Any], call: Mapping[str, Any]) -> Program:
 
 
 def _taken(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Gives the argument that an input of the graph stands for; its weights stand for none."""
+    """Yields the argument that an input of the graph stands for; its weights stand for none."""
     if "user_input" in spec:
         yield spec["user_input"]["arg"]
     elif "constant_input" in spec:
@@ -100,7 +100,7 @@ def _taken(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _arguments(call: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Gives the names of a program's arguments in order, and how many are given by position."""
+    """Returns the names of a program's arguments in order, and how many are given by position."""
     by_position, by_name = _tree(call["in_spec"])["children_spec"]
     count = len(by_position["children_spec"])
     keys = read_json((by_name["context"] or "[]").encode())
@@ -131,7 +131,7 @@ def _leaves(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _port(name: str, arg: Mapping[str, Any], values: Mapping[str, Any]) -> Port | None:
-    """Gives the port of a tensor, or None for an argument that is a constant."""
+    """Returns the port of a tensor, or None for an argument that is a constant."""
     if "as_tensor" not in arg:
         return None
     value = values[arg["as_tensor"]["name"]]

@@ -101,7 +101,7 @@ def _check_header(path: str) -> None:
 
 
 def runs_code(format_: str, *, weights_only: bool) -> bool:
-    """Says whether loading a model can run what is in its file.
+    """Returns whether loading a model can run what is in its file.
 
     TorchScript and exported programs are programs, and PyTorch reads parts of the latter with pickle.
 

@@ -72,7 +72,7 @@ class ExportedModel:
 
 
 def make_handler(node: CheckedNode[PytorchOptions], beam: Any, place: str) -> Any:
-    """Makes Beam's handler of a node's model.
+    """Creates Beam's handler of a node's model.
 
     Args:
         node: The node.
@@ -134,7 +134,7 @@ def _format(node: CheckedNode[PytorchOptions], place: str) -> str:
 
 
 def settled_format(options: PytorchOptions, place: str) -> str:
-    """Gives how a local model was saved.
+    """Returns how a local model was saved.
 
     Args:
         options: The node's own keys.

@@ -49,7 +49,7 @@ _TREES_TO_ORDER: Final = 10
 
 
 def quickened(model: Any, method: str) -> Any:
-    """Gives what answers as a loaded model does, and sooner where the model is a forest or ends in one.
+    """Returns what answers as a loaded model does, and sooner where the model is a forest or ends in one.
 
     Args:
         model: An estimator or a pipeline.
@@ -74,12 +74,12 @@ class _Forest:
     model: Any
 
     def predict_proba(self, rows: Any) -> Any:
-        """Gives the mean of the trees' probabilities, [N, classes]."""
+        """Returns the mean of the trees' probabilities, [N, classes]."""
         mean = self._mean(rows)
         return self.model.predict_proba(rows) if mean is None else mean
 
     def predict(self, rows: Any) -> Any:
-        """Gives the most probable class, or the mean of the trees' values; [N]."""
+        """Returns the most probable class, or the mean of the trees' values; [N]."""
         mean = self._mean(rows)
         if mean is None:
             return self.model.predict(rows)
@@ -88,7 +88,7 @@ class _Forest:
         return mean[:, 0]
 
     def _mean(self, rows: Any) -> Any:
-        """Gives the mean of what the trees say, [N, classes] or [N, 1]; None where jobs of joblib are sooner done."""
+        """Returns the mean of what the trees say, [N, classes] or [N, 1]; None where jobs of joblib are sooner done."""
         trees = self.model.estimators_
         checked = self.model._validate_X_predict(rows)
         if self.model.n_jobs not in (None, 1) and checked.shape[0] * len(trees) > _FEW:
@@ -104,7 +104,7 @@ class _Forest:
 
 
 def _mean_of(trees: Any, rows: Any) -> Any:
-    """Gives the mean of what the trees say of rows that the forest has checked, [N, classes] or [N, 1]."""
+    """Returns the mean of what the trees say of rows that the forest has checked, [N, classes] or [N, 1]."""
     total = np.zeros((rows.shape[0], trees[0].tree_.max_n_classes))
     for tree in trees:
         total += tree.tree_.predict(rows)
@@ -113,7 +113,7 @@ def _mean_of(trees: Any, rows: Any) -> Any:
 
 
 def _by_leaf(tree: Any, rows: Any) -> Any:
-    """Gives the order of rows, [N], in which those of a leaf stand together, and beside those of leaves near it."""
+    """Returns the order of rows, [N], in which those of a leaf stand together, and beside those of leaves near it."""
     narrow = np.min_scalar_type(tree.node_count)  # numpy sorts numbers of up to 16 bits in O(N)
     return np.argsort(tree.apply(rows).astype(narrow), kind="stable")
 
@@ -126,16 +126,16 @@ class _AfterSteps:
     forest: _Forest
 
     def predict_proba(self, rows: Any) -> Any:
-        """Gives what the forest says of the rows that the steps before make."""
+        """Returns what the forest says of the rows that the steps before make."""
         return self.forest.predict_proba(self.steps.transform(rows))
 
     def predict(self, rows: Any) -> Any:
-        """Gives what the forest says of the rows that the steps before make."""
+        """Returns what the forest says of the rows that the steps before make."""
         return self.forest.predict(self.steps.transform(rows))
 
 
 def _is_known(model: Any, method: str) -> bool:
-    """Says whether a model is a forest of one output that answers the same when its trees are asked here."""
+    """Returns whether a model is a forest of one output that answers the same when its trees are asked here."""
     import sklearn
     from sklearn import ensemble, tree
 
@@ -174,7 +174,7 @@ def _answers_alike(model: Any, method: str) -> bool:
 
 
 def _probes(model: Any) -> tuple[np.ndarray, ...]:
-    """Makes rows for a forest, [N, features] each: about its thresholds, without some values, and of extreme ones."""
+    """Creates rows for a forest, [N, features] each: about its thresholds, without some values, and of extreme ones."""
     random = np.random.default_rng(0)
     found = [tree.tree_ for tree in model.estimators_[:_PROBED_TREES]]
     features = np.concatenate([tree.feature for tree in found])
@@ -193,7 +193,7 @@ def _probes(model: Any) -> tuple[np.ndarray, ...]:
 
 
 def _values_about(thresholds: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Gives values of a feature: some of its thresholds, what lies next to them, and zero where it has none."""
+    """Returns values of a feature: some of its thresholds, what lies next to them, and zero where it has none."""
     if not len(thresholds):
         return np.zeros(1)
     some = random.choice(thresholds, min(len(thresholds), _PROBED_VALUES), replace=False)
@@ -203,7 +203,7 @@ def _values_about(thresholds: np.ndarray, random: np.random.Generator) -> np.nda
 
 
 def _outcome(call: Any, rows: np.ndarray) -> Any:
-    """Gives what a call answers, or the kind and the words of its error."""
+    """Returns what a call answers, or the kind and the words of its error."""
     try:
         return call(rows)
     except Exception as error:

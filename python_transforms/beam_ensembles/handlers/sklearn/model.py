@@ -179,7 +179,7 @@ class SklearnKind(Kind[SklearnOptions]):
 
 
 def _handler(node: CheckedNode[SklearnOptions], beam: Any, method: str, place: str) -> Any:
-    """Makes Beam's handler; it knows joblib and pickle, and is shown how skops files are loaded."""
+    """Creates Beam's handler; it knows joblib and pickle, and is shown how skops files are loaded."""
     format_ = _format(node.options.format, str(node.uri))
     handler = beam.SklearnModelHandlerNumpy(
         place,
@@ -276,7 +276,7 @@ def _check_model(node: NodeView[SklearnOptions], place: str) -> Facts:
 
 
 def _settled(node: NodeView[SklearnOptions], given: Type | None) -> Mapping[str, Type | None]:
-    """Gives each column's declared type where the method can give it, else the one that the model says."""
+    """Returns each column's declared type where the method can give it, else the one that the model says."""
     method = node.options.method
     settled = settle(node, "signature_mismatch", {output.column: given for output in node.spec.outputs})
     for output in node.spec.outputs:

@@ -103,7 +103,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
 
 
 def answer_type(facts: Facts, method: str) -> Type | None:
-    """Gives the type of a row's answer, where the facts settle it."""
+    """Returns the type of a row's answer, where the facts settle it."""
     if facts.classes is None:
         return None
     if method == "predict_proba":

@@ -119,7 +119,7 @@ def _types(node: Any) -> Iterator[str]:
 
 
 def _steps(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Gives the attributes of the model and, where it is a pipeline, those of its steps."""
+    """Yields the attributes of the model and, where it is a pipeline, those of its steps."""
     own = _attributes(root)
     yield own
     if root["__class__"] == "Pipeline":
@@ -146,7 +146,7 @@ def _attributes(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _array(node: Mapping[str, Any], archive: zipfile.ZipFile) -> tuple[Any, ...] | None:
-    """Gives the values of a flat array; None where it is none, as with the classes of several outputs."""
+    """Returns the values of a flat array; None where it is none, as with the classes of several outputs."""
     if node.get("__loader__") != "NdArrayNode":
         return None
     if node["type"] == "json":

@@ -118,7 +118,7 @@ def _part(node: NodeView, place: str, column: str, lists: bool) -> Argument | No
 
 
 def _item_of(type_: Type) -> tuple[str | None, tuple[int | None, ...]]:
-    """Gives the element and the shape of the items of a list whose items are of a type: lists in it have any length."""
+    """The element and the shape of the items of a list whose items are of a type: lists in it have any length."""
     if isinstance(type_, Array):
         element, shape = _item_of(type_.element)
         return element, (*(type_.shape or (None,)), *shape)
@@ -127,14 +127,14 @@ def _item_of(type_: Type) -> tuple[str | None, tuple[int | None, ...]]:
 
 
 def leaf(type_: Type | None) -> str | None:
-    """Gives the name of the innermost type of nested lists, or None where it is no scalar."""
+    """Returns the name of the innermost type of nested lists, or None where it is no scalar."""
     while isinstance(type_, Array):
         type_ = type_.element
     return getattr(type_, "name", None)
 
 
 def join(columns: Columns, names: Sequence[str]) -> Values:
-    """Makes the one argument of a list of columns that was checked by ``list_argument``."""
+    """Creates the one argument of a list of columns that was checked by ``list_argument``."""
     if len(names) == 1 and columns[names[0]].ndim > 2:
         return columns[names[0]]
     return matrix(columns, names)
@@ -152,7 +152,7 @@ def _flat(column: Values) -> Values:
 
 
 def can_cast(found: str, wanted: str) -> bool:
-    """Says whether an argument's values may be cast into a model's type without being asked.
+    """Returns whether an argument's values may be cast into a model's type without being asked.
 
     Whole numbers into others, each of which ``cast`` looks at, and fractions into others, ``float16`` too: rows of
     other languages have no smaller types. Never a fraction into a whole number, nor text into a number.

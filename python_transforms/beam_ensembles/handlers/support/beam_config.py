@@ -238,13 +238,13 @@ def _check_batch(node: NodeView, batch: Mapping[str, Any]) -> None:
 
 
 def batch_size(node: CheckedNode, default: int) -> int:
-    """Gives how many rows are put together to a batch of a node, where they are: ``batch.max``, or ``min`` of more."""
+    """Returns how many rows a batch of a node gets, where rows are put together: ``batch.max``, or a larger ``min``."""
     least = batch_of(node.options).get("min")
     return max(batch_limit(node) or default, least or 1)
 
 
 def bytes_limit(node: CheckedNode) -> int | None:
-    """Gives the most bytes that one call of a node may get, or None."""
+    """Returns the most bytes that one call of a node may get, or None."""
     found = batch_of(node.options).get("max_bytes")
     return None if found is None else int(found)
 
@@ -256,7 +256,7 @@ def call_limit(node: CheckedNode) -> int | None:
 
 
 def batch_limit(node: CheckedNode) -> int | None:
-    """Gives the most rows that a node says one call of it may get, or None.
+    """Returns the most rows that a node says one call of it may get, or None.
 
     That is the smaller of ``batch.max`` and of ``max_batch_size`` in its ``config``.
     """

@@ -44,7 +44,7 @@ class Features:
     objects: frozenset[str] = frozenset()
 
     def read(self, columns: Columns, pandas: Any) -> Any:
-        """Gives the features of a batch: a DataFrame where they have names, else an array.
+        """Returns the features of a batch: a DataFrame where they have names, else an array.
 
         Args:
             columns: The batch.
@@ -129,7 +129,7 @@ def column_of_each(types: Mapping[str, Type | None], columns: Sequence[str]) -> 
 
 
 def count_of(types: Mapping[str, Type | None], columns: Sequence[str]) -> int | None:
-    """Gives how many features columns hold: a text is one; None where one of them has any length or is not known."""
+    """Returns how many features columns hold: a text is one; None where one of them has any length or is not known."""
     widths = [_width(types.get(column)) for column in columns]
     return None if None in widths else sum(width for width in widths if width is not None)
 
@@ -282,5 +282,5 @@ def _unmatched(
 
 
 def is_number(argument: Argument) -> bool:
-    """Says whether an argument holds numbers."""
+    """Returns whether an argument holds numbers."""
     return argument.element in NUMPY_DTYPES

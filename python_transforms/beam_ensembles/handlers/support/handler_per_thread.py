@@ -21,7 +21,7 @@ class PerThread:
         self._own = threading.local()
 
     def get(self) -> Any:
-        """Gives this thread's handler."""
+        """Returns this thread's handler."""
         if not hasattr(self._own, "handler"):
             self._own.handler = self._make()
         return self._own.handler

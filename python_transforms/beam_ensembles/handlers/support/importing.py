@@ -83,7 +83,7 @@ def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] 
 
 
 def is_vouched_for(files: Files, name: str) -> bool:
-    """Says whether somebody allowed a name, rather than the defaults."""
+    """Returns whether somebody allowed a name, rather than the defaults."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in files.code if pattern not in LIBRARY_CODE)
 
 

@@ -156,7 +156,7 @@ class _Child:
         return self.receive(timeout)
 
     def receive(self, timeout: float | None) -> Any:
-        """Gives what the child sends next.
+        """Returns what the child sends next.
 
         Raises:
             _NoAnswer: It sends nothing in that time, or is gone.

@@ -68,7 +68,7 @@ def _tried(node: CheckedNode, member: Member) -> Trial | EnsembleError | None:
 
 
 def answer(member: Member, columns: Columns) -> Any:
-    """Gives what a member gives, or why it does not; what cannot be sent is said in words that can."""
+    """Returns what a member gives, or why it does not; what cannot be sent is said in words that can."""
     try:
         return dict(member(columns))
     except ENDS_THE_PROGRAM:

@@ -70,7 +70,7 @@ class BeamMember:
 
 
 def _batch_of_row(columns: Columns, at: int) -> Columns:
-    """Gives one row's columns as a batch: the items of its lists; a tensor, a number or a text is a batch of one."""
+    """Returns one row's columns as a batch: the items of its lists; a tensor, a number or a text is a batch of one."""
     return {
         name: _items(values[at])
         if values.dtype == object and isinstance(values[at], list)
@@ -110,19 +110,19 @@ def handlers_of(node: CheckedNode, module: str, extra: str) -> Any:
 
 
 def not_installed(node: CheckedNode, extra: str, error: ImportError) -> EnsembleError:
-    """Says that a worker lacks what a node needs, and how it is installed."""
+    """Returns the error that a worker lacks what a node needs, and how it is installed."""
     text = f"this worker lacks {extra} ({text_of(error)}); install it with: pip install 'beam-ensembles[{extra}]'"
     return InvalidEnsemble([Problem(node.spec.path(node.spec.kind), "not_installed", text)])
 
 
 def no_gpu(node: CheckedNode, key: str, reason: str) -> InvalidEnsemble:
-    """Says that a worker has no GPU that a node could use; ``key`` is the node's key that asks for one."""
+    """Returns the error that a worker has no GPU that a node could use; ``key`` is the node's key that asks for one."""
     text = f"this worker has no usable GPU: {reason}"
     return InvalidEnsemble([Problem(node.spec.path(key), "no_gpu", text)])
 
 
 def no_gpu_for_device(node: CheckedNode, reason: str) -> InvalidEnsemble:
-    """Says the same of a node with ``device: gpu``, which may do without."""
+    """Returns the same of a node with ``device: gpu``, which may do without."""
     return no_gpu(node, "device", f"{reason}; say 'device: auto' to do without")
 
 
@@ -171,7 +171,7 @@ def load(
 
 
 def check_call(node: CheckedNode, function: Any) -> None:
-    """Makes sure that what is called on a model takes the node's ``inference_args``.
+    """Ensures that what is called on a model takes the node's ``inference_args``.
 
     Raises:
         InvalidEnsemble: It does not.
@@ -185,12 +185,12 @@ def check_call(node: CheckedNode, function: Any) -> None:
 
 
 def inference_args(node: CheckedNode) -> dict[str, Any]:
-    """Gives the arguments of each call of a node's model."""
+    """Returns the arguments of each call of a node's model."""
     return dict(arguments_of(node.options))
 
 
 def config(node: CheckedNode) -> dict[str, Any]:
-    """Gives the keyword arguments for Beam's handler of a node, without those that its loading honours by itself."""
+    """Returns the keyword arguments for Beam's handler of a node, without those that its loading honours by itself."""
     return {
         name: value
         for name, value in config_of(node.options).items()
@@ -199,5 +199,5 @@ def config(node: CheckedNode) -> dict[str, Any]:
 
 
 def is_per_row(node: CheckedNode) -> bool:
-    """Says whether a node's model is called once a row."""
+    """Returns whether a node's model is called once a row."""
     return shared_options.is_per_row(node.options)

@@ -166,7 +166,7 @@ def _not_that(uri: str, pin: str) -> str:
 
 @contextlib.contextmanager
 def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterator[str]:
-    """Gives the path from which a worker loads a node's model, once it is known to be the pinned one.
+    """Returns the path from which a worker loads a node's model, once it is known to be the pinned one.
 
     Files that its kind finds beside it (``Kind.files_beside``) are fetched and compared with it.
 
@@ -218,14 +218,14 @@ def _neighbour(path: str, name: str) -> str:
 
 
 def _digest(path: str, names: Sequence[str], budget: Budget | None = None) -> str:
-    """Gives the SHA-256 of a model: of its file or folder, or of the file and those that belong to it."""
+    """Returns the SHA-256 of a model: of its file or folder, or of the file and those that belong to it."""
     if not names:
         return sha256_of(path, budget)
     return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names], budget)
 
 
 def _mismatch(place: str, pin: str, found: str | None, path: str, names: Sequence[str]) -> str:
-    """Says what is wrong with a pin, and the model's own digest only where the caller may know about it."""
+    """Returns what is wrong with a pin, and the model's own digest only where the caller may know about it."""
     own = f"is {found}, not" if found else "is not"
     if not names:
         return f"the file '{place}' is not the pinned one: its SHA-256 {own} {pin.lower()}"

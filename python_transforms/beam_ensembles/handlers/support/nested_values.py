@@ -18,7 +18,7 @@ PYTHON_TYPES: Final[dict[str, type]] = {"string": str, "bytes": bytes}
 
 
 def items_of(answer: Any, name: str) -> Any:
-    """Gives what a model returned as something with a length: an array for tensors, a list for everything else.
+    """Returns what a model returned as something with a length: an array for tensors, a list for everything else.
 
     Raises:
         NodeError: ``misaligned`` where it is a single value.
@@ -32,14 +32,14 @@ def items_of(answer: Any, name: str) -> Any:
 
 
 def depth_of(type_: Type) -> int:
-    """Gives how many dimensions an array of a type's values has: 2 for ``array<array<float>[4]>``."""
+    """Returns how many dimensions an array of a type's values has: 2 for ``array<array<float>[4]>``."""
     if isinstance(type_, Array):
         return (1 if type_.shape is None else len(type_.shape)) + depth_of(type_.element)
     return 0
 
 
 def nested_value(value: Any, type_: Type, name: str) -> Any:
-    """Gives one value of a model's answer as plain Python.
+    """Returns one value of a model's answer as plain Python.
 
     Args:
         value: An array, a tensor, a list, a mapping, a text, a number.

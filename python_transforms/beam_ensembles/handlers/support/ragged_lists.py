@@ -37,7 +37,7 @@ class _Lists:
     wanted: tuple[int | None, ...] | None
 
     def whole(self, values: Values) -> Values | None:
-        """Gives the tensor of all rows, or None where they are not of one shape that the model takes."""
+        """Returns the tensor of all rows, or None where they are not of one shape that the model takes."""
         try:
             found = np.array(values.tolist(), self.dtype)
         except ValueError:
@@ -46,7 +46,7 @@ class _Lists:
         return found if is_tensor and self._misfit(found.shape[1:]) is None else None
 
     def of_row(self, value: Any) -> Values:
-        """Gives the array of one row.
+        """Returns the array of one row.
 
         Raises:
             NodeError: ``wrong_value`` where it is none, ``wrong_length`` where the model takes others.
@@ -77,7 +77,7 @@ class _Lists:
 
 
 def by_length(node: CheckedNode, member: Member, signature: Signature | None = None) -> Member:
-    """Gives a member that also takes the node's columns of lists, for one that takes tensors in their place.
+    """Returns a member that also takes the node's columns of lists, for one that takes tensors in their place.
 
     Args:
         node: The node; with ``per_row`` its lists are batches, which its member takes as they are.
@@ -100,7 +100,7 @@ def by_length(node: CheckedNode, member: Member, signature: Signature | None = N
 
 
 def _wanted(node: CheckedNode, signature: Signature) -> Mapping[str, tuple[int | None, ...]]:
-    """Gives the shape of one row that a model takes of each column that is alone one of its inputs."""
+    """Returns the shape of one row that a model takes of each column that is alone one of its inputs."""
     ports, columns = node.spec.inputs.ports if node.spec.inputs is not None else None, node.spec.columns
     given = {port.name: port for port in signature.inputs}
     if ports is None:

@@ -23,7 +23,7 @@ from beam_ensembles.types import Array, Scalar, Type, dtype_of, row_shape
 
 
 def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Columns:
-    """Makes a node's output columns of what its model gave.
+    """Creates a node's output columns of what its model gave.
 
     Args:
         node: The node; its ``samples`` and ``per_row`` say how many items the answers hold.
@@ -53,7 +53,7 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
 
 
 def to_columns_of_one(node: CheckedNode, answer: Any, rows: int) -> Columns:
-    """Makes the output columns of a model whose whole answer is what every one of them takes (``to_columns``)."""
+    """Creates the output columns of a model whose whole answer is what every one of them takes (``to_columns``)."""
     return to_columns(node, dict.fromkeys(node.outputs, answer), rows)
 
 
@@ -87,7 +87,7 @@ def batch_of_one(answer: Any, type_: Type) -> Any:
 
 
 def _of_one_row(answer: Any, type_: Type) -> Any:
-    """Gives the value of the only row: the answer itself, or its only item where the model gave it a leading 1."""
+    """Returns the value of the only row: the answer itself, or its only item where the model gave it a leading 1."""
     array = _as_array(answer)
     if array is None:
         return answer
@@ -101,7 +101,7 @@ def _of_one_row(answer: Any, type_: Type) -> Any:
 
 
 def _as_array(answer: Any) -> Values | None:
-    """Gives an answer of numbers as an array; None where it is a list of things of different sizes, or of objects."""
+    """Returns an answer of numbers as an array; None where it is a list of things of different sizes, or of objects."""
     if isinstance(answer, list | tuple) and not all(
         np.isscalar(item) or hasattr(item, "shape") for item in answer
     ):
@@ -127,7 +127,7 @@ def _regrouped(answer: Any, rows: int, samples: int, name: str) -> Any:
 
 
 def to_column(answer: Any, type_: Type, rows: int, name: str) -> Values:
-    """Makes an output column of a model's answer of one item a row.
+    """Creates an output column of a model's answer of one item a row.
 
     Args:
         answer: What the model gave for the column: an array, or what numpy makes one of.
@@ -189,7 +189,7 @@ def _texts(found: Values, type_: Type, name: str) -> Values:
 
 
 def _objects(answer: Any, type_: Type, rows: int, name: str) -> Values:
-    """Gives an array with an object a row: lists of any length, mappings, rows."""
+    """Returns an array with an object a row: lists of any length, mappings, rows."""
     items = items_of(answer, name)
     if len(items) != rows:
         raise _misaligned(f"{len(items)} items", rows, name)

@@ -25,7 +25,7 @@ _WITHOUT_VALUES: Final = re.compile(rf"(?:\w+\.)*(\w+(?:: (?:{_STATUSES})(?=:|$)
 def tried_again(
     call: Callable[..., Any], retries: int, may_pass: Callable[[Exception], bool]
 ) -> Callable[..., Any]:
-    """Gives a function that calls another one again while it fails in passing.
+    """Returns a function that calls another one again while it fails in passing.
 
     Args:
         call: What is called.

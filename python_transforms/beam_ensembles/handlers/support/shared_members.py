@@ -224,7 +224,7 @@ def _digest(node: CheckedNode) -> str:
 
 
 def _address(name: str) -> str:
-    """Gives the path of a socket in a folder of this user alone; where that is too long for one, below /tmp."""
+    """Returns the path of a socket in a folder of this user alone; where that is too long for one, below /tmp."""
     for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - nobody else can write into the folder that is made
         address = os.path.join(place, f"beam-ensembles-{os.getuid()}", name)
         if len(os.fsencode(address)) <= _LONGEST_ADDRESS:

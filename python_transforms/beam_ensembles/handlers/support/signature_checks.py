@@ -88,7 +88,7 @@ def check_inputs(node: NodeView, signature: Signature | None, feeding: Feeding =
 
 
 def asked_for(node: NodeView, signature: Signature) -> list[Port]:
-    """Gives the inputs of a model that its columns must give: what is neither optional nor among ``inference_args``."""
+    """The inputs of a model that its columns must give: what is neither optional nor among ``inference_args``."""
     extra = arguments_of(node.options)
     return [port for port in signature.inputs if port.name not in extra and not port.is_optional]
 
@@ -122,7 +122,7 @@ def _check_argument(node: NodeView, port: Port, argument: Argument, feeding: Fee
 
 
 def _is_called_alone(node: NodeView) -> bool:
-    """Says whether each call gets one row."""
+    """Returns whether each call gets one row."""
     limits = (batch_of(node.options).get("max"), config_of(node.options).get("max_batch_size"))
     return 1 in limits or is_per_row(node.options)
 
@@ -133,7 +133,7 @@ def _cast_hint(found: str, wanted: str | None) -> str:
 
 
 def _length_hint(node: NodeView, argument: Argument, port: Port) -> str:
-    """Says how a list of numbers is declared whose length the model knows."""
+    """Returns how a list of numbers is declared whose length the model knows."""
     rest = tuple(dim for dim in (port.dims or ())[1:] if dim is not None)
     if None not in argument.shape or len(rest) != len((port.dims or ())[1:]):
         return ""
@@ -144,7 +144,7 @@ def _length_hint(node: NodeView, argument: Argument, port: Port) -> str:
 
 
 def _fits(argument: Argument, port: Port) -> bool:
-    """Says whether an argument's shape is one that an input takes.
+    """Returns whether an argument's shape is one that an input takes.
 
     The length of a list of numbers is declared where the model's is fixed; that of a list of texts, which cannot be, is
     looked at row by row.
@@ -162,7 +162,7 @@ def _fits(argument: Argument, port: Port) -> bool:
 
 
 def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | None]:
-    """Gives the type that the model gives for each column, and reports the ports that it does not have."""
+    """Returns the type that the model gives for each column, and reports the ports that it does not have."""
     if signature is None:
         return {}
     ports = {port.name: port for port in signature.outputs}
@@ -176,7 +176,7 @@ def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | No
 
 
 def port_type(port: Port, declared: Type | None) -> Type | None:
-    """Gives the type of one row of an output; what the model leaves open is as declared."""
+    """Returns the type of one row of an output; what the model leaves open is as declared."""
     if port.element is None or port.dims == () or port.items == TENSORS:
         return None
     if port.items is not None:
@@ -199,7 +199,7 @@ def _open_list(port: Port, declared: Type | None) -> Type | None:
 
 
 def _map_type(key: str, value: str, declared: Type | None) -> Type | None:
-    """Gives the type of a mapping; its values, in the order of the keys, may be declared as a tensor or a list."""
+    """Returns the type of a mapping; its values, in the order of the keys, may be declared as a tensor or a list."""
     if isinstance(declared, Array):
         return Array(Scalar(value), declared.shape)
     if isinstance(declared, Row) and key == "string":
@@ -211,7 +211,7 @@ def _map_type(key: str, value: str, declared: Type | None) -> Type | None:
 
 
 def _shape(dims: Sequence[int | None] | None, declared: Type | None) -> tuple[int, ...] | None:
-    """Gives the shape of one row; open lengths are those of the declared type where it has as many."""
+    """Returns the shape of one row; open lengths are those of the declared type where it has as many."""
     wanted = row_shape(declared) if declared is not None else None
     if dims is None:
         return wanted

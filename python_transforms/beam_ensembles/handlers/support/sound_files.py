@@ -179,7 +179,7 @@ def _stream(blocks: Iterator[Samples], rate: int, wanted: int) -> Iterator[Sampl
 
 
 def _is_cut(data: bytes) -> bool:
-    """Says whether a file is shorter than it says; libsndfile takes what there is of these formats."""
+    """Returns whether a file is shorter than it says; libsndfile takes what there is of these formats."""
     if data[:4] in (b"RIFF", b"FORM"):
         size = int.from_bytes(data[4:8], "little" if data[:4] == b"RIFF" else "big")
         return size not in _OPEN_END and size > len(data) + _SLACK

@@ -75,7 +75,7 @@ def _port(name: str, spec: Any) -> Port:
 
 
 def signature_of(model: Any) -> Signature | None:
-    """Gives what a loaded model takes and gives; None where its code alone knows."""
+    """Returns what a loaded model takes and gives; None where its code alone knows."""
     if isinstance(model, Served):
         return model.signature
     traced = getattr(model.__call__, "concrete_functions", None)
@@ -83,7 +83,7 @@ def signature_of(model: Any) -> Signature | None:
 
 
 def _traced_signature(function: Any) -> Signature | None:
-    """Gives what a SavedModel that is itself called takes in its first argument, and gives."""
+    """Returns what a SavedModel that is itself called takes in its first argument, and gives."""
     given, _ = function.structured_input_signature
     if not given:
         return None
@@ -92,7 +92,7 @@ def _traced_signature(function: Any) -> Signature | None:
 
 
 def _keras_signature(model: Any) -> Signature | None:
-    """Gives what a Keras model takes and gives; None where its class alone knows."""
+    """Returns what a Keras model takes and gives; None where its class alone knows."""
     try:
         inputs, outputs = model.input, model.output
     except (AttributeError, ValueError):
@@ -103,7 +103,7 @@ def _keras_signature(model: Any) -> Signature | None:
 
 
 def _symbols(found: Any, names: list[str]) -> tuple[Port, ...]:
-    """Gives the ports of one end of a Keras model: a symbol, a list or a mapping of them."""
+    """Returns the ports of one end of a Keras model: a symbol, a list or a mapping of them."""
     if not isinstance(found, Mapping):
         symbols = found if isinstance(found, list | tuple) else [found]
         found = dict(zip(distinct_names(names), symbols, strict=True))
@@ -118,7 +118,7 @@ def _keras_element(symbol: Any) -> str | None:
 
 
 def reader(node: CheckedNode[TensorFlowOptions], signature: Signature | None) -> Callable[[Columns], Any]:
-    """Gives the function that makes a model's argument of the node's columns: an array, or one for each name.
+    """Returns the function that makes a model's argument of the node's columns: an array, or one for each name.
 
     Args:
         node: The node.
@@ -147,7 +147,7 @@ def _fit(values: Values, port: Port | None) -> Values:
 
 
 def columns_of(node: CheckedNode[TensorFlowOptions], names: list[str], answer: Any, rows: int) -> Columns:
-    """Makes the output columns of a model's answer.
+    """Creates the output columns of a model's answer.
 
     Args:
         node: The node.
@@ -176,7 +176,7 @@ def _named(answer: Any, names: list[str]) -> Mapping[str, Any]:
 
 
 def _values(tensor: Any, type_: Type) -> Any:
-    """Gives a tensor as numpy has it, a ragged one as lists; bytes as text where that is what is declared."""
+    """Returns a tensor as numpy has it, a ragged one as lists; bytes as text where that is what is declared."""
     if hasattr(tensor, "to_list"):
         return _texts(tensor.to_list()) if _is_text(type_) else tensor.to_list()
     values = tensor.numpy() if hasattr(tensor, "numpy") else np.asarray(tensor)
@@ -188,7 +188,7 @@ def _values(tensor: Any, type_: Type) -> Any:
 
 
 def _is_text(type_: Type) -> bool:
-    """Says whether there is text in a type."""
+    """Returns whether there is text in a type."""
     if isinstance(type_, Array):
         return _is_text(type_.element)
     return isinstance(type_, Map | Row) or (isinstance(type_, Scalar) and type_.name == "string")

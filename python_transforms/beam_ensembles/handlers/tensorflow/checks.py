@@ -82,7 +82,7 @@ def _check_keys(node: NodeView[TensorFlowOptions], form: str) -> None:
 
 
 def _place(node: NodeView[TensorFlowOptions], uri: str, form: str) -> str | None:
-    """Gives where the model is; for a handle of TensorFlow Hub that is this machine's cache, if it is there."""
+    """Returns where the model is; for a handle of TensorFlow Hub that is this machine's cache, if it is there."""
     if not is_handle(uri) or node.files.is_packed(uri):
         return check_file(node, folders=form == SAVED_MODEL)
     folder = cached(uri)

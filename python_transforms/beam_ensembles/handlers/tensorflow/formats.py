@@ -18,7 +18,7 @@ _ENDINGS: Final = {".keras": KERAS, ".weights.h5": WEIGHTS, ".h5": KERAS_H5, ".h
 
 
 def format_of(uri: str, *, makes_model: bool) -> str:
-    """Gives the form of a node's model; what has none of the known endings is the folder of a SavedModel.
+    """Returns the form of a node's model; what has none of the known endings is the folder of a SavedModel.
 
     Args:
         uri: Where the model is.

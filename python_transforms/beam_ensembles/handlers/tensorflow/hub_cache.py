@@ -14,7 +14,7 @@ _VARIABLE: Final = "TFHUB_CACHE_DIR"
 
 
 def is_handle(uri: str) -> bool:
-    """Says whether a URI is a handle such as ``https://tfhub.dev/google/nnlm-en-dim50/2``."""
+    """Returns whether a URI is a handle such as ``https://tfhub.dev/google/nnlm-en-dim50/2``."""
     return uri.startswith(_HANDLES)
 
 
@@ -30,5 +30,5 @@ def cached(handle: str) -> str | None:
 
 
 def cache_folder() -> str:
-    """Gives the folder in which tensorflow_hub keeps models by the SHA-1 of their handles."""
+    """Returns the folder in which tensorflow_hub keeps models by the SHA-1 of their handles."""
     return os.environ.get(_VARIABLE) or os.path.join(tempfile.gettempdir(), "tfhub_modules")

@@ -80,7 +80,7 @@ def _described(config: Mapping[str, Any], code: tuple[str, ...]) -> KerasModel:
 
 
 def _layers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, _Ends, _Ends]:
-    """Gives the layers by name, and which of them take what the model is given and give its answer."""
+    """Returns the layers by name, and which of them take what the model is given and give its answer."""
     own = config["config"]
     if config["class_name"] == "Sequential" and own["layers"][0]["class_name"] == "InputLayer":
         layers = {layer["config"]["name"]: layer for layer in own["layers"]}
@@ -93,7 +93,7 @@ def _layers(config: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, _Ends,
 
 
 def _ends(found: Any) -> _Ends:
-    """Gives the layers at one end of the model by the names that a caller uses: those of a mapping, else their own."""
+    """The layers at one end of the model by the names that a caller uses: those of a mapping, else their own."""
     if isinstance(found, Mapping):
         return {name: _end(end) for name, end in found.items()}
     names = [found[0]] if isinstance(found[0], str) else [_end(end) for end in found]

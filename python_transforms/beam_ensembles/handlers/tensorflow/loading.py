@@ -27,7 +27,7 @@ Device = Callable[[], contextlib.AbstractContextManager[Any]]
 
 
 def device_of(node: CheckedNode[TensorFlowOptions], tf: Any) -> Device:
-    """Gives what puts all that is done within it on the node's device.
+    """Returns what puts all that is done within it on the node's device.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
@@ -41,7 +41,7 @@ def device_of(node: CheckedNode[TensorFlowOptions], tf: Any) -> Device:
 
 
 def handler_of(node: CheckedNode[TensorFlowOptions], beam: Any, device: Device, place: str) -> Any:
-    """Makes Beam's handler; it knows Keras models, and is shown how a SavedModel is loaded."""
+    """Creates Beam's handler; it knows Keras models, and is shown how a SavedModel is loaded."""
     create_name = node.options.create_model_fn
     form = format_of(str(node.uri), makes_model=create_name is not None)
     as_tensor = node.options.handler == "tensor"
@@ -93,7 +93,7 @@ def _call(
 
 
 def _may_run_code(node: CheckedNode[TensorFlowOptions], place: str) -> bool:
-    """Says whether a Keras archive holds code that may be run.
+    """Returns whether a Keras archive holds code that may be run.
 
     Raises:
         InvalidEnsemble: ``untrusted_file``: it does, and nothing vouches for it.

@@ -110,7 +110,7 @@ def _failed(node: CheckedNode, text: str) -> EnsembleError:
 
 
 def row_shapes(node: CheckedNode, inputs: list[str]) -> Mapping[str, tuple[int, ...]]:
-    """Gives the shape of one row of each input, as far as the node's columns say it; that of a list they do not."""
+    """Returns the shape of one row of each input, as far as the node's columns say it; that of a list they do not."""
     ports = node.spec.inputs.ports if node.spec.inputs is not None else None
     types = [node.inputs[column] for column in node.spec.columns]
     shapes = [row_shape(type_) for type_ in types]
@@ -127,7 +127,7 @@ def row_shapes(node: CheckedNode, inputs: list[str]) -> Mapping[str, tuple[int, 
 def profile_of(
     dims: tuple[int, ...], row: tuple[int, ...] | None, most: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Gives the smallest and the largest shape of an input that an engine is built for.
+    """Returns the smallest and the largest shape of an input that an engine is built for.
 
     Args:
         dims: The shape in the graph; -1 is a length that is left open.

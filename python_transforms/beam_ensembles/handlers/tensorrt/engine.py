@@ -59,7 +59,7 @@ class Engine:
         self._lock = threading.Lock()
 
     def _limits(self) -> tuple[int, int]:
-        """Gives the fewest and the most rows that one run takes."""
+        """Returns the fewest and the most rows that one run takes."""
         fewest, most = 1, _WITHOUT_END
         for name in self.inputs:
             rows = self._dims[name][0]
@@ -124,7 +124,7 @@ class Engine:
         return {name: _cut(values, rows, end - start) for name, values in answers.items()}
 
     def _room(self, name: str) -> Values:
-        """Makes room for an output, here and on the GPU; its shape follows from those of the inputs."""
+        """Creates room for an output, here and on the GPU; its shape follows from those of the inputs."""
         shape = tuple(self._context.get_tensor_shape(name))
         if _OPEN in shape:
             text = f"the shape of '{name}' depends on the values given, which cannot be read here"
@@ -134,7 +134,7 @@ class Engine:
         return values
 
     def _bind(self, name: str, size: int) -> None:
-        """Makes sure that a tensor's buffer on the GPU is large enough, and that the engine knows where it is."""
+        """Ensures that a tensor's buffer on the GPU is large enough, and that the engine knows where it is."""
         address, room = self._buffers.get(name, (0, 0))
         if room < max(size, 1):
             if room:
@@ -154,7 +154,7 @@ class Engine:
         self._checked(self._cuda.cudaMemcpyAsync(to, of, size, kind, self._stream))
 
     def _checked(self, answer: Sequence[Any]) -> Any:
-        """Gives what a call of CUDA gave beside its error, if there is none."""
+        """Returns what a call of CUDA gave beside its error, if there is none."""
         error, *values = answer
         if error == self._cuda.cudaError_t.cudaErrorMemoryAllocation:
             raise MemoryError("the GPU's memory does not hold the batch")
@@ -181,7 +181,7 @@ def parts_of(rows: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def padded(values: Values, rows: int) -> Values:
-    """Gives values with as many rows as wanted, the last one repeated: it is one that the model can take.
+    """Returns values with as many rows as wanted, the last one repeated: it is one that the model can take.
 
     Args:
         values: At least one row.

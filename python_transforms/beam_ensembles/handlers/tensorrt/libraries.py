@@ -16,7 +16,7 @@ _LIBRARY: Final = "nvinfer"
 
 
 def missing() -> str | None:
-    """Says what of TensorRT's libraries is not on this machine, without loading any; None where they seem to be there.
+    """Returns which of TensorRT's libraries this machine lacks, without loading any; None where they seem to be there.
 
     Only where PyPI's bindings are all there is of TensorRT are they looked for: all else comes with them.
     """
@@ -31,7 +31,7 @@ def missing() -> str | None:
 
 
 def how() -> str:
-    """Says what to do where the libraries are not there."""
+    """Returns what to do where the libraries are not there."""
     try:
         version = importlib.metadata.version(_BINDINGS)
     except importlib.metadata.PackageNotFoundError:

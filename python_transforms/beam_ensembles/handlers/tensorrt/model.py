@@ -88,7 +88,7 @@ class TensorRTKind(Kind[TensorRTOptions]):
     options = TensorRTOptions
 
     def missing_libraries(self) -> str | None:
-        """Says which of TensorRT's libraries are not on this machine, and where they come from."""
+        """Returns which of TensorRT's libraries are not on this machine, and where they come from."""
         return libraries.missing()
 
     def check(self, node: NodeView[TensorRTOptions]) -> Mapping[str, Type | None]:
@@ -122,7 +122,7 @@ class TensorRTKind(Kind[TensorRTOptions]):
 
 
 def _handler(node: CheckedNode[TensorRTOptions], beam: Any, place: str) -> Any:
-    """Makes Beam's handler; the engine that it loads is ours, since Beam's takes static shapes only."""
+    """Creates Beam's handler; the engine that it loads is ours, since Beam's takes static shapes only."""
     arguments = member.config(node)
     arguments.pop("max_batch_size", None)
     is_graph = _format(node.options.format, str(node.uri)) == "onnx"
@@ -144,7 +144,7 @@ def _handler(node: CheckedNode[TensorRTOptions], beam: Any, place: str) -> Any:
 
 
 def _check_whole(path: str) -> None:
-    """Makes sure that an ONNX graph holds its own weights: TensorRT is given its bytes alone.
+    """Ensures that an ONNX graph holds its own weights: TensorRT is given its bytes alone.
 
     Raises:
         ModelFormatError: It does not.

@@ -16,7 +16,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
 
 def instances_of(node: CheckedNode, columns: Columns) -> list[Any]:
-    """Gives one JSON value a row: the value of a list of columns, or an object with a member a port.
+    """Returns one JSON value a row: the value of a list of columns, or an object with a member a port.
 
     Bytes are written as Vertex AI has them: ``{"b64": "..."}``.
     """
@@ -43,7 +43,7 @@ def _json(value: Any) -> Any:
 
 
 def answers_of(node: CheckedNode, predictions: Sequence[Any]) -> dict[str, list[Any]]:
-    """Gives what each output column gets of one prediction a row.
+    """Returns what each output column gets of one prediction a row.
 
     A prediction that is an object gives its members as ports; any other is itself the only one.
 
@@ -73,7 +73,7 @@ def _part(prediction: Any, output: Any, outputs: int, node: CheckedNode) -> Any:
 
 
 def _in_whole_numbers(value: Any, type_: Type) -> Any:
-    """Gives numbers as whole ones where the type is: on their way all numbers of Vertex AI are doubles."""
+    """Returns numbers as whole ones where the type is: on their way all numbers of Vertex AI are doubles."""
     if isinstance(value, list):
         return [_in_whole_numbers(item, _item_type(type_)) for item in value]
     if isinstance(value, Mapping) and isinstance(type_, Row):
@@ -88,7 +88,7 @@ def _in_whole_numbers(value: Any, type_: Type) -> Any:
 
 
 def _item_type(type_: Type) -> Type:
-    """Gives the type of the items of a list; one value may come as a list of one."""
+    """Returns the type of the items of a list; one value may come as a list of one."""
     if not isinstance(type_, Array):
         return type_
     inner = (type_.shape or ())[1:]

@@ -25,7 +25,7 @@ from beam_ensembles.messages.foreign_errors import described
 
 
 def load_endpoint(node: CheckedNode[VertexAIOptions]) -> VertexMember:
-    """Makes Beam's handler and connects to the endpoint.
+    """Creates Beam's handler and connects to the endpoint.
 
     Raises:
         InvalidEnsemble: aiplatform is not installed here, or the endpoint cannot be used.
@@ -81,7 +81,7 @@ class VertexMember:
 
 
 def _copy(handler: Any, namespace: str) -> Any:
-    """Gives a handler with a throttle of its own, whose time counts for the node."""
+    """Returns a handler with a throttle of its own, whose time counts for the node."""
     from apache_beam.io.components.adaptive_throttler import ThrottlingSignaler
 
     own = pickle.loads(pickle.dumps(handler))  # noqa: S301 - as Beam copies it to its DoFns
@@ -128,12 +128,12 @@ class Counted:
         return self._kept(call, b'{"predictions": []}')
 
     def taken_error(self) -> Exception | None:
-        """Gives what this thread's last call was refused with, once."""
+        """Returns what this thread's last call was refused with, once."""
         error: Exception | None = self._own.__dict__.pop("error", None)
         return error
 
     def _kept(self, call: Callable[[], Any], nothing: Any) -> Any:
-        """Makes a call; where it is refused, keeps why and gives ``nothing``."""
+        """Creates a call; where it is refused, keeps why and gives ``nothing``."""
         from google.api_core import exceptions as api
 
         try:

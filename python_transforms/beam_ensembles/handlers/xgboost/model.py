@@ -312,7 +312,7 @@ def _gives_flags(header: Header) -> bool:
 
 
 def answer_type(header: Header, model_class: str, method: str) -> Type | None:
-    """Gives the type of one row of a model's answer, or None where the header does not determine it."""
+    """Returns the type of one row of a model's answer, or None where the header does not determine it."""
     if model_class in CLASSIFIERS:
         if method == "predict_proba":
             return Array(FLOAT, (header.targets if header.targets > 1 else max(header.classes, 2),))

@@ -42,7 +42,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def node(**more: Any) -> dict[str, Any]:
-    """Gives a lookup in ``accounts.db``."""
+    """Returns a lookup in ``accounts.db``."""
     return {
         "apply": "lookup",
         "url": "sqlite:///accounts.db",

@@ -42,7 +42,7 @@ def queries() -> Any:
 
 
 def look(member: Member, **columns: Any) -> list[Any]:
-    """Gives the first column of each row, None for null, or the code of its failure."""
+    """Returns the first column of each row, None for null, or the code of its failure."""
     rows = len(next(iter(columns.values())))
     good, faults = run_split(member, columns, rows)
     name = next((name for name in good if not name.endswith("?")), "")

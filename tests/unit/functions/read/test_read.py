@@ -63,7 +63,7 @@ def web(server: Any, **more: Any) -> Member:
 
 
 def read(member: Member, *names: str) -> list[Any]:
-    """Gives the bytes of each row, or the code of its failure."""
+    """Returns the bytes of each row, or the code of its failure."""
     good, faults = run_split(member, {"place": objects(*names)}, len(names))
     found = iter(good.get("data", ()))
     return [faults[at].code if at in faults else next(found) for at in range(len(names))]

@@ -22,7 +22,7 @@ TEXTS = ["the film was good .", "awful", "what is this film about ?", "anna live
 
 
 def task(model: str, name: str, port: str, **more: Any) -> dict[str, Any]:
-    """Makes a node that draws two texts of five words for each row."""
+    """Creates a node that draws two texts of five words for each row."""
     return {
         "model": "huggingface", "uri": model, "task": name, "device": "cpu", "samples": 2, "inputs": {port: "given"},
         "inference_args": {"do_sample": True, "max_new_tokens": 5, "temperature": 5.0},

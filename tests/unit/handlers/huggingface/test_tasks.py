@@ -24,7 +24,7 @@ IMAGES = objects(*map(png, PICTURES))
 def node_of(
     model: str, task: str, ports: Sequence[str], outputs: Sequence[str], **more: Any
 ) -> dict[str, Any]:
-    """Makes a node whose columns are named like its ports."""
+    """Creates a node whose columns are named like its ports."""
     return {
         "model": "huggingface",
         "uri": model,

@@ -12,12 +12,12 @@ from tests.support.open_inference import FakeServer, Model, Refusal, Tensors, se
 
 
 def double(given: Tensors) -> Tensors:
-    """Gives twice its ``x``."""
+    """Returns twice its ``x``."""
     return {"y": given["x"] * np.array(2, given["x"].dtype)}
 
 
 def same(given: Tensors) -> Tensors:
-    """Gives what it is given."""
+    """Returns what it is given."""
     return {"y": given["x"]}
 
 
@@ -51,6 +51,6 @@ MODELS = {
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    """Gives a server of ``MODELS``; ``silent`` says nothing of its inputs and outputs."""
+    """Returns a server of ``MODELS``; ``silent`` says nothing of its inputs and outputs."""
     with served(MODELS) as fake:
         yield fake

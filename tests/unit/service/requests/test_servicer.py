@@ -30,7 +30,7 @@ def _output_schema(answer: beam_expansion_api_pb2.ExpansionResponse, tag: str) -
 
 
 def _annotated(answer: beam_expansion_api_pb2.ExpansionResponse, tag: str) -> schema_pb2.Schema:
-    """Gives the schema that a client reads record batches by where it knows no other."""
+    """Returns the schema that a client reads record batches by where it knows no other."""
     return schema_pb2.Schema.FromString(answer.transform.annotations["io.github.beamensembles:schema:" + tag])
 
 
