@@ -47,9 +47,11 @@ def option_schema(option: Option) -> Schema:
         given: Schema = {"anyOf": [{"enum": list(option.choices)}, {"type": "string", "pattern": PARAMETER}]}
     else:
         given = _ACCEPTED[option.accepts]()
+    limits = {"minimum": option.least, "maximum": option.most}
     return {
         "description": f"{option.description}{default}",
         **given,
+        **{word: limit for word, limit in limits.items() if limit is not None},
         **(shape if shape.get("type") == given.get("type") else {}),
     }
 
