@@ -12,7 +12,7 @@ from scripts.shell import Command, TimedOut, log_path, run
 from scripts.toolchains import maven
 
 _SECONDS = 600
-"""How long a pipeline may take. Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended;
+"""How long a pipeline may take. Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended;
 then the pipeline is run once more."""
 
 

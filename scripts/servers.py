@@ -40,7 +40,7 @@ def service(
     Args:
         trusted: Folders whose scikit-learn models may be loaded.
         flags: Other flags of the service.
-        workers: Address of a pool of workers on this machine, to use in place of the service's own.
+        workers: Address of a pool of workers on this machine, to use instead of the service's own.
         shared_files: Whether that pool is told to see the service's files.
         variables: What its environment, and so that of its workers, has beside ours.
         installed: A folder of packages that it and its workers have beside those of this environment.

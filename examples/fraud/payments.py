@@ -107,7 +107,7 @@ def _countries(random: np.random.Generator, homes: np.ndarray, abroad: np.ndarra
 
 
 def write_accounts(accounts: pd.DataFrame, url: str) -> None:
-    """Writes accounts to the table ``accounts`` of a database, in place of those that were there.
+    """Writes accounts to the table ``accounts`` of a database, instead of those that were there.
 
     Args:
         accounts: The accounts.

@@ -41,7 +41,7 @@ class NearestNeighbours(ModelHandler[np.ndarray, PredictionResult, Known]):
         self._path = ""
 
     def load_model(self) -> Known:
-        """Called once a worker process, after the environment variables of ``config`` are set."""
+        """Called once per worker process, after the environment variables of ``config`` are set."""
         with np.load(self._path, allow_pickle=False) as arrays:
             return Known(arrays["pixels"], arrays["digits"])
 

@@ -19,7 +19,7 @@ MISTYPED_EVERY = 20
 
 
 def typed(id_: int, digit: int) -> int:
-    """Returns what the clerk typed: now and then the next digit."""
+    """Returns what the clerk typed: sometimes the next digit."""
     return (digit + 1) % 10 if id_ % MISTYPED_EVERY == 0 else digit
 
 

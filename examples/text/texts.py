@@ -125,7 +125,7 @@ def reviews(seed: int) -> Iterator[Review]:
 
 
 def _said(aspect: tuple[str, str, bool], mood: str, draw: random.Random) -> tuple[str, str, str]:
-    """Returns how something was: in English, shortly, and in French. Now and then it is not what it might have been."""
+    """Returns how something was: in English, shortly, and in French. Sometimes it is not what it might have been."""
     name, french_name, is_feminine = aspect
     if draw.random() < 0.3:
         other = MOODS[1 - MOODS.index(mood)]

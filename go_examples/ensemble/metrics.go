@@ -45,7 +45,7 @@ type NodeMetrics struct {
 	// InferenceBatchLatencyMicroSecs are the microseconds for each batch.
 	InferenceBatchLatencyMicroSecs *Distribution `json:"inference_batch_latency_micro_secs"`
 	// LoadModelLatencyMilliSecs are the milliseconds for each time that it was
-	// loaded, once a worker process.
+	// loaded, once per worker process.
 	LoadModelLatencyMilliSecs *Distribution `json:"load_model_latency_milli_secs"`
 	// ModelByteSize are the bytes by which the peak memory of the process grew
 	// meanwhile.

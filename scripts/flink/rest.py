@@ -50,7 +50,7 @@ class Rest:
         ]
 
     def cancel(self, job: str) -> None:
-        """Ends a job, as one that would go on for ever."""
+        """Ends a job, as one that would go on forever."""
         self._ask(urllib.request.Request(f"{self.url}/jobs/{job}", method="PATCH"))  # noqa: S310 - our own server
 
     def _get(self, path: str) -> Any:

@@ -14,7 +14,7 @@ from scripts.shell import Command
 
 
 def pool_command(port: int = 0, *flags: str) -> Command:
-    """Returns the command of a pool that ends a task manager which waits for ever for a worker that died.
+    """Returns the command of a pool that ends a task manager which waits forever for a worker that died.
 
     Args:
         port: Where it is to listen; 0: on a free one.

@@ -70,7 +70,7 @@ def _install_locked(lock: Path, made: Made) -> str:
 def install_lock(lock: Path, log: Path, python: Path = PYTHON) -> None:
     """Installs what a lock pins and compiles it, as pip does.
 
-    Else each process would compile what it imports, for ever where ``PYTHONDONTWRITEBYTECODE`` is set.
+    Else each process would compile what it imports, forever where ``PYTHONDONTWRITEBYTECODE`` is set.
     """
     install(["--require-hashes", "--compile-bytecode", "-r", lock], log, python)
 

@@ -20,7 +20,7 @@ from scripts.shell import Command, CommandFailed, TimedOut, log_path, stop, tail
 from tests.benchmarks.sampling import Run
 
 SECONDS: Final = 300
-"""How long a run may take. Now and then one of Beam's clients waits forever for a job that Prism has ended; then the
+"""How long a run may take. Sometimes one of Beam's clients waits forever for a job that Prism has ended; then the
 program is started again, and only the run that it makes then counts."""
 _END_SECONDS: Final = 30
 """How long a program may take to end after its input has."""

@@ -1,6 +1,6 @@
 """The commands of a page of the documentation, and who runs them.
 
-Every ``sh`` block is run by a test as it stands there, unless its first line says otherwise: ``# run by WHO``, or
+Every ``sh`` block is run by a test as written, unless its first line says otherwise: ``# run by WHO``, or
 ``# not run here: WHY``.
 """
 

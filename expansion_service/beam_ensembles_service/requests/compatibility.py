@@ -132,7 +132,7 @@ def _add_callers(components: beam_runner_api_pb2.Components, adapted: AdaptedReq
 
 
 def _add_producers(request: beam_expansion_api_pb2.ExpansionRequest) -> tuple[str, ...]:
-    """Returns every input an impulse as its producer, in place of what was sent, which is never decoded."""
+    """Returns every input an impulse as its producer, instead of what was sent, which is never decoded."""
     impulses = {f"{request.namespace}_producer_{tag}": id_ for tag, id_ in request.transform.inputs.items()}
     for name, collection_id in impulses.items():
         impulse = request.components.transforms[name]

@@ -130,7 +130,7 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
 
 
 def _check_parameters(text: str, given: Mapping[str, str]) -> None:
-    """Refuses values that nothing in the file takes, which the bundle would keep for ever."""
+    """Refuses values that nothing in the file takes, which the bundle would keep forever."""
     for problem in not_known(given, names_in(read_document(text).data), "the file"):
         raise EnsembleError(problem)
 

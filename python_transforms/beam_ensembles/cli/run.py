@@ -55,7 +55,7 @@ formats, by suffix (input and output may differ):
 
 rows that fail:
   A row that cannot be scored (a null, an array of another length, a line that is no row, an error of a model) goes to
-  OUTPUT's name with .errors.jsonl in place of its suffix: its number from 1, the row, node, code and message. All
+  OUTPUT's name with .errors.jsonl instead of its suffix: its number from 1, the row, node, code and message. All
   others are scored. An errors file of an earlier run is removed. Both files appear when all is done, or not at all;
   an OUTPUT that is there already is replaced.
 

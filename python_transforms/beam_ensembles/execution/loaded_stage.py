@@ -79,7 +79,7 @@ class StageCode:
 
 
 class LoadedStage:
-    """The members of a stage, loaded once a worker process.
+    """The members of a stage, loaded once per worker process.
 
     Args:
         code: What the stage does.

@@ -27,7 +27,7 @@ class FunctionOptions(BatchOptions):
 
 
 class PythonFunctionKind(Kind[FunctionOptions]):
-    """Calls a function once a batch: a numpy array a column in, an array or a mapping of arrays out."""
+    """Calls a function once per batch: a numpy array a column in, an array or a mapping of arrays out."""
 
     kind = "apply"
     name = "python"

@@ -21,7 +21,7 @@ class Template:
 
     Attributes:
         texts: What stands before each name, and at last what stands behind the last one: one more than there are names.
-        names: The names, as often as they stand there.
+        names: The names, as often as written.
     """
 
     texts: tuple[str, ...]

@@ -25,6 +25,6 @@ def check_labels(node: NodeView[LabelOptions]) -> Type | None:
         return None
     twice = next((label for label, count in collections.Counter(labels).items() if count > 1), None)
     if twice is not None:
-        node.problem("bad_labels", "labels", f"the label {twice!r} stands there twice")
+        node.problem("bad_labels", "labels", f"the label {twice!r} occurs twice")
         return None
     return STRING if isinstance(labels[0], str) else INT64

@@ -57,7 +57,7 @@ class NodeMetrics:
         inference_request_batch_size: Rows of each batch that it ran on.
         inference_request_batch_byte_size: Bytes of the columns that it read of each batch.
         inference_batch_latency_micro_secs: Microseconds for each batch.
-        load_model_latency_milli_secs: Milliseconds for each time that it was loaded, once a worker process.
+        load_model_latency_milli_secs: Milliseconds for each time that it was loaded, once per worker process.
         model_byte_size: Bytes by which the peak memory of the process grew meanwhile.
         arms: For a route: rows that took each arm, by the arm's name.
         agreements: For a shadow: rows on which it says what the node beside it says.

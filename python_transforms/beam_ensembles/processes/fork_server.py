@@ -5,7 +5,7 @@ what is copied has nothing half done in it. Its standard input is a socket to th
 (``processes/fork_client``): when that closes it ends, and so does the standard input of all that were forked.
 
 ``multiprocessing``'s fork server was tried in its place (Python 3.11). It runs the user's main script anew in each
-process (one without ``if __name__ == "__main__"`` makes the start wait for ever), gives each the environment that the
+process (one without ``if __name__ == "__main__"`` makes the start wait forever), gives each the environment that the
 first was started with, leaves its processes running when its owner is killed, and waits for a start without a limit.
 """
 

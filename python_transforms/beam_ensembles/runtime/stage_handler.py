@@ -36,7 +36,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
         self._code, self._watch = code, watch
 
     def load_model(self) -> Stage | RefreshedStage:
-        """Loads every member of the stage, once a worker process."""
+        """Loads every member of the stage, once per worker process."""
         if self._watch is not None:
             return RefreshedStage(self._code, self._watch, self._load)
         return self._load(self._code)

@@ -1,4 +1,4 @@
-"""Which of two ways is faster is tried out now and then: it depends on models, batches and what the machine does."""
+"""Which of two ways is faster is tried out sometimes: it depends on models, batches and what the machine does."""
 
 from __future__ import annotations
 

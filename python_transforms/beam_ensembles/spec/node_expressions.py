@@ -21,7 +21,7 @@ def with_expressions(
 
     Args:
         node: The node as far as it was read.
-        given: Its keys, as they stand there.
+        given: Its keys, as written.
         path: Its place.
         options: What each option of its kind accepts.
         mistakes: Takes what is wrong with the expressions.

@@ -21,7 +21,7 @@ def own_stage(given: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
     """Returns whether a node asks for a stage of its own.
 
     Args:
-        given: The node's keys, as they stand there.
+        given: The node's keys, as written.
         path: Its place.
         mistakes: Takes what is wrong.
     """

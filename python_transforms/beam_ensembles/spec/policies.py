@@ -21,7 +21,7 @@ def with_policies(node: NodeSpec, given: Mapping[str, Any], path: str, mistakes:
 
     Args:
         node: The node as far as it was read.
-        given: Its keys, as they stand there.
+        given: Its keys, as written.
         path: Its place.
         mistakes: Takes what is wrong.
     """

@@ -36,7 +36,7 @@ def make(language: str, folder: Path, service: str, more: Sequence[str] = ()) ->
     Args:
         language: A key of ``COMMANDS``.
         folder: Where to put its parts.
-        service: The address of the service, in place of the page's.
+        service: The address of the service, instead of the page's.
         more: Flags beyond the page's.
     """
     if shutil.which(PROGRAMS[language]) is None:

@@ -1,4 +1,4 @@
-"""The commands of docs/deploying.md: run as they stand there, or by what they say runs them."""
+"""The commands of docs/deploying.md: run as written, or by what they say runs them."""
 
 from __future__ import annotations
 

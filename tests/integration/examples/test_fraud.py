@@ -1,4 +1,4 @@
-"""The fraud example: what its cascade is worth, and its accounts in PostgreSQL in place of an SQLite file."""
+"""The fraud example: what its cascade is worth, and its accounts in PostgreSQL instead of an SQLite file."""
 
 from __future__ import annotations
 

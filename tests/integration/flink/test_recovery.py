@@ -29,7 +29,7 @@ SECONDS = 900
 """How long a job may take that runs twice, on a machine that has much else to do."""
 CLIENT_SECONDS = 180
 """How long Beam's client may take to end once its job has."""
-# Now and then Beam 2.77's Python client waits for ever for a job that Flink has ended, as for one of Prism's.
+# Sometimes Beam 2.77's Python client waits forever for a job that Flink has ended, as for one of Prism's.
 pytestmark = [
     pytest.mark.timeout(2 * SECONDS),
     pytest.mark.flaky(reruns=1, only_rerun=["ClientHangs"]),

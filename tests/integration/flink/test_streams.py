@@ -41,7 +41,7 @@ class Stream:
         self.flags = ("--streaming", f"--ensemble={folder / 'times.yaml'}", f"--notes={self._notes}")
 
     def replace_first_model(self, slope: int) -> None:
-        """Puts another file in place of the first model."""
+        """Puts another file instead of the first model."""
         new = self._folder / "first.new"
         save_line(new, slope)
         os.replace(new, self._folder / "first.joblib")

@@ -14,7 +14,7 @@ from beam_ensembles.cli.main import main
 from tests.support.counted import COUNTS, FILE, ROWS, counts
 from tests.support.ports import free_ports
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 

@@ -1,4 +1,4 @@
-"""Runs the code of the README as it stands there: the models, the ensemble file, and the pipelines of all languages."""
+"""Runs the code of the README as written: the models, the ensemble file, and the pipelines of all languages."""
 
 from __future__ import annotations
 

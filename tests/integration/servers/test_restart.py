@@ -24,7 +24,7 @@ ROWS = 3_000
 FIRST_ANSWERS = 40
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 

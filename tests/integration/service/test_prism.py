@@ -27,7 +27,7 @@ from tests.support.where_it_runs import WhereItRuns
 OURS = r"^beam:schematransform:io.github.beamensembles:([\w-]+):(\w+)$"
 
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 

@@ -23,7 +23,7 @@ from tests.support.patience import wait_until
 from tests.support.prism import running_prism
 from tests.support.streams import save_line, times
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 LASTS, PAUSE, INTERVAL = 30, 0.05, 0.2

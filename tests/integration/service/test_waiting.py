@@ -24,7 +24,7 @@ from tests.support.prism import running_prism
 from tests.support.service import RunningService
 from tests.support.streams import WAITS, save_line
 
-# Now and then Beam 2.77's Python client waits for ever for a job that Prism has ended.
+# Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
 
 AN_HOUR = 3_600

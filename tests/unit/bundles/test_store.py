@@ -1,4 +1,4 @@
-"""Unpacked bundles: once a machine, whole or not at all, and nobody else's."""
+"""Unpacked bundles: once per machine, whole or not at all, and nobody else's."""
 
 from __future__ import annotations
 

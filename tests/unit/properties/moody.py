@@ -1,4 +1,4 @@
-"""A model that fails on marked rows, and now and then on whole batches."""
+"""A model that fails on marked rows, and sometimes on whole batches."""
 
 from __future__ import annotations
 

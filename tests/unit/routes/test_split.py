@@ -1,4 +1,4 @@
-"""``route: split``: the same arm for the same key, everywhere and for ever."""
+"""``route: split``: the same arm for the same key, everywhere and forever."""
 
 from __future__ import annotations
 

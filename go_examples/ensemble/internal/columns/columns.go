@@ -28,7 +28,7 @@ type Place struct {
 	// Required says that the column never holds null. Otherwise a nil slice,
 	// map or pointer is null.
 	Required bool
-	// Fields are set, in place of At, for a column of rows whose fields are
+	// Fields are set, instead of At, for a column of rows whose fields are
 	// places of their own.
 	Fields []Place
 }

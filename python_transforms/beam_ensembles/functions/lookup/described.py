@@ -45,7 +45,7 @@ def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
     source = sa.table(name, schema=schema or None)
     wanted: sa.BindParameter[Any] = sa.bindparam("keys", expanding=True)
     place = keys[0].in_(wanted) if len(keys) == 1 else sa.tuple_(*keys).in_(wanted)
-    # Labels, so that a key that is looked up too stands there twice.
+    # Labels, so that a key that is looked up too occurs twice.
     labelled = [column.label(f"c{at}") for at, column in enumerate(columns)]
     query = sa.select(*labelled).select_from(source).where(place)
     parts = [_key_part(types[port], engine) for port in ports]

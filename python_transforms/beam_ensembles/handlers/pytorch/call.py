@@ -151,7 +151,7 @@ def _predicts(method: str) -> bool:
 
 
 def _misfit(function: Any, given: Sequence[Any], names: Sequence[str]) -> str | None:
-    """Returns why a function cannot be called so; TorchScript's methods carry a schema in place of a signature."""
+    """Returns why a function cannot be called so; TorchScript's methods carry a schema instead of a signature."""
     schema = getattr(function, "schema", None)
     if schema is not None:
         signature = inspect.Signature(list(map(_parameter, _own_arguments(function, schema))))

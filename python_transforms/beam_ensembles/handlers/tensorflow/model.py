@@ -122,7 +122,7 @@ def _beam(node: CheckedNode[TensorFlowOptions]) -> Any:
 
 
 def _in_cache(node: CheckedNode[TensorFlowOptions]) -> CheckedNode[TensorFlowOptions]:
-    """Puts the folder of the cache in place of a handle of TensorFlow Hub."""
+    """Puts the folder of the cache instead of a handle of TensorFlow Hub."""
     handle = str(node.uri)
     if not is_handle(handle):
         return node

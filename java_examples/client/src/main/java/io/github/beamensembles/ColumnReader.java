@@ -27,7 +27,7 @@ import org.apache.beam.sdk.values.Row;
 import org.joda.time.Instant;
 
 /**
- * Reads the values of one field from a column; chosen once a batch, by the field's type. What it
+ * Reads the values of one field from a column; chosen once per batch, by the field's type. What it
  * gives is on Java's heap.
  */
 @FunctionalInterface

@@ -69,7 +69,7 @@ public final class NodeMetrics implements Serializable {
     return distribution("inference_batch_latency_micro_secs");
   }
 
-  /** Milliseconds for each time that it was loaded, once a worker process. */
+  /** Milliseconds for each time that it was loaded, once per worker process. */
   public Optional<Distribution> loadModelLatencyMilliSecs() {
     return distribution("load_model_latency_milli_secs");
   }
