@@ -25,9 +25,7 @@ from beam_ensembles.files.ensemble_files import Bundle, Files
 from beam_ensembles.files.temporary import part_file
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.kinds import Kinds
-from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.load import read_text
-from beam_ensembles.spec.parameters import names_in, not_known
 
 _NOTHING_YET: Final = "0" * 64
 
@@ -99,7 +97,6 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
         **{field.name: getattr(packing.files, field.name) for field in dataclasses.fields(Files)}
     )
     graph = check_text(text, kinds, files, parameters=packing.parameters)
-    _check_parameters(text, packing.parameters)
     members = Members()
     name = f"{FILES}/{os.path.basename(packing.file)}"
     members.add(name, os.path.abspath(packing.file))
@@ -127,12 +124,6 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
             packing, members.paths(), lambda packed: manifest(files=packed), _left(graph, places), show
         )
         return dataclasses.replace(packed, warnings=warnings)
-
-
-def _check_parameters(text: str, given: Mapping[str, str]) -> None:
-    """Refuses values that nothing in the file takes, which the bundle would keep forever."""
-    for problem in not_known(given, names_in(read_document(text).data), "the file"):
-        raise EnsembleError(problem)
 
 
 def _check_alone(

@@ -48,6 +48,7 @@ from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.load import examine_text, without_echo
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
+from beam_ensembles.spec.parameters import names_in, not_known
 from beam_ensembles.spec.places import in_order
 from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
 
@@ -74,7 +75,11 @@ def check_text(
         spec, problems = examine_text(text, options_of(kinds), base_uri=files.base_uri, parameters=parameters)
         if spec is None:
             raise InvalidEnsemble(problems)
-        return _checked(spec, kinds, files, problems)
+        graph = _checked(spec, kinds, files, problems)
+        if unknown := not_known(parameters or {}, names_in(read_document(text).data), "the file"):
+            found = [Problem("parameters", "unknown_parameter", said) for said in unknown]
+            raise InvalidEnsemble(found, ensemble=graph.spec.name)
+        return graph
 
 
 def check(spec: EnsembleSpec, kinds: Kinds, files: Files) -> EnsembleGraph:

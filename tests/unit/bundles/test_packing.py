@@ -160,7 +160,7 @@ def test_a_parameter_that_the_file_does_not_have_is_refused(
     (originals / "named.yaml").write_text(LABELS.replace("names.txt", '"${which}.txt"'))
     with pytest.raises(EnsembleError) as refused:
         pack_file(originals / "named.yaml", parameters={"which": "names", "wich": "names"})
-    assert str(refused.value) == "the file has no parameter 'wich'; did you mean 'which'? (it has: which)"
+    assert "the file has no parameter 'wich'; did you mean 'which'? (it has: which)" in str(refused.value)
     (originals / "named.yaml").write_text(LABELS)
     with pytest.raises(EnsembleError, match=r"the file has no parameter 'x' \(it has: none\)"):
         pack_file(originals / "named.yaml", parameters={"x": "1"})

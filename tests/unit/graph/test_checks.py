@@ -7,7 +7,7 @@ import pytest
 import beam_ensembles.graph as graph_package
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.graph import check, plan
+from beam_ensembles.graph import check, check_text, plan
 from beam_ensembles.graph.kinds import Kinds, options_of
 from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import load_text
@@ -192,3 +192,14 @@ def test_a_default_s_key_that_is_misspelt_is_named(check: Check) -> None:
     text = HEAD + "  b: {combine: mean, inputs: [x], outputs: {b: double}, on_error: {defaults: {b: 0.0}}}\n"
     with pytest.raises(InvalidEnsemble, match="did you mean 'default'"):
         check(text)
+
+
+@pytest.mark.parametrize("parameters", [{"levle": "1", "level": "2"}, {"level": "2", "x": "1"}])
+def test_a_parameter_that_the_file_does_not_have_is_refused(parameters: dict[str, str]) -> None:
+    text = 'ensemble: e\ninputs: {x: double}\nnodes:\n  a: {apply: sql, select: {c: "x > ${level}"}}\n'
+    with pytest.raises(InvalidEnsemble) as found:
+        check_text(text, KINDS, Files(), parameters=parameters)
+    (problem,) = found.value.problems
+    assert (problem.path, problem.code) == ("parameters", "unknown_parameter")
+    assert "(it has: level)" in problem.message
+    assert check_text(text, KINDS, Files(), parameters={"level": "2"}).outputs

@@ -10,6 +10,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
+from beam_ensembles.spec.parameters import names_in
 
 SKETCHES = pathlib.Path(__file__).parents[2] / "golden" / "specs" / "sketches.yaml"
 PARAMETERS = {"blip": "a", "clip": "b", "mood": "c", "marian": "d", "translate": "true"}
@@ -24,7 +25,7 @@ def test_a_sketch_is_right_but_for_its_files(text: str, tmp_path: pathlib.Path) 
 
 def codes_of(text: str, files: Files) -> set[str]:
     try:
-        check_text(text, KINDS, files, parameters=PARAMETERS)
+        check_text(text, KINDS, files, parameters={name: PARAMETERS[name] for name in names_in(text)})
     except InvalidEnsemble as error:
         return {problem.code for problem in error.problems}
     return set()
