@@ -202,8 +202,8 @@ INTERRUPTED: Final = """
 import os, signal, sys, threading
 from pathlib import Path
 import numpy as np
-from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, stage_code
-stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2)
+from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, stage_code, this_machine
+stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2, this_machine().cores)
 batch = ColumnBatch(np.arange(100), {})
 batch.add({"x": np.full((100, 2), -1.0)})
 """
@@ -239,9 +239,9 @@ WORKER: Final = """
 import sys, tempfile
 from pathlib import Path
 import numpy as np
-from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, WAYS, stage_code
+from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, WAYS, stage_code, this_machine
 folder = Path(sys.argv[1])
-stage = StageProcesses(stage_code(folder, Hangs(), **WAYS["isolated"][1]), 1)
+stage = StageProcesses(stage_code(folder, Hangs(), **WAYS["isolated"][1]), 1, this_machine().cores)
 batch = ColumnBatch(np.arange(1), {})
 batch.add({"x": np.full((1, 2), -1.0)})
 print("hangs", flush=True)
