@@ -30,6 +30,7 @@ from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import StageProcesses
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
+from beam_ensembles.processes.cores import Cores
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from beam_ensembles.runtime.loading import graph_of_file
@@ -310,7 +311,7 @@ def test_so_they_are_in_processes_of_a_stage(tmp_path: Path, two: dict[str, Any]
     graph = graph_of_file(written(tmp_path, {**two, "vote": vote("pa", "pb", labels=TURNED)}))
     form = ObjectRows((), ("species",))
     code = StageCode("classes", graph.nodes, (("x", "x", graph.columns_read[0][1]),), graph.outputs, form)
-    stage = StageProcesses(code, 2)
+    stage = StageProcesses(code, 2, Cores(2))
     columns = RowSource(RowBatch([beam.Row(x=row.tolist()) for row in X])).read(code)
     stage.run(columns)
     assert np.mean(columns.columns["species"] == NAMES[Y]) > 0.9
