@@ -269,7 +269,9 @@ def test_a_librarys_function_is_told_to_fetch_nothing(folder: Path) -> None:
     name = "torchvision.models.detection.fasterrcnn_resnet50_fpn"
     spec = node(of=None, model_class=name, model_params={"num_classes": 2})
     checked = dataclasses.replace(check_node(folder, FOUR, spec), is_trusted=False)
-    told = library_models.arguments(checked, models.detection.fasterrcnn_resnet50_fpn, name)
+    told = library_models.arguments(
+        checked, spec["model_params"], models.detection.fasterrcnn_resnet50_fpn, name
+    )
     assert told == {"num_classes": 2, "weights": None, "weights_backbone": None}
 
 
