@@ -259,7 +259,7 @@ def write(folder: Path, port: int) -> None:
 
 
 def _of_row(answers: Answers, at: int) -> dict[str, Any]:
-    return {name: np.asarray(values)[at].tolist() for name, values in answers.items()}
+    return {name: np.asarray(values)[at : at + 1].tolist()[0] for name, values in answers.items()}
 
 
 def main(folder: Path) -> None:
