@@ -12,9 +12,10 @@ import pytest
 
 from beam_ensembles import registry
 from beam_ensembles.cli.main import main
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import BatchFailed, InvalidEnsemble
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.plugins import additions
 from beam_ensembles.processes.machine import this_machine
@@ -197,6 +198,31 @@ def test_a_mistake_of_its_load_is_one_sentence(folder: Path, body: str, text: st
     assert (found.path, found.code, found.message) == ("nodes.n0.model", "load_failed", said)
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("[1.0]", "returned a list, not a mapping of columns"),
+        ("{'z': columns['x']}", "returned no column 'y0' (it returned: z)"),
+        ("{'y0': [1.0, 2.0]}", "returned a list for 'y0', not a numpy array"),
+        ("{'y0': columns['x'][:1]}", "returned 1 values for 'y0' for 2 rows"),
+        (
+            "{'y0': columns['x'].astype(str)}",
+            "returned <U32 values for 'y0', which is declared double (float64)",
+        ),
+    ],
+)
+def test_an_answer_that_is_not_as_declared_is_no_result(folder: Path, answer: str, text: str) -> None:
+    code = copying("model", "copy").replace(
+        "return lambda", f"return lambda columns: {answer}\n        return lambda"
+    )
+    install(folder, "acme-kinds", {"model.copy": "acme_kinds:CopyKind"}, code=code)
+    (node,) = check(("model", "copy")).nodes
+    with pytest.raises(BatchFailed) as caught:
+        load_here(node, this_machine())({"x": np.array([1.0, 2.0])})
+    said = f"the kind 'copy' of the installed distribution acme-kinds 1.0 {text}"
+    assert (caught.value.code, caught.value.message) == ("model_error", said)
+
+
 def with_option(key: str, name: str, type_: str) -> str:
     """Returns the code of a kind named ``copy`` with an option, whose outputs are texts."""
     code = with_options(
@@ -212,7 +238,7 @@ def graph_of(
     install(folder, "acme-kinds", {f"{key}.copy": "acme_kinds:CopyKind"}, code=code)
     nodes = {"n": {key: "copy", **node}, **more}
     text = json.dumps({"ensemble": "e", "inputs": {"x": "double", "z": "double"}, "nodes": nodes})
-    return check_text(text, KindTable(additions), Files(), parameters={"least": "1' OR '"})
+    return check_text(text, KindTable(additions), Files(), parameters={"least": "1' OR '"} if "${least}" in text else None)
 
 
 def test_expressions_of_select_are_read(folder: Path) -> None:
