@@ -238,7 +238,8 @@ def graph_of(
     install(folder, "acme-kinds", {f"{key}.copy": "acme_kinds:CopyKind"}, code=code)
     nodes = {"n": {key: "copy", **node}, **more}
     text = json.dumps({"ensemble": "e", "inputs": {"x": "double", "z": "double"}, "nodes": nodes})
-    return check_text(text, KindTable(additions), Files(), parameters={"least": "1' OR '"} if "${least}" in text else None)
+    parameters = {"least": "1' OR '"} if "${least}" in text else None
+    return check_text(text, KindTable(additions), Files(), parameters=parameters)
 
 
 def test_expressions_of_select_are_read(folder: Path) -> None:

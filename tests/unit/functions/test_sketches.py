@@ -10,6 +10,7 @@ from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
+from beam_ensembles.spec.parameters import names_in
 
 SKETCHES = pathlib.Path(__file__).parents[2] / "golden" / "specs" / "sketches.yaml"
 PARAMETERS = {
@@ -30,7 +31,7 @@ def problems_of(name: str, folder: pathlib.Path) -> list[Problem]:
     (folder / "coco.txt").write_text("person\nbicycle\n")
     files = Files(str(folder), (str(folder),), hosts=("*",))
     try:
-        check_text(text, KINDS, files, parameters=PARAMETERS)
+        check_text(text, KINDS, files, parameters={one: PARAMETERS[one] for one in names_in(text)})
     except InvalidEnsemble as invalid:
         return list(invalid.problems)
     return []
