@@ -16,7 +16,7 @@ _JAVA_PACKAGE = "io.github.beamensembles.examples"
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """What is run of a folder of examples/; every language has a pipeline that takes the same flags.
+    """The programs to run from a folder of examples/; every language has a pipeline that takes the same flags.
 
     Attributes:
         name: What it is called; the Go command is go_examples/cmd/NAME.

@@ -22,5 +22,5 @@ PRISM = TOOLS / "prism"
 
 
 def relative(path: Path) -> str:
-    """Gives ``path`` as a person in the checkout would type it."""
+    """Returns ``path`` as a person in the checkout would type it."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)

@@ -16,7 +16,7 @@ class Made:
 
     Attributes:
         stamp: The file that remembers; in a folder that is thrown away together with what is made.
-        products: What is made; made again where one is missing.
+        products: The files to make; made again where one is missing.
         sources: Gives the files that it is made from.
     """
 
@@ -25,7 +25,7 @@ class Made:
     sources: Callable[[], Sequence[Path]]
 
     def make(self, work: Callable[[], object]) -> bool:
-        """Has it made by ``work`` unless it is current; says whether it was. What fails midway is made again."""
+        """Calls ``work`` unless it is current; returns whether it was. After a failure midway it is made again."""
         if self.current():
             return False
         self.forget()

@@ -61,7 +61,7 @@ def own_temporary_folder() -> Iterator[str]:
 
 
 def end_with_cleanup_on_sigterm() -> None:
-    """Makes SIGTERM and SIGHUP end this process as Ctrl-C does: blocks are left in order and stop what they started."""
+    """Ends this process on SIGTERM and SIGHUP as on Ctrl-C: blocks are left in order and stop what they started."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

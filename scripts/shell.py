@@ -124,7 +124,7 @@ def stopped_together() -> Iterator[None]:
 
 
 def allow_commands() -> None:
-    """Lets commands start again."""
+    """Allows commands to start again."""
     _STOPPED.clear()
 
 

@@ -1,4 +1,4 @@
-"""Says how much of the calls was heard, understood and recommended right.
+"""Reports how much of the calls was heard, understood and recommended right.
 
     python examples/calls/summary.py recommended.jsonl
 

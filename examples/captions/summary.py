@@ -1,4 +1,4 @@
-"""Says how often an ensemble was right about the pictures; ends with 1 where that is less than four times in five.
+"""Reports how often an ensemble was right about the pictures; ends with 1 where that is less than four times in five.
 
 python examples/captions/summary.py captioned.jsonl
 """

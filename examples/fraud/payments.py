@@ -1,4 +1,4 @@
-"""Makes accounts and their payments, some of which are fraud: the same ones every time, and nobody's own.
+"""Generates accounts and their payments, some of which are fraud: the same every time, and invented.
 
 Who pays has habits, and so have those who pay with what is not theirs. None of them can be told by one column: people
 travel, buy a sofa, or play at night.
@@ -28,7 +28,7 @@ class Habit(NamedTuple):
         night: The share that is paid at night.
         online: The share that is paid online.
         abroad: The share that is paid in another country than the account's.
-        categories: What is bought.
+        categories: The categories of purchases.
     """
 
     share: float

@@ -1,4 +1,4 @@
-"""Says what a cascade costs and what it gives: how many rows the expensive model saw, and who was how good.
+"""Reports what a cascade costs and what it gains: how many rows the expensive model saw, and who was how good.
 
     python examples/fraud/summary.py scored.jsonl
 

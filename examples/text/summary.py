@@ -1,8 +1,8 @@
-"""Says how often each column of enriched texts is right, and shows a few of them.
+"""Reports how often each column of enriched texts is right, and shows a few of them.
 
     python examples/text/summary.py build/examples/text/enriched.jsonl
 
-What is right is in ``right.jsonl`` beside the file; a summary or translation is right if each of its letters is.
+The right answers are in ``right.jsonl`` beside the file; a summary or translation is right if each of its letters is.
 """
 
 from __future__ import annotations

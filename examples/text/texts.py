@@ -1,4 +1,4 @@
-"""Makes short English reviews, and says what is right about each: its category, mood, summary, French translation."""
+"""Generates short English reviews, with the right answers for each: its category, mood, summary, French translation."""
 
 from __future__ import annotations
 

@@ -27,5 +27,5 @@ def try_address(host: str, port: int) -> None:
 
 
 def address(host: str, port: int) -> str:
-    """Gives ``host:port``, as gRPC writes it."""
+    """Returns ``host:port``, as gRPC writes it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -93,7 +93,7 @@ class Service:
             self._pool.start()
 
     def stop(self) -> None:
-        """Says in its health that it ends, lets requests in work finish, and ends the workers."""
+        """Reports the shutdown in its health, lets requests in progress finish, and ends the workers."""
         self._health.enter_graceful_shutdown()
         stopped = self._server.stop(_GRACE_SECONDS)
         if self._pool:

@@ -10,7 +10,7 @@ import (
 // How the SDK calls the steps of this package. Its own way, register.DoFn, makes
 // code for every emitter that a step could have: of these few steps 170 MB,
 // which took the compiler half a minute wherever this package was built
-// (Beam 2.77). Here a method that runs once a row is called as it is, and the
+// (Beam 2.77). Here a method that runs once per row is called as it is, and the
 // others by reflection.
 
 // methods are a step's methods by name.

@@ -61,7 +61,7 @@ func init() {
 	}
 }
 
-// version says by which models a row was scored.
+// version says which models scored a row.
 type version struct {
 	digest   string
 	one, two int

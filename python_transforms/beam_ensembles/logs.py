@@ -53,7 +53,7 @@ def subject(ensemble: str, node: str | None = None) -> Mapping[str, str]:
 
 @contextlib.contextmanager
 def about(ensemble: str, node: str | None = None) -> Iterator[None]:
-    """Has all that this thread logs within the block name an ensemble and a node.
+    """Adds an ensemble and a node to all that this thread logs within the block.
 
     Args:
         ensemble: Name of the ensemble.
@@ -157,7 +157,7 @@ def formatter(log_format: str, worker: str = "") -> logging.Formatter:
 
 
 def to_stderr(level: int, log_format: str | None = None) -> None:
-    """Has this process write its log, and Python's warnings, to standard error.
+    """Sends this process's log, and Python's warnings, to standard error.
 
     Args:
         level: As ``logging`` counts it.

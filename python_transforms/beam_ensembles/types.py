@@ -72,7 +72,7 @@ class Type:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scalar(Type):
-    """One value a row: text, bytes, a truth value, a number or a point in time."""
+    """One value per row: text, bytes, a truth value, a number or a point in time."""
 
     name: str
 

@@ -35,7 +35,7 @@ def make(engine: Engine) -> str:
         engine: Where they are to be.
 
     Raises:
-        CommandFailed: a package cannot be had.
+        CommandFailed: a package is unavailable.
         Missing: there is no Java to fetch the jars with.
     """
     folder = Path(str(engine.folder), "flink")

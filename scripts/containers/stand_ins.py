@@ -17,10 +17,10 @@ from scripts.shell import log_path, run
 from scripts.toolchains import go
 
 PYTHON: Final = "3.13"
-"""That of Debian 13. What is not in a container is tested with another one."""
+"""That of Debian 13. Tests outside of containers have another one."""
 PYTHON_BASE: Final = f"python:{PYTHON}-slim"
 CUDA_BASE: Final = "debian-without-cuda:trixie"
-"""Named for what it is: no CUDA can be had of Debian."""
+"""Named for what it is: Debian has no CUDA."""
 ARGUMENTS: Final = {"PYTHON_VERSION": PYTHON, "CUDA_BASE": CUDA_BASE}
 """The build arguments with which the images are built on them."""
 
@@ -41,7 +41,7 @@ def make(engine: Engine, beam: str) -> str:
         beam: The version of Beam.
 
     Raises:
-        CommandFailed: a package cannot be had.
+        CommandFailed: a package is unavailable.
     """
     folder = Path(str(engine.folder), "bases")
     folder.mkdir()
@@ -58,7 +58,7 @@ def make(engine: Engine, beam: str) -> str:
 
 
 def debian(engine: Engine, folder: Path, release: str, image: str, *packages: str) -> None:
-    """Makes an image of Debian with some of its packages, and with the authorities that this machine trusts.
+    """Builds an image of Debian with some of its packages, and with the authorities that this machine trusts.
 
     Args:
         engine: Where.
@@ -68,7 +68,7 @@ def debian(engine: Engine, folder: Path, release: str, image: str, *packages: st
         packages: Those that it is to have beside the essential ones.
 
     Raises:
-        CommandFailed: a package cannot be had.
+        CommandFailed: a package is unavailable.
     """
     archive, sources = folder / f"{release}.tar", folder / f"{release}.sources"
     here = Path(next(source for source in _SOURCES if os.path.exists(source))).read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ class Stream:
     seconds: int
 
     def prepare(self) -> None:
-        """Makes the folders as they are when the stream starts: each language has one, whose models change."""
+        """Creates the folders as they are when the stream starts: each language has one, whose models change."""
         for language in _PROGRAMS:
             shutil.rmtree(self._folder(language), ignore_errors=True)
             (self._folder(language) / "models").mkdir(parents=True)

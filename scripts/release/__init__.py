@@ -1,1 +1,1 @@
-"""What is published, made and checked without publishing anything: ``python -m scripts.release``."""
+"""The release, made and checked without publishing anything: ``python -m scripts.release``."""

@@ -25,7 +25,7 @@ _DEMO = Made(VENV / ".made-demo", (), lambda: [DEMO_LOCK, ROOT / "pyproject.toml
 
 
 def make_venv() -> str:
-    """Makes ``.venv`` with uv in it."""
+    """Creates ``.venv`` with uv in it."""
     _UV.make(_install_uv)
     return f"{output([UV, '--version'])}, {output([PYTHON, '--version'])}"
 

@@ -1,4 +1,4 @@
-"""Tables that strangers wrote: values and rows of few bytes that stand for hours or gigabytes."""
+"""Untrusted tables: values and rows of few bytes that stand for hours or gigabytes."""
 
 from __future__ import annotations
 

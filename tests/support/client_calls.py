@@ -92,7 +92,7 @@ class Call:
         rows: The rows.
         outcomes: Gives what must come of each row, in order; the argument names the fields that are added.
         columns: The field of each input column whose name is another.
-        prefix: What stands before the name of each added column.
+        prefix: The prefix of each added column's name.
         go: How Go sends the rows.
         java: How Java does.
         tolerance: By which part two numbers of floating point may differ.

@@ -127,7 +127,7 @@ def write(rows: Any, **answers: Any) -> None:
 
     Args:
         rows: A DataFrame, or a mapping of columns; NaN is null.
-        answers: What the library gives for each column, an item a row.
+        answers: What the library gives for each column, an item per row.
     """
     write_pairs(zip(_by_row(dict(rows)), _by_row(answers), strict=True))
 

@@ -1,6 +1,6 @@
 """Jobs for Dataflow, made by the examples' own programs with the flags of docs/dataflow.md, and never submitted.
 
-What is not real: there are no credentials, and no bucket. ``GOOGLE_APPLICATION_CREDENTIALS`` names no file, so a
+Not real: there are no credentials, and no bucket. ``GOOGLE_APPLICATION_CREDENTIALS`` names no file, so a
 program that wanted to ask Google for something would fail.
 """
 

@@ -14,7 +14,7 @@ from scripts.toolchains.python import DEV_LOCK
 def extra_environment(extra: str) -> Path:
     """Returns the Python of an environment with one extra, in the locked versions.
 
-    It is made anew where the lock or the project's metadata are others than when it was made. It stands beside the
+    It is made anew where the lock or the project's metadata are others than when it was made. It is next to the
     checkout's other builds, so that uv can link what it has installed before instead of copying gigabytes.
     """
     folder = BUILD / "extras" / extra

@@ -1,4 +1,4 @@
-"""What runs in processes that tests have forked: it does what is asked of it through its pipe until that closes."""
+"""The program of processes that tests fork: it carries out requests from its pipe until that closes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _itself() -> dict[str, Any]:
 
 
 def _what_another_says(cores: int) -> tuple[dict[str, Any], int | None]:
-    """Has another such process forked, with so many cores; gives what it is, and its exit code."""
+    """Forks another such process, with so many cores; returns its facts and its exit code."""
     process, pipe = child_process.start(__name__, cores=cores)
     pipe.send(("itself",))
     found = pipe.recv()

@@ -1,4 +1,4 @@
-"""Has a test's process have some cores and stage processes, as its environment would say when it starts."""
+"""Sets the cores and stage processes of a test's process, as its environment would when it starts."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _write_model(path: Path, width: int) -> int:
     sizes = (4, width, width, 1)
     model = MLPRegressor(hidden_layer_sizes=(2, 2), max_iter=1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one step is no training
+        warnings.simplefilter("ignore")  # one step does not converge
         model.fit(random.random((8, 4)), random.random(8))
     model.coefs_ = [random.random((one, two)) / one for one, two in itertools.pairwise(sizes)]
     model.intercepts_ = [np.zeros(size) for size in sizes[1:]]
@@ -104,7 +104,7 @@ def _workers(processes: int, threads: int) -> Iterator[list[Worker]]:
 
 
 def _load(workers: list[Worker], file: Path) -> None:
-    """Has all workers load an ensemble and score with it, at the same time."""
+    """Loads an ensemble in all workers and scores with it, at the same time."""
     for worker in workers:
         _of(worker.stdin).write(f"{file}\n")
         _of(worker.stdin).flush()

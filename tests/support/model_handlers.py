@@ -15,7 +15,7 @@ CALLS: list[list[Any]] = []
 
 
 class Echo(ModelHandler[Any, PredictionResult, Any]):
-    """Gives each example back, as text; notes its calls.
+    """Returns each example as text; notes its calls.
 
     Args:
         prefix: Stands before each text.
@@ -68,7 +68,7 @@ class Echo(ModelHandler[Any, PredictionResult, Any]):
 
 
 class Described(Echo):
-    """Tells what it was given: its class, its dtype and its shape or keys."""
+    """Describes its input: its class, its dtype and its shape or keys."""
 
     def _one(self, example: Any, model: str) -> PredictionResult:
         what = type(example).__name__
@@ -88,7 +88,7 @@ class Nested(Echo):
 
 
 class Short(Echo):
-    """Gives a prediction less than it must."""
+    """Returns one prediction too few."""
 
     def run_inference(self, batch: Sequence[Any], model: str, inference_args: Any = None) -> Any:
         return list(super().run_inference(batch, model, inference_args))[1:]

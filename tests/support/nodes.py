@@ -25,7 +25,7 @@ def check_node(
     Args:
         folder: Where its files are.
         inputs: The ensemble's input columns and types.
-        node: What stands below ``nodes.node``.
+        node: The mapping below ``nodes.node``.
         trust: Whether the folder's pickles may be loaded, the tests' code imported, variables set, servers on this
             machine called, and secrets used whose name starts with ``TEST_``.
     """

@@ -40,7 +40,7 @@ def assert_parity(
     Args:
         folder: Where the model's files are.
         inputs: The ensemble's input columns and types.
-        node: What stands below ``nodes.node``; its outputs are compared.
+        node: The mapping below ``nodes.node``; its outputs are compared.
         rows: The rows for the ensemble: a value for each input column.
         handler: Beam's own handler of the same model; ``KeyedModelHandler`` is put around it here.
         examples: The same rows as the handler takes them.

@@ -21,7 +21,7 @@ VOCABULARY: Final = 20
 
 
 class Flowers(nn.Module):
-    """Tells iris flowers apart: ``[N, 4]`` to logits ``[N, 3]``."""
+    """Classifies iris flowers: ``[N, 4]`` to logits ``[N, 3]``."""
 
     def __init__(self, hidden: int = 8) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Flowers(nn.Module):
 
 
 class Patients(nn.Module):
-    """Says a number of ten features, named or together with how sure it is."""
+    """Predicts a number from ten features, named or together with how sure it is."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Whole(Patients):
 
 
 class Threads(nn.Module):
-    """Says of every row in which thread this was loaded, and in which it is called."""
+    """Returns for every row the thread in which this was loaded, and the one in which it is called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Answer(NamedTuple):
 
 
 class Shapes(nn.Module):
-    """Gives its answer in the way that it is asked for."""
+    """Returns its answer in the requested form."""
 
     def __init__(self, way: str) -> None:
         super().__init__()

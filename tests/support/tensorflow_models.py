@@ -65,7 +65,7 @@ def pair() -> Any:
 
 
 def make_modules(folder: Path) -> None:
-    """Writes SavedModels that are no Keras models.
+    """Writes SavedModels that are not Keras models.
 
     ``arithmetic`` adds and multiplies ``a`` and ``b``, and by its signature ``scaled`` ``x`` and a number ``by``;
     ``words`` makes texts upper case, by its signature ``split`` lists of words, and by ``join`` a text of such a

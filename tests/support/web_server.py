@@ -16,7 +16,7 @@ class WebServer(http.server.ThreadingHTTPServer):
     """Answers by path, 404 for others; counts what is asked for.
 
     Args:
-        answers: What is said at each path.
+        answers: The answer at each path.
     """
 
     daemon_threads = True
@@ -30,7 +30,7 @@ class WebServer(http.server.ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What stands before a path."""
+        """The address before a path."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -50,7 +50,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 self.server.at_once -= 1
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def content(body: bytes, **headers: str) -> Answer:

@@ -11,5 +11,5 @@ class WhereItRuns:
     """Predicts the ids of its process and of the one that started it."""
 
     def predict(self, batch: np.ndarray) -> np.ndarray:
-        """Gives ``[N, 2]``."""
+        """Returns ``[N, 2]``."""
         return np.tile(np.array([os.getpid(), os.getppid()], np.float64), (len(batch), 1))

@@ -70,7 +70,7 @@ class Scorecard:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scorer:
-    """Scores all rows of a batch at once; every column holds one item a row."""
+    """Scores all rows of a batch at once; every column holds one item per row."""
 
     card: Scorecard
     outputs: tuple[str, ...]
@@ -85,7 +85,7 @@ class Scorer:
 
 
 def is_number(type_: Type) -> bool:
-    """Whether a column has one number a row."""
+    """Whether a column has one number per row."""
     dtype = dtype_of(type_)
     return dtype is not None and dtype.kind in "fiu" and not row_shape(type_)
 

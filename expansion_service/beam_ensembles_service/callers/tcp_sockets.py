@@ -82,7 +82,7 @@ def endpoint_of(peer: str) -> Endpoint | None:
     """Parses a peer as gRPC names it, such as ``ipv4:127.0.0.1:5`` or ``ipv6:%5B::1%5D:5``.
 
     Returns:
-        None where it is no TCP peer.
+        None where it is not a TCP peer.
     """
     kind, _, rest = unquote(peer).partition(":")
     host, _, port = rest.rpartition(":")

@@ -1,4 +1,4 @@
-"""Makes requests as Beam's Python expects them, and answers as the caller expects them.
+"""Converts requests to what Beam's Python expects, and answers to what the caller expects.
 
 Request side: Go sends inputs without producers for any transform whose urn does not say ``python``; it sends
 coders under ids that mean something else in its final pipeline (``c2``); and schema ids are no keys
@@ -67,7 +67,7 @@ def restore(
     response: beam_expansion_api_pb2.ExpansionResponse,
     expected: Mapping[str, schema_pb2.Schema],
 ) -> None:
-    """Makes an answer such as the caller expects it, in place.
+    """Converts an answer in place to what the caller expects.
 
     Args:
         adapted: The request that is answered.
@@ -167,7 +167,7 @@ def _restore_schema_ids(components: beam_runner_api_pb2.Components, caller_ids: 
 
 
 def _stamp(response: beam_expansion_api_pb2.ExpansionResponse, tag: str, expected: schema_pb2.Schema) -> None:
-    """Gives an output a coder of its own with the caller's schema: others may share the one it has."""
+    """Assigns an output a coder of its own with the caller's schema: others may share the one it has."""
     coders = response.components.coders
     collection = response.components.pcollections[response.transform.outputs[tag]]
     coder = coders[collection.coder_id]

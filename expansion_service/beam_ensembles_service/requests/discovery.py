@@ -1,4 +1,4 @@
-"""Tells clients which schema transforms there are, and their configuration field by field."""
+"""Lists the schema transforms for clients, with their configuration field by field."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _AGENT: Final = "user-agent"
 
 @dataclasses.dataclass(slots=True)
 class RequestLog:
-    """What is known of a request so far, and the line in the end.
+    """Collects the facts of a request, and writes its log line at the end.
 
     Attributes:
         name: What the pipeline calls the transform.
@@ -34,11 +34,11 @@ class RequestLog:
     started: float = dataclasses.field(default_factory=time.monotonic)
 
     def expanded(self) -> None:
-        """Says that the transform was expanded."""
+        """Logs that the transform was expanded."""
         _LOGGER.info("expanded '%s'", self._name(), extra=self._fields("expanded"))
 
     def refused(self, error: EnsembleError) -> None:
-        """Says that the caller was told what is wrong; what was said is for the caller alone."""
+        """Logs that the request was refused; the message itself is for the caller alone."""
         codes: tuple[str, ...] = ()
         if isinstance(error, InvalidEnsemble):
             codes = tuple(dict.fromkeys(problem.code for problem in error.problems))
@@ -51,7 +51,7 @@ class RequestLog:
         _LOGGER.info("dropped '%s'", self._name(), extra=self._fields("dropped"))
 
     def failed(self) -> None:
-        """Says that there is a mistake in the service itself, with the traceback of the error that is handled."""
+        """Logs a mistake in the service itself, with the traceback of the error that is being handled."""
         _LOGGER.exception("failed to expand '%s'", self._name(), extra=self._fields("failed"))
 
     def _name(self) -> str:

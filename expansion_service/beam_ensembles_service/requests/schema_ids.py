@@ -1,6 +1,6 @@
 """The ids of schemas in messages: walked, replaced, compared.
 
-A schema's id says which type of the caller's language the rows decode to. It is no key: Go's is a hash of the
+A schema's id says which type of the caller's language the rows decode to. It is not a key: Go's is a hash of the
 type's name alone, so two programs, or one program before and after an edit, send different schemas under one
 id.
 """

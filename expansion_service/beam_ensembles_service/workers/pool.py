@@ -84,7 +84,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     Args:
         log_level: The workers' log level, as ``logging`` counts it.
-        boot_program: What is run for each worker of a pipeline that brings files, instead of this project's own:
+        boot_program: The program of each worker of a pipeline that brings files, instead of this project's own:
             Beam's ``boot`` of its containers, which installs them and then starts Python.
         on_lost: Called for each worker that is lost, in that worker's own thread.
         find_runner: Finds the runner that calls, by the peer's name and the control endpoint in its request.
@@ -206,7 +206,7 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         return forked
 
     def _replace(self, server: OwnForkServer) -> None:
-        """Has another fork server for the workers that come later, where one is gone."""
+        """Starts another fork server for later workers, where one is gone."""
         with self._lock:
             if server.is_gone and self._fork_server is server and not self._stopped:
                 self._fork_server = start_fork_server(self._environment)

@@ -90,7 +90,7 @@ class PoolState:
             self._write()
 
     def hangs(self, does: bool) -> None:
-        """Says by a file whether a runner hangs."""
+        """Records in a file whether a runner hangs."""
         mark = self._folder / RUNNER_HANGS
         if does:
             mark.touch()

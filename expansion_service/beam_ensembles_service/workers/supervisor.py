@@ -1,9 +1,9 @@
-"""What is done for a runner that does not notice that one of its workers is gone.
+"""Stops or reports a runner that does not notice that one of its workers is gone.
 
 Written for the Flink runner of Beam 2.62; the cause is the same in all of Beam's versions up to 2.76. The runner's task
 sends rows through ``OutboundObserverFactory.serverDirect``, which makes it wait while the worker cannot take more. For
-clients Beam ends that wait when the stream breaks, for servers it does not: when the worker dies, the task waits for
-ever, nothing fails, and no restart strategy is asked. What ends the wait is the end of the process that holds the task:
+clients Beam ends that wait when the stream breaks, for servers it does not: when the worker dies, the task waits
+forever, nothing fails, and no restart strategy is asked. Only the end of the process that holds the task ends the wait:
 Flink notices that at once, and runs the task again elsewhere.
 
 A caller may name any port as the one where it waits for workers. So a process is ended only if it was seen to hold both

@@ -120,7 +120,7 @@ def _import_as_it_needs(module: str) -> Any:
 
 @contextlib.contextmanager
 def patient_openmp() -> Iterator[None]:
-    """Has the OpenMP that is loaded within the block wait without spinning, where the user did not say otherwise."""
+    """Sets the OpenMP that is loaded within the block to wait without spinning, unless the user said otherwise."""
     if _OPENMP_WAITING in os.environ:
         yield
         return
@@ -204,7 +204,7 @@ def _without_chatter() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_tensorflow() -> Iterator[None]:
-    """Lets ``huggingface_inference`` be imported with PyTorch alone; the stand-ins are names for annotations."""
+    """Imports ``huggingface_inference`` with PyTorch alone; the stand-ins are names for annotations."""
     importlib.import_module("transformers")
     importlib.import_module(
         "transformers.pipelines"

@@ -1,6 +1,6 @@
 """Rows of other languages on the wire: a positional coder that takes every schema as it stands.
 
-Beam's own ``RowCoder`` refuses logical types that Python does not know and field names that are no Python
+Beam's own ``RowCoder`` refuses logical types that Python does not know and field names that are not Python
 identifiers, and gives back the first type ever seen under a schema's id (Go's ids are hashes of a type's name). This
 coder hands Beam's compiled implementation a neutral schema instead: logical types replaced by their representation,
 ids made from the content, and fields ``f0, f1, ...`` where their names cannot be those of Python's attributes. Elements
@@ -192,12 +192,12 @@ def _restore_coder(schema: bytes) -> PositionalRowCoder:
 
 
 def register_row_type() -> None:
-    """Lets Beam find the coder of a ``RowType``; enough where a pipeline only writes such rows."""
+    """Registers the coder of a ``RowType`` with Beam; enough where a pipeline only writes such rows."""
     typecoders.registry.register_coder(RowType, PositionalRowCoder)
 
 
 def install() -> None:
-    """Makes this coder the one for ``beam:coder:row:v1`` in this process: the service and its workers."""
+    """Registers this coder for ``beam:coder:row:v1`` in this process: the service and its workers."""
     register_row_type()
     Coder.register_urn(common_urns.coders.ROW.urn, schema_pb2.Schema, _from_proto)
 

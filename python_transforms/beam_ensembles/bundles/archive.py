@@ -84,7 +84,7 @@ def read_archive(file: IO[bytes], name: str, digest: str | None = None) -> Archi
         digest: Its SHA-256 where that is known already.
 
     Raises:
-        BadBundle: It is no bundle.
+        BadBundle: It is not a bundle.
     """
     size = file.seek(0, os.SEEK_END)
     if size > _MOST_BYTES:

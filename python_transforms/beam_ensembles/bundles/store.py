@@ -80,7 +80,7 @@ class Store:
             The folder, and what the bundle in it says of itself.
 
         Raises:
-            BadBundle: It is no bundle, or not as it was packed.
+            BadBundle: It is not a bundle, or not as it was packed.
             OSError: It cannot be read or written.
         """
         return self.unpack_archive(read_archive(file, name, digest))
@@ -147,7 +147,7 @@ class Store:
 
 
 def _make(folder: str) -> None:
-    """Makes a folder, and those above it that are missing, for this user alone."""
+    """Creates a folder, and its missing parents, for this user alone."""
     if os.path.isdir(folder):
         return
     _make(os.path.dirname(folder) or os.curdir)

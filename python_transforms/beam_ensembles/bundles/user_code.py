@@ -23,7 +23,7 @@ _HOW: Final = "install it where the workers run, or pack its wheel: beam-ensembl
 
 
 def use_code_of(nodes: Iterable[CheckedNode]) -> None:
-    """Makes the code of nodes' bundles importable in this process, before they are loaded.
+    """Puts the code of nodes' bundles on this process's import path, before they are loaded.
 
     Raises:
         InvalidEnsemble: ``missing_requirement``: this process lacks what the code needs. ``code_conflict``: it has

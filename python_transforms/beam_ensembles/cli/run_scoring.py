@@ -181,7 +181,7 @@ class _Scoring:
     Attributes:
         code: What the stage does.
         stage: Its loaded models.
-        summary: What is counted.
+        summary: The counts, which this updates.
     """
 
     code: StageCode

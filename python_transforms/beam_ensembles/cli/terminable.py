@@ -10,7 +10,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Lets SIGTERM end the verb as Ctrl-C does, so that the unfinished files are removed."""
+    """Ends the verb on SIGTERM as on Ctrl-C, so that the unfinished files are removed."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt

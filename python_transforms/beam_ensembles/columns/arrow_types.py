@@ -35,7 +35,7 @@ def arrow_type(type_: Type, instant: pa.DataType = MICROSECONDS) -> pa.DataType:
 
     Args:
         type_: The column's type.
-        instant: What stands for a ``timestamp``.
+        instant: The Arrow type of a ``timestamp``.
 
     Raises:
         TypeError: It is none of the type language's own types.

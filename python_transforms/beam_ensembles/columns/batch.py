@@ -113,7 +113,7 @@ class ColumnBatch:
         return found
 
     def keep(self, names: Collection[str]) -> None:
-        """Lets go of the columns that nothing reads any more; what belongs to a column stays with it."""
+        """Drops the columns that nothing reads any more; companions stay with their column."""
         self.columns = {
             name: values
             for name, values in self.columns.items()
@@ -172,7 +172,7 @@ def _column(part: Columns, name: str) -> np.ndarray:
 
 
 def ignored(node: str) -> str:
-    """Returns the name under which a batch notes on which rows a node's errors were ignored; no column is called so."""
+    """Returns the name under which a batch notes the rows whose errors at a node were ignored; never a column's."""
     return f"{node}!"
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Conditions:
-    """Says of several conditions for which rows each holds.
+    """Evaluates several conditions: for which rows each holds.
 
     Args:
         texts: The conditions.
@@ -71,7 +71,7 @@ class Conditions:
 
 
 class Condition:
-    """Says for which rows one condition holds; takes and raises what ``Conditions`` does."""
+    """Evaluates one condition: for which rows it holds; takes and raises what ``Conditions`` does."""
 
     def __init__(self, text: str, types: Mapping[str, Type]) -> None:
         self._text, self._types = text, dict(types)

@@ -27,7 +27,7 @@ def column_of(array: pa.Array, type_: Type, name: str) -> Converted:
     """Creates a column of declared type from an Arrow array, with the same faults as ``to_column`` has for its values.
 
     Args:
-        array: One value a row, of the declared type or of one that widens to it.
+        array: One value per row, of the declared type or of one that widens to it.
         type_: The declared type; a tensor's values are lists, row-major.
         name: The column's name, for messages.
 

@@ -32,7 +32,7 @@ def with_dicts(value: Any, type_: Type) -> Any:
 
 
 def _items(value: Any, type_: Row) -> list[Any] | None:
-    """Returns a row's values in the order of its type's fields; None where it is no row of that type.
+    """Returns a row's values in the order of its type's fields; None where it is not a row of that type.
 
     A mapping need not have a field that may be null.
     """

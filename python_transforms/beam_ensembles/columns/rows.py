@@ -29,7 +29,7 @@ class RowForm(Protocol):
         """Returns one field of every element."""
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
-        """Returns the elements of the output: kept fields and added columns (one sequence a column)."""
+        """Returns the elements of the output: kept fields and added columns (one sequence per column)."""
 
     def failed(self, element: Any, details: tuple[str, str, str, str, str]) -> Any:
         """Returns the element of the error output; ``details`` are ensemble, node, code, msg, stack."""
@@ -72,7 +72,7 @@ class TupleRows:
 
 @dataclasses.dataclass(frozen=True)
 class ObjectRows:
-    """Rows of a Python pipeline: objects with one attribute a field. What comes out is ``beam.Row``.
+    """Rows of a Python pipeline: objects with one attribute per field. The outputs are ``beam.Row``.
 
     Attributes:
         kept: Names of the fields that the output keeps.
@@ -134,7 +134,7 @@ def _across(columns: Sequence[Sequence[Any]], count: int) -> Iterator[tuple[Any,
 
 
 def _rows(fields: Sequence[dict[str, Any]]) -> list[Any]:
-    """Makes ``beam.Row``s without going through their keyword arguments, which costs four times as much."""
+    """Returns ``beam.Row``s, without going through their keyword arguments, which costs four times as much."""
     rows: list[Any] = list(map(object.__new__, itertools.repeat(beam.Row, len(fields))))
     for row, values in zip(rows, fields, strict=True):
         row.__dict__ = values

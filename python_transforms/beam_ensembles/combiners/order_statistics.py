@@ -15,7 +15,7 @@ from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of, row_shape
 
 Pick = Callable[[Values, Values], Values]
-"""Makes one value of those of all members, ``[members, N, ...]``, where ``[members, N]`` says which there are."""
+"""Reduces the values of all members, ``[members, N, ...]``, to one; ``[members, N]`` says which members answered."""
 
 
 class OrderKind(Kind[QuorumOptions]):

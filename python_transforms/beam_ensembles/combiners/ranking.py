@@ -65,7 +65,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ranking:
-    """Makes a list of rows of a row's parallel lists, sorted by one of them.
+    """Turns a row's parallel lists into one list of rows, sorted by one of them.
 
     Attributes:
         scores: The column to sort by.

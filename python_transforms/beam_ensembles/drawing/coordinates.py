@@ -99,7 +99,7 @@ def _middles(
     leaves: Mapping[_Port, float],
     enters: Mapping[_Port, float],
 ) -> dict[Cell, float]:
-    """Lets each cell pull its neighbours towards a straight line, layer by layer, forth and back."""
+    """Pulls the neighbours of each cell towards a straight line, layer by layer, back and forth."""
     pulls: dict[Cell, tuple[list[_Pull], list[_Pull]]] = {
         cell: ([], []) for layer in layers.cells for cell in layer
     }

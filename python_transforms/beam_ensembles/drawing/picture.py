@@ -37,8 +37,8 @@ class Figure:
     Attributes:
         name: Its name, no other figure's.
         shape: ``ROW`` or the key that says what the node runs.
-        title: What stands on it in large letters.
-        lines: What stands below that.
+        title: The text on it in large letters.
+        lines: The lines below that.
         about: All that is known of it, one line each.
         condition: The expression under which it runs, or empty.
         is_shadow: Whether it runs beside another node.
@@ -87,7 +87,7 @@ class Picture:
         description: What the file says of it.
         note: What a reader of the picture must know of how it was made, or empty.
         figures: The incoming row, the nodes in the order in which they run, the outgoing row.
-        flows: What goes from one to others.
+        flows: The columns that go from one to others.
         stages: The stages that hold nodes, in their order; none where they are not known.
     """
 

@@ -1,7 +1,7 @@
 """A stage that makes large columns takes a batch in parts: what a node makes is read while a cache still holds it.
 
 A record batch of some hundred small pictures is four megabytes, and their pixels are a hundred. Where every model of
-the stage says how many rows a call gets (``batch.max``), such parts take no more calls of any model. Sounds of a few
+the stage says how many rows each call gets (``batch.max``), such parts take no more calls of any model. Sounds of a few
 kilobytes can be gigabytes of samples: a node that can tell how many bytes it makes of each row takes rows of so many.
 """
 

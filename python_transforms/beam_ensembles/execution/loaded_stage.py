@@ -175,7 +175,7 @@ def _begin(
 def _load(
     node: CheckedNode, write: Callable[[Update], None], load: Callable[[CheckedNode], Member]
 ) -> NodeStep:
-    """Loads a node's member; a shadow that cannot be loaded hurts nobody."""
+    """Loads a node's member; a shadow that cannot be loaded affects no other node."""
     with logs.about(node.ensemble, node.spec.name):
         return _load_in_its_name(node, write, load)
 

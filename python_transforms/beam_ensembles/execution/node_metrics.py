@@ -22,11 +22,11 @@ _COUNTER: Final = "counter"
 _DISTRIBUTION: Final = "distribution"
 
 Update: TypeAlias = tuple[str, str, str, int]
-"""What is written to a metric: its type, namespace and name, and by how much it grows or which value it gets."""
+"""An update of a metric: its type, namespace and name, and the increment or the new value."""
 
 
 def write_metric(update: Update) -> None:
-    """Writes to one of Beam's metrics, in a thread that processes a bundle."""
+    """Updates one of Beam's metrics; call it in a thread that processes a bundle."""
     type_, namespace, name, value = update
     metric = _metric(type_, namespace, name)
     if type_ == _COUNTER:

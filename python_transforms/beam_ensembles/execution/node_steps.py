@@ -141,7 +141,7 @@ class NodeStep:
             logs.ABOUT.reset(token)
 
     def begin(self, batch: ColumnBatch, cores: Cores) -> Begun:
-        """Has the node run on a core of its own on what is in the batch now, which may change meanwhile."""
+        """Starts the node on a core of its own, on the batch as it is now; the batch may change meanwhile."""
         with logs.about(self.node.ensemble, self._name):
             asked = self._ask(batch)
             return Begun(asked, cores.start(functools.partial(self._answer, asked)))

@@ -23,7 +23,7 @@ class Scored:
 
     Attributes:
         rows: The rows that are still being scored.
-        columns: The columns that it adds, one leading item a row.
+        columns: The columns that it adds, one leading item per row.
         failures: The rows that have left.
         meanings: The known meanings of the columns.
     """
@@ -41,7 +41,7 @@ class Answer:
     Attributes:
         found: What became of a batch; None of the stage itself, once it is loaded; or why there is no such thing.
         updates: What its nodes write to their metrics.
-        records: What was logged meanwhile.
+        records: The log records written meanwhile.
     """
 
     found: Scored | EnsembleError | None

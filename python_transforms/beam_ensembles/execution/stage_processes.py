@@ -35,7 +35,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 _LEAST_ROWS: Final = 32
 """Fewer rows are not worth a second process."""
 _PIECES_A_PROCESS: Final = 2
-"""Of stages whose models take some rows a call anyway: whichever process is free first takes the next piece."""
+"""For stages whose models take a fixed number of rows anyway: whichever process is free first takes the next piece."""
 
 
 def load_stage(code: StageCode, machine: Machine, *, arrow: bool = False) -> Stage:
@@ -160,7 +160,7 @@ class _Process:
             raise answer.found
 
     def score(self, batch: ColumnBatch) -> Answer:
-        """Has a batch scored; where the process has died, a new one gets it once.
+        """Scores a batch in a process; where the process has died, a new one gets it once.
 
         Raises:
             EnsembleError: That one died too, or cannot load the stage, or the system refuses what it takes.

@@ -24,11 +24,11 @@ _WIDE: Final = 8
 
 
 class JsonError(ModelFormatError):
-    """The document is no JSON, or one too large or too deep to be read here."""
+    """The document is not JSON, or one too large or too deep to be read here."""
 
 
 class NoJsonError(JsonError):
-    """The document is no JSON."""
+    """The document is not JSON."""
 
 
 def load_json(file: IO[bytes], *, most_bytes: int = LARGEST_JSON) -> Any:
@@ -39,7 +39,7 @@ def load_json(file: IO[bytes], *, most_bytes: int = LARGEST_JSON) -> Any:
         most_bytes: Bytes that it may have.
 
     Raises:
-        JsonError: It is no JSON, or too large.
+        JsonError: It is not JSON, or too large.
     """
     data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
@@ -61,7 +61,7 @@ def read_json(
         pairs: What makes an object of its keys and values; None: a dictionary.
 
     Raises:
-        JsonError: It is no JSON, or its values would take more memory.
+        JsonError: It is not JSON, or its values would take more memory.
     """
     memory = _memory_of(data)
     if memory > most_memory:

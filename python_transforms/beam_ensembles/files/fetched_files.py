@@ -76,7 +76,7 @@ _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
 
 @contextlib.contextmanager
 def fetched_once(places: Iterable[str | None]) -> Iterator[None]:
-    """Lets files be fetched once within, though several nodes load them one after the other.
+    """Fetches each file once within the block, though several nodes load it one after the other.
 
     Args:
         places: The absolute URI of each node's file; the copies of those that are there twice stay until the end.
@@ -91,7 +91,7 @@ def fetched_once(places: Iterable[str | None]) -> Iterator[None]:
 
 
 Beside: TypeAlias = Callable[[str], Sequence[str]]
-"""Gives the names of the files that belong to a model's file at a path, relative to its folder and within it."""
+"""Returns the names of the files that belong to a model's file at a path, relative to its folder and within it."""
 
 
 def nothing_beside(_: str) -> Sequence[str]:
@@ -114,7 +114,7 @@ def fetched(
     Args:
         place: Its absolute URI; in storage a pattern stands for its newest match.
         folders: Whether it may be a folder, whose files are all fetched; never of the web.
-        beside: Which files belong to it; they are fetched to stand beside it.
+        beside: Which files belong to it; they are fetched next to it.
         most: As in ``Reading``.
         within: As in ``Reading``.
         patience: As in ``Reading``.

@@ -53,7 +53,7 @@ def unpacked(file: io.BufferedReader) -> io.BufferedReader:
     """Returns the content of a file that is compressed, else the file itself.
 
     Args:
-        file: The file, at its start. What is returned reads from it; what is wrong with the compression is raised
+        file: The file, at its start. The result reads from it; a fault of the compression is raised
             then, as one of ``UNPACKING_ERRORS``.
     """
     start = file.peek(_LONGEST_HEAD)

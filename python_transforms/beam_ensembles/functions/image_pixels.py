@@ -31,8 +31,8 @@ class Pixels:
         mode: Pillow's name of the colours.
         most_pixels: The largest image that is decoded.
         resized: Gives an image of Pillow's in the size wanted.
-        mean: What is taken off each colour, ``[channels]``; None: nothing.
-        std: What it is divided by then; None: nothing.
+        mean: Subtracted from each colour, ``[channels]``; None: nothing.
+        std: The divisor after that; None: nothing.
         is_chw: Whether the colours come first.
         given: The type of what comes out.
         outputs: The type of each column that it adds.
@@ -84,7 +84,7 @@ class Pixels:
         return finished(dict.fromkeys(self.outputs, (values, self.given)), self.outputs, faults)
 
     def _decoded(self, data: bytes) -> Values:
-        """Gives ``[height, width, channels]`` of uint8."""
+        """Returns ``[height, width, channels]`` of uint8."""
         image = self.resized(decode_image(data, self.column, self.mode, self.most_pixels))
         return np.asarray(image)
 

@@ -21,7 +21,7 @@ PORT = "probabilities"
 
 
 class SoftmaxKind(Kind):
-    """Gives ``exp(x) / sum(exp(x))`` over the last dimension of a row's scores."""
+    """Returns ``exp(x) / sum(exp(x))`` over the last dimension of a row's scores."""
 
     kind = "apply"
     name = "softmax"

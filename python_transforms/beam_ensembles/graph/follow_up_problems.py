@@ -18,7 +18,7 @@ _SEVERAL: Final = (SELECT, CASES)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Doubts:
-    """What is not certain about a partly readable file.
+    """The uncertain parts of a partly readable file.
 
     Attributes:
         nodes: The nodes with a problem of their own: their kinds are not asked. One that has several expressions, of
@@ -39,7 +39,7 @@ def doubts(spec: EnsembleSpec, known: Sequence[Problem]) -> Doubts:
 
     Args:
         spec: What could be read of it.
-        known: What was wrong with the rest.
+        known: The problems of the rest.
     """
     paths = [problem.path for problem in known]
     by_node: dict[str, list[Problem]] = {node.path(): [] for node in spec.nodes}

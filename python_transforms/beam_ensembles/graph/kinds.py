@@ -25,10 +25,10 @@ from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
 from beam_ensembles.types import Type
 
 Columns = Mapping[str, np.ndarray]
-"""Column name to its values: one leading item a row; objects (text, bytes, lists) in an array of dtype object.
+"""Column name to its values: one leading item per row; objects (text, bytes, lists) in an array of dtype object.
 
-A column of nullable type may have a companion, ``validity(name)``: which of its rows have a value. What stands in the
-other rows is of the column's dtype and means nothing. Without a companion all rows have a value.
+A column of nullable type may have a companion, ``validity(name)``: which of its rows have a value. The values of the
+other rows have the column's dtype and mean nothing. Without a companion all rows have a value.
 """
 
 
@@ -38,7 +38,7 @@ def validity(column: str) -> str:
 
 
 def valid_rows(columns: Columns, name: str) -> np.ndarray:
-    """Returns which rows of a column have a value: an array of truth values, one a row."""
+    """Returns which rows of a column have a value: an array of truth values, one per row."""
     found = columns.get(validity(name))
     return np.ones(len(columns[name]), dtype=np.bool_) if found is None else found
 
@@ -100,7 +100,7 @@ class NodeView(Generic[O_co]):
         self.report(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
 
     def warning(self, code: str, keys: str, message: str) -> None:
-        """Says at a place below the node what could not be checked now."""
+        """Warns, at a place below the node, of what could not be checked now."""
         self.warn(Problem(self.spec.path(keys) if keys else self.spec.path(), code, message))
 
 
@@ -117,7 +117,7 @@ class CheckedNode(Generic[O_co]):
         ensemble: Name of the ensemble.
         is_trusted: Whether the model lies under a place whose files may hold code.
         condition: Type of each column that its ``when`` reads.
-        on_error: What becomes of a row that it fails on.
+        on_error: The policy for rows that it fails on.
         takes_nulls: Whether what it runs reads nullable columns with their nulls.
         compared: For a shadow the pairs of its own columns and those of the node beside it.
         makers: The node that makes each column that it reads; an input of the ensemble has none.

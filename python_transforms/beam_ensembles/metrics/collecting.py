@@ -38,7 +38,7 @@ class Key(NamedTuple):
 def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
     """Returns the metrics of all ensembles among the metrics of a job, by name.
 
-    An ensemble that a pipeline applies several times is one; whatever is no metric of an ensemble's is left out.
+    An ensemble that a pipeline applies several times is one; other metrics are left out.
 
     Args:
         metrics: Of each step; for each, the committed value where the runner knows one, otherwise the attempted one.

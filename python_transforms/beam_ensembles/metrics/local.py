@@ -19,7 +19,7 @@ _STEP: Final = "local"
 
 @contextlib.contextmanager
 def counting() -> Iterator[Callable[[], tuple[EnsembleMetrics, ...]]]:
-    """Has what this thread measures within the block be counted.
+    """Counts what this thread measures within the block.
 
     Yields:
         Gives what has been counted so far, of each ensemble by name; good after the block too.

@@ -29,7 +29,7 @@ _CORES_VARIABLE: Final = "BEAM_ENSEMBLES_CORES"
 _THREAD_VARIABLES: Final = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS")
 """Those by which PyTorch, scikit-learn, XGBoost and TensorFlow are told so. onnxruntime has none."""
 _BLAS_VARIABLE: Final = "OPENBLAS_NUM_THREADS"
-"""Tells it to numpy's linear algebra alone, before the others."""
+"""Sets it for numpy's linear algebra alone; takes precedence over the others."""
 _GRACE_SECONDS: Final = 2.0
 """How long a process may go on when nobody waits for its answers any more."""
 
@@ -118,7 +118,7 @@ def own_cores() -> int | None:
 
 
 def _environment(cores: int | None) -> dict[str, str]:
-    """Returns the environment of a process that is to use some cores; what a user says of threads himself holds."""
+    """Returns the environment of a process that is to use some cores; the user's own settings of threads hold."""
     found = own_environment()
     ours = found.pop(_CORES_VARIABLE, None)
     for name in _THREAD_VARIABLES:
@@ -130,7 +130,7 @@ def _environment(cores: int | None) -> dict[str, str]:
 
 
 def limit_threads() -> None:
-    """Has numpy's linear algebra use as many threads as the environment says, where it is loaded already."""
+    """Sets the threads of numpy's linear algebra to what the environment says, where it is loaded already."""
     said = os.environ.get(_THREAD_VARIABLES[0], "")
     if said.isdecimal() and _BLAS_VARIABLE not in os.environ:  # it has read that itself
         threadpoolctl.threadpool_limits(int(said), "blas")

@@ -18,7 +18,7 @@ from typing import Any, Final
 from beam_ensembles.processes.descriptor_passing import receive_descriptor, send_descriptor
 
 _LEAST_BYTES: Final = 16 << 10
-"""A smaller message is sooner in the socket."""
+"""A smaller message is faster over the socket."""
 
 _MOST_BYTES: Final = 64 << 20
 """The memory keeps the size of the largest message. A larger one than this goes through the socket."""
@@ -28,7 +28,7 @@ _HAS_MEMORY: Final = hasattr(os, "memfd_create")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Placed:
-    """Says that a message is in memory.
+    """Announces a message in memory.
 
     Attributes:
         sizes: Bytes of its pickle, and of each buffer that belongs to it; they are one behind the other.
@@ -43,7 +43,7 @@ class ColumnPipe:
     """One end of such a pipe.
 
     An end that sends columns waits for the answer before it sends more: a message is in the same memory as the one
-    before, which is read by then. What is received is a copy, which can be kept; an array that was read-only is so.
+    before, which is read by then. The received copy can be kept; an array that was read-only is so.
 
     Args:
         connection: To the other end, through a Unix socket; it becomes this pipe's.

@@ -49,7 +49,7 @@ class Start:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Signal:
-    """Has a process that has not ended get a signal."""
+    """Sends a signal to a process that has not ended."""
 
     pid: int
     number: int
@@ -102,7 +102,7 @@ class ForkedProcess:
         self._ended.set()
 
     def poll(self) -> int | None:
-        """Gives ``returncode``."""
+        """Returns ``returncode``."""
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
@@ -149,7 +149,7 @@ class ForkServer:
         """Starts a process.
 
         Args:
-            module: What runs in it, by its ``main``.
+            module: The module whose ``main`` runs in it.
             words: Its arguments.
             environment: Its environment.
             pipe: Its end of a pipe, whose number there is the first argument.

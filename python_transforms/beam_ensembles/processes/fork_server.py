@@ -59,7 +59,7 @@ class _Born:
     """What a process that was just forked has to know.
 
     Attributes:
-        request: What was asked for.
+        request: The request as received.
         connection: To the fork server.
         pipe: The number of its end of a pipe; none where it has none.
     """
@@ -100,7 +100,7 @@ class _Server:
         return None
 
     def become(self, born: _Born) -> None:
-        """Makes a process that was just forked what a new one would be."""
+        """Resets a process that was just forked to the state of a new one."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()

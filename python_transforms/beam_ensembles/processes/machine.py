@@ -21,7 +21,7 @@ class Machine:
     Attributes:
         cores: Its cores, and which of them nothing uses.
         pytorch: The threads in which PyTorch runs.
-        stage_processes: In how many processes a stage runs that is worth it.
+        stage_processes: The number of processes for a stage that is worth it.
     """
 
     cores: Cores = dataclasses.field(default_factory=Cores.of_this_process)

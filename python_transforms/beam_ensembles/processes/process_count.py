@@ -1,4 +1,4 @@
-"""In how many processes a worker runs each stage: ``--stage-processes``. Imports little, for the command line."""
+"""The number of processes for each stage of a worker: ``--stage-processes``. Imports little, for the command line."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _LARGEST = 1 << 31
 
 
 class SplitOptions(Options):
-    """How rows are parted."""
+    """How rows are split."""
 
     arms: Mapping[str, Any] = option(
         {}, "The weight of each arm, a whole number: {a: 90, b: 10}.", required=True
@@ -88,7 +88,7 @@ def _check_key(node: NodeView) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Split:
-    """Gives each row the arm of its key.
+    """Assigns each row the arm of its key.
 
     Attributes:
         key: The columns of the key, with their types, in order.

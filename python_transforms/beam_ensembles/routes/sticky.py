@@ -30,7 +30,7 @@ def key_hashes(columns: Sequence[tuple[np.ndarray, Type, np.ndarray | None]], sa
         salt: What makes one split independent of another one over the same keys.
 
     Returns:
-        One unsigned 64-bit number a row.
+        One unsigned 64-bit number per row.
     """
     import xxhash
 

@@ -31,7 +31,7 @@ class SwitchOptions(Options):
 
 
 class SwitchKind(Kind[SwitchOptions]):
-    """Gives the arm of the first of its cases that holds for a row."""
+    """Returns the arm of the first of its cases that holds for a row."""
 
     kind = "route"
     name = "switch"

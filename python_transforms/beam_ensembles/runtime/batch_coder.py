@@ -80,7 +80,7 @@ class SizedCoder(BatchCoder):
 
 
 def register_batch_types() -> None:
-    """Lets Beam find the coder of batches and results."""
+    """Registers the coder of batches and results with Beam."""
     for type_ in (RowBatch, InFlight, BatchResult):
         typecoders.registry.register_coder(type_, BatchCoder)
     for sized in (ArrowResult, Group):

@@ -1,6 +1,6 @@
 """Puts the rows that a node runs on together to full batches, within a bundle; the others go on at once.
 
-What is left at the end of a bundle goes on too, or waits for rows of other bundles (``waiting.py``). Written for Beam
+The rest at the end of a bundle goes on too, or waits for rows of other bundles (``waiting.py``). Written for Beam
 2.77 (``windowed_value.create``).
 """
 

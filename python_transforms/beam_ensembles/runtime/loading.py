@@ -41,13 +41,13 @@ def graph_of_file(
     parameters: Mapping[str, str] | None = None,
     trust: Sequence[str] | None = None,
 ) -> EnsembleGraph:
-    """Reads and checks a file of this machine, for whoever names it himself.
+    """Reads and checks a file of this machine, for the user who names it.
 
     Args:
         file: The file, YAML or JSON.
         parameters: Values of ``${name}`` in it.
-        trust: Folders whose pickles may be loaded without a ``sha256``. Who names a file on his own machine trusts its
-            folder: that is the default.
+        trust: Folders whose pickles may be loaded without a ``sha256``. By default its own folder: users trust
+            the files of their machine that they name.
 
     Raises:
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
@@ -61,7 +61,7 @@ def ensemble_of_file(
     parameters: Mapping[str, str] | None = None,
     trust: Sequence[str] | None = None,
 ) -> OpenedBundle:
-    """Reads an ensemble file or a bundle of this machine, for whoever names it himself, without checking the ensemble.
+    """Reads an ensemble file or a bundle of this machine, for the user who names it, without checking the ensemble.
 
     The arguments are those of ``graph_of_file``.
 
@@ -77,7 +77,7 @@ def ensemble_of_file(
 
 
 def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -> Files:
-    """Returns what a file of this machine may use, for whoever names it himself; ``trust`` as in ``graph_of_file``.
+    """Returns what a file of this machine may use, for the user who names it; ``trust`` as in ``graph_of_file``.
 
     Raises:
         InvalidEnsemble: The file is missing.

@@ -38,7 +38,7 @@ _KEPT: Final = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Watch:
-    """What is looked at, and how often.
+    """The files to look at, and how often.
 
     Attributes:
         interval: Seconds between two looks.
@@ -148,7 +148,7 @@ class RefreshedStage:
 
     Args:
         code: What the stage does, when the pipeline was made.
-        watch: What is looked at.
+        watch: The files to look at.
         load: Loads a version.
     """
 

@@ -28,7 +28,7 @@ class _StageHandler(base.ModelHandler):  # type: ignore[misc, name-defined]
 
     Args:
         code: What the stage does.
-        watch: What is looked at for newer versions, if anything.
+        watch: The files to check for newer versions, if any.
     """
 
     def __init__(self, code: StageCode, watch: Watch | None = None) -> None:
@@ -110,7 +110,7 @@ class StageModelHandler(_StageHandler):
 
     Args:
         code: What the stage does.
-        watch: What is looked at for newer versions, if anything.
+        watch: The files to check for newer versions, if any.
     """
 
     def _open(self, batch: RowBatch) -> Source:
@@ -123,7 +123,7 @@ class ArrowStageHandler(_StageHandler):
     Args:
         code: What the stage does.
         rows: What the record batches of both sides hold.
-        watch: What is looked at for newer versions, if anything.
+        watch: The files to check for newer versions, if any.
     """
 
     def __init__(self, code: StageCode, rows: ArrowRows, watch: Watch | None = None) -> None:

@@ -88,7 +88,7 @@ class Guarded:
 
     Args:
         ensemble: The ensemble's name, for the error.
-        pickled: What is behind the check.
+        pickled: The pickle behind the check.
         source: The text of this module.
         plugins: The versions of the distributions that add kinds which the ensemble uses, by name.
     """

@@ -32,7 +32,7 @@ class Document:
     Attributes:
         data: Mappings, lists, text, numbers, truth values and None; None where the text could not be read.
         places: Every place of the text in the order in which it is written.
-        problems: What is wrong with the text as a text.
+        problems: The problems of the text as a text.
     """
 
     data: Any

@@ -45,5 +45,5 @@ def parse(text: str) -> pl.Expr:
         return pl.sql_expr("".join(parts))
     except pl.exceptions.PolarsError as error:
         raise ExpressionError("bad_expression", reason(str(error), tokens, parts, text)) from error
-    except pl.exceptions.PanicException as error:  # LEAST() without arguments; it is no Exception
+    except pl.exceptions.PanicException as error:  # LEAST() without arguments; it is not an Exception
         raise ExpressionError("bad_expression", CANNOT_BE_READ) from error

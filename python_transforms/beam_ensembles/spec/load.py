@@ -93,7 +93,7 @@ def decoded(content: bytes) -> str:
     """Returns the text of an ensemble file's bytes.
 
     Raises:
-        InvalidEnsemble: They are no UTF-8, or those of a zip.
+        InvalidEnsemble: They are not UTF-8, or those of a zip.
     """
     if content.startswith(_ZIP):
         message = "the file is a zip; if it is a bundle, its name must end in .ensemble.zip"

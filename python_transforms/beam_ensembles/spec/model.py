@@ -69,7 +69,7 @@ class OutputSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OnError:
-    """What becomes of a row that a node fails on.
+    """A node's policy for rows that it fails on.
 
     Attributes:
         action: One of ``ON_ERROR``: the row fails, the node's columns are null for it or defaults, or the bundle fails.
@@ -94,7 +94,7 @@ class NodeSpec:
             parameters filled in.
         when: The condition under which it runs for a row, or None.
         when_columns: The columns that the condition reads.
-        on_error: What becomes of a row that it fails on; None where the file says nothing.
+        on_error: The policy for rows that it fails on; None where the file says nothing.
         shadow_of: The node that it runs beside and is compared with, or None.
         tolerance: By how much numbers of a shadow may differ and still agree.
         own_stage: Whether it asks for a stage of its own.

@@ -29,14 +29,14 @@ def read_node(name: str, value: Any, path: str, options_of: OptionsOf, mistakes:
 
     Args:
         name: The node's name.
-        value: What stands there.
+        value: The value at its key in the file.
         path: The node's place.
         options_of: Knows the options of all kinds.
         mistakes: Takes what is wrong.
 
     Returns:
         The node with what could be read (an empty ``kind`` or ``target`` where there is none), or None where
-        it is no mapping.
+        it is not a mapping.
     """
     found = mistakes.mapping(value, path, "{model: sklearn, uri: ..., inputs: [...], outputs: {...}}")
     if found is None:

@@ -45,7 +45,7 @@ def in_order(problems: Iterable[Problem], places: Iterable[str]) -> list[Problem
     """Sorts problems by their places in the file, each once; those of the whole file come first.
 
     Args:
-        problems: What was found, in any order.
+        problems: The problems found, in any order.
         places: All places of the file in the order in which they are written.
     """
     order = {WHOLE_FILE: -1} | {place: index for index, place in enumerate(places)}

@@ -33,14 +33,14 @@ class Secret:
 
     Attributes:
         place: ``env:NAME`` or ``file:/absolute/path``.
-        prefix: What stands before it, such as ``Bearer``.
+        prefix: The text before it, such as ``Bearer``.
     """
 
     place: str
     prefix: str = ""
 
     def reveal(self) -> str:
-        """Looks the secret up on this machine; the line's end of a file is no part of it.
+        """Looks the secret up on this machine; the line break at the end of a file is not part of it.
 
         Raises:
             SecretError: It is not there.
@@ -77,7 +77,7 @@ def read_secret(value: Mapping[str, Any]) -> Secret:
     is_variable = source == "env" and _VARIABLE.fullmatch(name) is not None
     is_file = source == "file" and name != "/" and os.path.isabs(name) and os.path.normpath(name) == name
     if not is_variable and not is_file:
-        # What stands there may be the secret itself, so that no message shows it.
+        # The value may be the secret itself, so no message shows it.
         raise SecretError(f"'secret' says where a secret is kept, not what it is: write {FORM}")
     return Secret(str(place), prefix)
 

@@ -92,7 +92,7 @@ class Writer(Protocol):
     """Writes a file of rows."""
 
     def write(self, chunk: Chunk, at: Sequence[int], added: Sequence[list[Any]]) -> None:
-        """Writes some rows of a chunk with the columns added to each (one list a column)."""
+        """Writes some rows of a chunk with the columns added to each (one list per column)."""
 
     def close(self) -> None:
         """Writes what is left; the file is whole then."""

@@ -1,4 +1,4 @@
-"""What is wrong with a file of rows as a whole."""
+"""Problems of a file of rows as a whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refuse_duplicates(fields: Sequence[str], what: str = "the file") -> None:
 
     Args:
         fields: The names.
-        what: What has the fields, where it is no file.
+        what: What has the fields, where it is not a file.
 
     Raises:
         InvalidEnsemble: There are such fields.

@@ -99,7 +99,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
             schema: The schema of every record batch.
 
         Raises:
-            TypeError: It is no Arrow schema.
+            TypeError: It is not an Arrow schema.
         """
         if not isinstance(schema, pa.Schema):
             found = type(schema).__name__

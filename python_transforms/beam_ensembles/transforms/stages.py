@@ -71,7 +71,7 @@ def run_plan_on_arrow(
         rows: The rows in them.
         graph: The checked ensemble.
         binding: The ensemble bound to these rows.
-        watch: What is looked at for newer versions of the ensemble, if anything.
+        watch: The files to check for newer versions of the ensemble, if any.
         errors: Tag of the error output, or None: a bad row fails its bundle.
         announced: The schema of record batches in a Python pipeline.
 

@@ -77,7 +77,7 @@ def run(*command: object, folder: Path, **variables: str) -> str:
 
 
 def link_but(left_out: Sequence[str], folder: Path, own: Path) -> None:
-    """Makes a folder with what is in another one, but for a folder below it: that one is its own."""
+    """Creates a folder with the contents of another one, except a folder below it: that one is its own."""
     own.mkdir()
     for path in folder.iterdir() if folder.exists() else ():
         if path.name != left_out[0]:

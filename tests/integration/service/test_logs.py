@@ -59,7 +59,7 @@ def options() -> Iterator[PipelineOptions]:
 
 
 def lines(service: RunningService, until: str) -> list[dict[str, Any]]:
-    """Returns what is in the log once it holds a text; whatever is no JSON object fails."""
+    """Returns what is in the log once it holds a text; whatever is not a JSON object fails."""
     wait_until(lambda: until in service.log, lambda: f"{until!r} is in {service.log}")
     return [json.loads(line) for line in service.log.rpartition("\n")[0].splitlines()]
 

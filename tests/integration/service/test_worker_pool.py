@@ -56,11 +56,11 @@ class Runner(beam_fn_api_pb2_grpc.BeamFnControlServicer, beam_fn_api_pb2_grpc.Be
         yield from ()
 
     def GetProcessBundleDescriptor(self, request: Any, context: grpc.ServicerContext) -> Any:
-        """Has none."""
+        """Answers that there is none."""
         context.abort(grpc.StatusCode.NOT_FOUND, "no such descriptor")
 
     def ask(self, request: beam_fn_api_pb2.InstructionRequest) -> beam_fn_api_pb2.InstructionResponse:
-        """Has the worker that listens carry out an instruction."""
+        """Sends an instruction to the worker that listens."""
         self._ask.put(request)
         return self.answers.get(timeout=SECONDS)
 

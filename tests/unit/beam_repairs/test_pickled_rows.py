@@ -23,7 +23,7 @@ class Flower(NamedTuple):
 
 
 class Noted(Flower):
-    """Has attributes of its own: no slots."""
+    """A class with attributes of its own: no slots."""
 
 
 def decoded(values: Sequence[tuple[Any, Any]]) -> list[Any]:

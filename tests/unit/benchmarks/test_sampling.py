@@ -11,7 +11,7 @@ from tests.benchmarks.sampling import Run, Way, measure
 def _measured(
     start: float, rows: int, held_up: int | None = None, by: float = 2.0
 ) -> tuple[float, list[int]]:
-    """Measures a way of 1,000 rows a second, one of whose runs takes so many seconds more.
+    """Measures a way of 1,000 rows per second, one of whose runs takes so many seconds more.
 
     Returns:
         What part of a long run its start is, and the rows of all runs.

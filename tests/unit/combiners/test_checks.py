@@ -1,4 +1,4 @@
-"""What is wrong with a combining node is said at its place."""
+"""Problems of a combining node are reported at their place."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_hard_votes(
     order = ["0", "1", "2"] if labels is None else labels
     dtype = object if is_text else np.int64
     columns = np.asarray([np.array(vote, dtype=dtype) for vote in votes])
-    columns[~present] = None if is_text else 77  # what stands there means nothing, and is no label
+    columns[~present] = None if is_text else 77  # these values mean nothing, and are not labels
     more = {} if labels is None else {"labels": [to_label(label) for label in labels]}
     outputs = {"label": None, "confidence": None} | ({"probabilities": None} if labels else {})
     found = answers("hard_vote", "string" if is_text else "int64", columns, present, weights, outputs, **more)

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cores(have: Have, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Cores]:
-    """Has every call count as a long one, and this process have so many cores."""
+    """Treats every call as a long one, and gives this process so many cores."""
     monkeypatch.setattr(node_steps, "WORTH_NANOSECONDS", -1)
     return lambda count: have(cores=count).cores
 
@@ -64,7 +64,7 @@ def line(name: str, column: str, more: str = "") -> str:
 
 
 def patch(model: Any, **members: Callable[[Columns], Columns]) -> None:
-    """Gives nodes of a loaded stage other members."""
+    """Replaces the members of nodes of a loaded stage."""
     for step in model._steps.settled({}).steps:
         if step._name in members:
             step.member = members[step._name]

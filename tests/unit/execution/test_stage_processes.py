@@ -67,7 +67,7 @@ def stage_code(folder: Path, model: Any, **more: Any) -> StageCode:
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Update]:
-    """What is written to metrics, of which only a bundle takes note otherwise."""
+    """The updates of metrics, which otherwise only a bundle notes."""
     found: list[Update] = []
     monkeypatch.setattr(stage_processes, "write_metric", found.append)
     return found

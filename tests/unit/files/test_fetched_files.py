@@ -42,7 +42,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"model" if found else b"")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture

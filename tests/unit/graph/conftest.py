@@ -21,7 +21,7 @@ Problems = Callable[[str], list[tuple[str, str]]]
 
 @dataclasses.dataclass
 class FakeKind(Kind):
-    """Gives what is declared; remembers what it was asked about."""
+    """Returns what is declared; remembers what it was asked about."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""How a node's model is called: several answers a row, once a row, in several calls, in processes of its own."""
+"""How a node's model is called: several answers a row, once per row, in several calls, in processes of its own."""
 
 from __future__ import annotations
 

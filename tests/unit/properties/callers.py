@@ -60,7 +60,7 @@ class Caller:
             those that nodes read, and some that none reads.
         fields: The fields of the rows, with their types, in order; ``id`` is the place of a row in ``rows``.
         columns: The field of each input column whose name is another.
-        prefix: What stands before the name of each added column.
+        prefix: The prefix of each added column's name.
         rows: The rows.
     """
 

@@ -27,11 +27,11 @@ DEFAULTS: Final[Mapping[str, Any]] = {
 
 @dataclasses.dataclass
 class Draft:
-    """What is drawn so far.
+    """The parts drawn so far.
 
     Attributes:
         draw: Hypothesis's.
-        columns: What is in each column that nodes may read.
+        columns: The contents of each column that nodes may read.
         nodes: The nodes, in an order in which they can run.
     """
 
@@ -75,7 +75,7 @@ class Draft:
         """Creates a node.
 
         Args:
-            spec: What stands in the file, without its outputs.
+            spec: The node in the file, without its outputs.
             reads: The columns that it reads.
             gives: For each column that it adds the port and what is in it.
             of: Computes their values, in order.

@@ -11,7 +11,7 @@ GOOD: Final = (0.25, 0.5, 4.0)
 RAISES: Final = -1.0
 FORGETS: Final = -2.0
 CODES: Final = {RAISES: "model_error", FORGETS: "misaligned"}
-"""What becomes of rows with these values."""
+"""The fate of rows with these values."""
 
 
 class Moody:

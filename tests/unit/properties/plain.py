@@ -46,13 +46,13 @@ class PlainNode:
 
     Attributes:
         name: Its name.
-        spec: What stands in the file.
+        spec: The node in the file.
         reads: The columns that it reads, without those of its condition.
         gives: The columns that it adds, each with a word for what is in it (``double``, ``tensor``, ...).
         of: Computes a row's answer: a value for each column.
         takes_nulls: Whether it runs where a column is null.
         when: Its condition.
-        on_error: What becomes of rows that it fails on; None where the file says nothing.
+        on_error: The policy for rows that it fails on; None where the file says nothing.
         defaults: The columns' values where that is ``default``.
         enabled: Whether it is there at all.
         shadow: Whether it runs beside another.

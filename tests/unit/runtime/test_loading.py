@@ -1,4 +1,4 @@
-"""An ensemble file to a checked graph, for whoever names it himself."""
+"""An ensemble file to a checked graph, for the user who names it."""
 
 from __future__ import annotations
 

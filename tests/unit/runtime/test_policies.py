@@ -1,4 +1,4 @@
-"""What becomes of the rows that a node fails on: errors, nulls, defaults, a failed bundle; and shadows."""
+"""The policies for rows that a node fails on: errors, nulls, defaults, a failed bundle; and shadows."""
 
 from __future__ import annotations
 

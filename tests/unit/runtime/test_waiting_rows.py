@@ -78,7 +78,7 @@ class Key:
         self.next = 0
 
     def add(self, micros: list[int]) -> None:
-        """Gives it a batch of rows, numbered on, at these times."""
+        """Feeds it a batch of rows, numbered on, at these times."""
         numbers = list(range(self.next, self.next + len(micros)))
         self.next += len(micros)
         same = len(set(micros)) == 1

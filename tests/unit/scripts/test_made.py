@@ -1,4 +1,4 @@
-"""What is made again, and what is not."""
+"""Which files are made again, and which are not."""
 
 from __future__ import annotations
 

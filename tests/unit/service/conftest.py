@@ -15,7 +15,7 @@ WORKER_PORT = 50123
 
 @pytest.fixture
 def installed_row_coder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has the service's row coder in this process for one test."""
+    """Installs the service's row coder in this process for one test."""
     monkeypatch.setattr(Coder, "_known_urns", dict(Coder._known_urns))
     row_coder.install()
 

@@ -32,7 +32,7 @@ FAILED = RowFailed("digits", "forest", "null_value", "'pixels' is null")
 
 
 class Harness:
-    """Has of Beam's harness what answers a request."""
+    """The part of Beam's harness that answers a request."""
 
     def __init__(self) -> None:
         self._responses: Any = self

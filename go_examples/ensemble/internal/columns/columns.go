@@ -4,7 +4,7 @@
 // caller, each with the name of a column. To write a row the caller sets the
 // variables and calls Add; to read one it calls Read and looks at them. As the
 // variables stay where they are, all that reflection finds out is found out
-// once, and a value of a plain type costs one copy a row.
+// once, and a value of a plain type costs one copy per row.
 //
 // A batch is one element in a pipeline: an Arrow IPC stream of a schema and
 // one record batch, without compression and dictionaries.

@@ -17,7 +17,7 @@ const (
 
 	// A batch is compressed where that saves at least a quarter of it, which is
 	// about where handing on the bytes costs more than LZ4 does. Where it saves
-	// less, it is tried again plainBatches later. What is small is left as it is.
+	// less, it is tried again plainBatches later. Small batches are left as they are.
 	worthSaving  = 0.25
 	plainBatches = 32
 	smallBytes   = 64 << 10

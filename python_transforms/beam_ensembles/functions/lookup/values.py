@@ -25,7 +25,7 @@ _DATES = (datetime.date, datetime.time)
 
 
 def converter(type_: Type) -> Convert:
-    """Returns the function that makes a value of a type of a database's value, which is no null.
+    """Returns the function that makes a value of a type of a database's value that is not null.
 
     ======================  =======================================================================
     declared                what the driver may give

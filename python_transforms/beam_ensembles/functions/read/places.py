@@ -1,4 +1,4 @@
-"""Which places a row may name: rows are strangers, whoever wrote the ensemble file."""
+"""Which places a row may name: rows are untrusted, whoever wrote the ensemble file."""
 
 from __future__ import annotations
 

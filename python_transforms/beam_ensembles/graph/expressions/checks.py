@@ -136,7 +136,7 @@ def compile_expression(text: str, types: Mapping[str, Type | None]) -> Compiled:
         is_nullable, has_nulls = may_be_null(changed, read), items_may_be_null(changed, read)
     except RecursionError as error:
         raise ExpressionError("bad_expression", TOO_DEEP) from error
-    except pl.exceptions.PanicException as error:  # it is no Exception, and would end the request
+    except pl.exceptions.PanicException as error:  # it is not an Exception, and would end the request
         raise ExpressionError("bad_expression", CANNOT_BE_READ) from error
     if isinstance(type_, Array) and has_nulls and not _is_column(tree):
         type_ = Array(type_.element.optional())

@@ -47,7 +47,7 @@ def polars_type(type_: Type, instant: pl.DataType | None = None) -> pl.DataType:
 
     Args:
         type_: The column's type.
-        instant: What stands for a ``timestamp``; microseconds since the epoch as a point in time.
+        instant: The type for a ``timestamp``; microseconds since the epoch as a point in time.
 
     Raises:
         TypeError: It has none; the message says what of the type it is.

@@ -25,7 +25,7 @@ POOLINGS: Final = ("mean", "cls", "max", "last")
 def embed(
     pipe: Any, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
 ) -> Mapping[str, Sequence[Any]]:
-    """Gives ``embedding`` [N, hidden] and ``tokens``, for each text ``[tokens, hidden]``.
+    """Returns ``embedding`` [N, hidden] and ``tokens``, for each text ``[tokens, hidden]``.
 
     Args:
         pipe: The pipeline.

@@ -75,7 +75,7 @@ def read_images(values: Iterable[Any], name: str) -> list[Any]:
         Pillow's images, in RGB, upright.
 
     Raises:
-        NodeError: ``wrong_value`` where one of them is no image.
+        NodeError: ``wrong_value`` where one of them is not an image.
         TooLargeTogether: They have too many pixels together.
     """
     values = list(values)

@@ -19,7 +19,7 @@ def padded(columns: Mapping[str, Values], pad: int, *, left: bool) -> dict[str, 
     """Creates an array of each argument of a model.
 
     Args:
-        columns: Argument to its values: numbers ``[N, ...]``, or an array of objects with a list a row.
+        columns: Argument to its values: numbers ``[N, ...]``, or an array of objects with a list per row.
         pad: The id of the padding token; everything else is padded with 0.
         left: Whether to pad in front, as models need that go on writing what they read.
 

@@ -48,7 +48,7 @@ class ModelClasses:
 
     Attributes:
         of_mappings: The classes of each output that is a mapping of each row's classes, sorted as its values are read.
-        of_all: The classes of every other output that has one value a class; None where the model names none, or
+        of_all: The classes of every other output that has one value per class; None where the model names none, or
             different ones.
     """
 
@@ -84,7 +84,7 @@ _OF_LABELS: Final = ("string", "int64")
 
 
 def _of_port(classes: ModelClasses, port: Port, declared: Type | None) -> Classes | None:
-    """Returns the classes that an output is about: of one value a class, or of a class a row."""
+    """Returns the classes that an output is about: of one value per class, or of a class per row."""
     if port.name in classes.of_mappings:
         return classes.of_mappings[port.name] if isinstance(declared, Array) else None
     if classes.of_all is None or port.dims is None or port.items is not None:

@@ -153,7 +153,7 @@ def _check_named(node: CheckedNode[OnnxOptions], available: Sequence[str], named
 
 
 def find_libraries(ort: Any, wanted: Sequence[Any]) -> None:
-    """Lets onnxruntime find CUDA's libraries where Python packages brought them, if it is to use them."""
+    """Preloads CUDA's libraries of Python packages for onnxruntime, if it is to use them."""
     if _CUDA in wanted and hasattr(ort, "preload_dlls"):
         ort.preload_dlls()
 

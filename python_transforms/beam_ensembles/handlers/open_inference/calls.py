@@ -1,7 +1,7 @@
 """The server behind Beam's ``RemoteModelHandler``: one channel a worker, throttled and counted by Beam.
 
 Beam's handler can try again by itself, after five seconds and more; here each attempt goes through it, so that its
-throttling sees them all, and the waiting between them is shorter. A request that the server refused is no failure of
+throttling sees them all, and the waiting between them is shorter. A request that the server refused is not a failure of
 the server: it is given back as a value, and raised after Beam has counted the call. Written for Beam 2.77.
 """
 

@@ -85,7 +85,7 @@ class _Callers:
 
 
 class _Served:
-    """What is known of the model; asked for again when it is needed, so that a server may come up after its callers."""
+    """The model's metadata; asked for again when needed, so that a server may start after its callers."""
 
     def __init__(
         self, node: CheckedNode[OpenInferenceOptions], address: Address, config: Mapping[str, Any]

@@ -94,7 +94,7 @@ def _address(node: NodeView[OpenInferenceOptions]) -> Address | None:
 
 
 def _asked(node: NodeView[OpenInferenceOptions], address: Address) -> Metadata | None:
-    """Asks the server; one that does not answer is no mistake of a file that declares all types.
+    """Asks the server; one that does not answer is not a mistake of a file that declares all types.
 
     One that wants a secret is not asked before workers do.
     """

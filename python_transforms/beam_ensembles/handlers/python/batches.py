@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 HONOURED: Final = ("max_batch_size", "max_batch_weight", "element_size_fn", "length_fn", "bucket_boundaries")
-"""What is honoured; the others are about waiting for more examples, of which there are those that there are."""
+"""The arguments that are honoured; the others are about waiting for more examples, and no more will come."""
 
 _BOUNDARIES: Final = (16, 32, 64, 128, 256, 512)
 """Beam's own, where a handler says how long an example is, but not where to part them."""

@@ -46,7 +46,7 @@ def given_of(node: CheckedNode, signature: Signature | None, columns: Columns) -
     """Creates a model's arguments of a node's columns.
 
     Args:
-        node: The node: a list of columns is one argument, a mapping one a port.
+        node: The node: a list of columns is one argument, a mapping one per port.
         signature: What an exported program takes; None for other models, which take what comes.
         columns: The columns.
     """
@@ -66,7 +66,7 @@ def given_of(node: CheckedNode, signature: Signature | None, columns: Columns) -
 
 
 def _of_rank(values: Values, rank: int) -> Values:
-    """Returns values of one number a row the rank that is wanted: ``[N]`` or ``[N, 1]``; all others have it already."""
+    """Returns values of one number per row in the wanted rank, ``[N]`` or ``[N, 1]``; all others have it already."""
     return values if values.ndim == rank else values.reshape(len(values), *[1] * (rank - 1))
 
 

@@ -49,7 +49,7 @@ def read_program(path: str) -> Program:
     """Reads an exported program's signature.
 
     Raises:
-        ModelFormatError: It is no exported program, or its arguments are more than tensors, one by one.
+        ModelFormatError: It is not an exported program, or its arguments are more than tensors, one by one.
         OSError: It cannot be read.
     """
     with refusing("its graph is none that is known here"):

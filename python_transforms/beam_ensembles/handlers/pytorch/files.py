@@ -54,7 +54,7 @@ def format_of(path: str, *, has_class: bool) -> str:
 
 
 def _format_of_archive(path: str, *, has_class: bool) -> str:
-    """Tells PyTorch's zip archives apart; all that is in one lies in a folder of any name."""
+    """Distinguishes PyTorch's zip archives; an archive holds everything in one folder of any name."""
     try:
         with open_archive(path) as archive:
             names = {name.partition("/")[2] or name for name in archive.namelist()}

@@ -238,7 +238,7 @@ def _check_batch(node: NodeView, batch: Mapping[str, Any]) -> None:
 
 
 def batch_size(node: CheckedNode, default: int) -> int:
-    """Returns how many rows a batch of a node gets, where rows are put together: ``batch.max``, or a larger ``min``."""
+    """Returns the number of rows in a batch of a node that batches rows: ``batch.max``, or a larger ``min``."""
     least = batch_of(node.options).get("min")
     return max(batch_limit(node) or default, least or 1)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class PerThread:
-    """Gives each thread a handler of its own, as Beam does, where a DoFn has one thread and its own handler.
+    """Keeps one handler per thread, as in Beam, where a DoFn has one thread and its own handler.
 
     To a throttle that is shared, calls that other threads are still waiting for look like failures.
 

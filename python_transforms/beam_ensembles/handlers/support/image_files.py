@@ -42,7 +42,7 @@ def decode_image(data: bytes, name: str, mode: str = "RGB", most_pixels: int = M
         Pillow's image, turned as its EXIF data say.
 
     Raises:
-        NodeError: ``wrong_value`` where it is no whole image, or one that is too large.
+        NodeError: ``wrong_value`` where it is not a whole image, or too large.
     """
     from PIL import Image, UnidentifiedImageError
 

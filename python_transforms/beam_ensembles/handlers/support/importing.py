@@ -18,7 +18,7 @@ from beam_ensembles.spec.places import below
 
 
 class ImportOptions(Options):
-    """What is imported before a model."""
+    """The modules to import before a model is loaded."""
 
     imports: list[Any] = option(
         [],
@@ -66,7 +66,7 @@ def check_import(node: NodeView, key: str, name: str, *, library: Sequence[str] 
         node: The node.
         key: The node's key that holds it.
         name: Dotted name of a class or function.
-        library: Which names of known libraries (patterns) may stand there without leave; None for all of them. Some of
+        library: Which names of known libraries (patterns) are allowed by default; None for all of them. Some of
             their functions run code of files, or start programs.
     """
     try:

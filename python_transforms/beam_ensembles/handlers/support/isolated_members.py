@@ -16,7 +16,7 @@ from beam_ensembles.handlers.support.trial_rows import Trial
 from beam_ensembles.processes import child_process
 
 _MOST_IN_A_ROW: Final = 24
-"""So many calls without an answer are more than the search for a bad row among a thousand takes: it is no row then."""
+"""More calls without an answer than the search for a bad row among a thousand takes: no row is the cause then."""
 
 _LOADING: Final = 3_600.0
 """Seconds that loading may take."""

@@ -81,7 +81,7 @@ def by_length(node: CheckedNode, member: Member, signature: Signature | None = N
 
     Args:
         node: The node; with ``per_row`` its lists are batches, which its member takes as they are.
-        member: What runs the node.
+        member: The member that runs the node.
         signature: What the model takes, where it says so.
 
     Returns:

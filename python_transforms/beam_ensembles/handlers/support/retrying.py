@@ -28,7 +28,7 @@ def tried_again(
     """Returns a function that calls another one again while it fails in passing.
 
     Args:
-        call: What is called.
+        call: The call to make.
         retries: How often it is called again; after that its error is raised.
         may_pass: Says whether an error may be gone the next time.
     """

@@ -23,7 +23,7 @@ def refusing(what: str) -> Iterator[None]:
     Parsers raise any exception where a file lies: of recursion, of memory, of their tokens.
 
     Args:
-        what: What the file is then, such as ``the file is no Keras 3 archive``.
+        what: What the file is then, such as ``the file is not a Keras 3 archive``.
 
     Raises:
         ModelFormatError: Something was raised that is none, and none of the system (``OSError``).
@@ -45,7 +45,7 @@ class Port:
 
     Attributes:
         name: Its name.
-        element: The type of its values, or None where it is no tensor of a type that an ensemble file knows.
+        element: The type of its values, or None where it is not a tensor of a type that an ensemble file knows.
         dims: Its shape with the leading dimension of the rows; a length that is not fixed is None; None
             altogether where the model does not say.
         items: None for a tensor; for a sequence what its items are: ``tensors``, or for mappings the type of their

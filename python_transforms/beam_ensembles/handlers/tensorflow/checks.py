@@ -143,7 +143,7 @@ def check_tensors(
 
 
 def with_bytes(node: NodeView[TensorFlowOptions], signature: Signature) -> Signature:
-    """Lets texts of TensorFlow, which are bytes, be bytes where the node's columns are."""
+    """Types TensorFlow's texts, which are bytes, as bytes where the node's columns are."""
     inputs = node.spec.inputs
     ports = (inputs.ports or [port.name for port in signature.inputs]) if inputs is not None else ()
     columns = dict(zip(ports, node.spec.columns, strict=False))

@@ -23,11 +23,11 @@ from beam_ensembles.handlers.tensorflow.unwritten_memory import scrub_memory
 from beam_ensembles.handlers.tensorflow.weights import check_weights, unused_weights
 
 Device = Callable[[], contextlib.AbstractContextManager[Any]]
-"""Gives what puts all that TensorFlow does within it on a node's device."""
+"""Returns a context in which TensorFlow runs everything on a node's device."""
 
 
 def device_of(node: CheckedNode[TensorFlowOptions], tf: Any) -> Device:
-    """Returns what puts all that is done within it on the node's device.
+    """Returns a function that makes such contexts for the node's device.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.

@@ -74,7 +74,7 @@ def read_saved_model(folder: str) -> SavedModel:
 
 
 def _strays(folder: str) -> tuple[str, ...]:
-    """Returns the links of a folder that lead out of it, and what is no file."""
+    """Returns the links of a folder that lead out of it, and entries that are not files."""
     try:
         return contents(folder).strays
     except TooMuch as exc:

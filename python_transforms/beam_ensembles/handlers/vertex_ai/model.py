@@ -69,7 +69,7 @@ class VertexAIKind(Kind[VertexAIOptions]):
     """Calls an endpoint through Beam's ``VertexAIModelHandlerJSON``, with its retries and its throttling.
 
     Each row is one instance, all rows of a batch are one request. A list in ``inputs`` makes an instance of the values
-    themselves (numbers are joined to a list), a mapping makes an object with a member a port; bytes are written as
+    themselves (numbers are joined to a list), a mapping makes an object with a member per port; bytes are written as
     ``{"b64": ...}``. A prediction that is an object gives its members by name, any other is the only output. Output
     types are declared, since an endpoint does not say them; whole numbers, which Vertex AI sends as doubles, become
     whole again.

@@ -1,4 +1,4 @@
-"""What is said before the run of CatBoost's files: wrong columns, classes, labels, arguments and formats."""
+"""The errors before the run of CatBoost's files: wrong columns, classes, labels, arguments and formats."""
 
 import numpy as np
 import pandas as pd

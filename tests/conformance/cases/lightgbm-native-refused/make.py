@@ -1,4 +1,4 @@
-"""What is said before the run of LightGBM's files: wrong columns, arguments, classes and formats."""
+"""The errors before the run of LightGBM's files: wrong columns, arguments, classes and formats."""
 
 import json
 from pathlib import Path

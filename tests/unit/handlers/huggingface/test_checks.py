@@ -1,4 +1,4 @@
-"""What is found wrong with a node before anything is loaded, and what is when it is."""
+"""Problems of a node: those found before anything is loaded, and those found by loading it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is served, and what is refused before anything in it is decoded."""
+"""Which requests are served, and which are refused before anything in them is decoded."""
 
 from __future__ import annotations
 

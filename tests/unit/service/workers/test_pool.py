@@ -33,7 +33,7 @@ class Call:
 
 
 class Process:
-    """Has ended before anyone asks."""
+    """A process that has ended before anyone asks."""
 
     pid = 7
     stdin = None

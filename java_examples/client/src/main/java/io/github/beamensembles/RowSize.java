@@ -10,7 +10,7 @@ import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.values.Row;
 import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.base.Utf8;
 
-/** How many bytes a row takes in a record batch, but for a few bits; chosen once, by the schema. */
+/** The bytes that one row takes in a record batch, up to a few bits; chosen once, by the schema. */
 final class RowSize implements ToLongFunction<Row> {
 
   /** Where text, bytes or items of a list start. */
