@@ -64,6 +64,8 @@ func execute(t *testing.T, environment, config string, build func(beam.Scope)) (
 		"endpoint": os.Getenv(prismVariable), "environment_type": environment, "environment_config": config,
 		"job_name": t.Name(), "worker_binary": os.Args[0],
 	} {
+		before := flag.Lookup(name).Value.String()
+		t.Cleanup(func() { _ = flag.Set(name, before) }) // Examples run afterwards, as a program without flags does.
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
