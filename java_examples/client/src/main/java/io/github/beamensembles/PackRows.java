@@ -12,8 +12,8 @@ import org.joda.time.Duration;
 import org.joda.time.Instant;
 
 /**
- * Packs the rows of each window into record batches. The rest at the end of a bundle goes out
- * then: the ensemble waits for no row of another bundle.
+ * Packs the rows of each window into record batches. The rest at the end of a bundle goes out then:
+ * the ensemble waits for no row of another bundle.
  */
 final class PackRows extends DoFn<Row, byte[]> {
 
