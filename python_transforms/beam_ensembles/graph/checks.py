@@ -48,7 +48,7 @@ from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import EXPRESSION_KEYS
 from beam_ensembles.spec.load import examine_text, without_echo
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
-from beam_ensembles.spec.parameters import names_in, not_known
+from beam_ensembles.spec.parameters import not_known
 from beam_ensembles.spec.places import in_order
 from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
 
@@ -76,7 +76,7 @@ def check_text(
         if spec is None:
             raise InvalidEnsemble(problems)
         graph = _checked(spec, kinds, files, problems)
-        if unknown := not_known(parameters or {}, names_in(read_document(text).data), "the file"):
+        if unknown := not_known(parameters or {}, spec.parameters, "the file"):
             found = [Problem("parameters", "unknown_parameter", said) for said in unknown]
             raise InvalidEnsemble(found, ensemble=graph.spec.name)
         return graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
@@ -14,7 +15,7 @@ from beam_ensembles.spec.language import TOP_KEYS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf
 from beam_ensembles.spec.nodes import read_node
-from beam_ensembles.spec.parameters import fill
+from beam_ensembles.spec.parameters import fill, names_in
 from beam_ensembles.spec.places import above, around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type
@@ -137,6 +138,7 @@ def _examined(
     data, unfilled = fill(document.data, parameters)
     mistakes = Mistakes()
     spec = _ensemble(data, options_of, base_uri, text, mistakes)
+    spec = dataclasses.replace(spec, parameters=tuple(sorted(names_in(document.data))))
     disabled = frozenset(below("nodes", name) for name in spec.disabled)
     known = [
         *document.problems,

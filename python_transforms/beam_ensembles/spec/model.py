@@ -151,6 +151,7 @@ class EnsembleSpec:
         disabled: The nodes that ``enabled`` takes out, with their columns; they are not among ``nodes``.
         base_uri: What relative URIs in the file are relative to; None where there is nothing.
         text: The file's text as it was read.
+        parameters: The names of all ``${name}`` in the file, sorted.
     """
 
     name: str
@@ -161,3 +162,4 @@ class EnsembleSpec:
     base_uri: str | None
     text: str
     disabled: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
