@@ -2,7 +2,7 @@
 
 Nobody speaks here: a word is three chords, always the same ones, and a speaker has a pitch, a pace, a loudness and a
 noisy line. The speech model learns from words in random order, the text models from three quarters of the sentences;
-the calls are the other quarter, by other speakers, recorded at a telephone's rate. One file is no sound at all.
+the calls are the other quarter, by other speakers, recorded at a telephone's rate. One file is not a sound at all.
 """
 
 from __future__ import annotations

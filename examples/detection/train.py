@@ -1,4 +1,4 @@
-"""Makes a Mask R-CNN without training, and draws pictures to look for things in.
+"""Builds a Mask R-CNN without training, and draws pictures to look for things in.
 
 The weights are random, so what it finds means nothing, but they are as many as those that torchvision publishes.
 README.md says how to get these.

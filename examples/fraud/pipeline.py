@@ -1,4 +1,4 @@
-"""Says of payments whether to accept them, to block them, or to have somebody look: JSON lines in and out.
+"""Decides whether to accept payments, to block them, or to have somebody look: JSON lines in and out.
 
     python examples/fraud/pipeline.py --input build/examples/fraud/rows.jsonl --output scored.jsonl
 

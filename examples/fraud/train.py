@@ -1,4 +1,4 @@
-"""Makes payments, trains the ensemble's models on some of them, and writes the others, and what is known of accounts.
+"""Generates payments, trains the ensemble's models on some, and writes the others and the facts of accounts.
 
     python examples/fraud/train.py
 
@@ -89,7 +89,7 @@ def write_rows(payments: pd.DataFrame, path: Path) -> None:
 
 
 def main() -> None:
-    """Makes everything."""
+    """Generates, trains and writes everything."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

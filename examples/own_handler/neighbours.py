@@ -28,10 +28,10 @@ class Known:
 
 
 class NearestNeighbours(ModelHandler[np.ndarray, PredictionResult, Known]):
-    """Says of each image which digit most of its nearest neighbours show.
+    """Returns for each image the digit that most of its nearest neighbours show.
 
     Args:
-        neighbours: How many neighbours are asked. What stands under ``config`` in the file comes here.
+        neighbours: The number of neighbours that vote; from ``config`` in the file.
         max_batch_size: The most images of one call.
     """
 
@@ -56,7 +56,7 @@ class NearestNeighbours(ModelHandler[np.ndarray, PredictionResult, Known]):
         squares = ((pixels[:, None, :] - model.pixels[None, :, :]) ** 2).sum(axis=2)
         for example, distances in zip(batch, squares, strict=True):
             if not np.isfinite(distances).all():
-                yield PredictionResult(example, ValueError("a pixel is no number"))
+                yield PredictionResult(example, ValueError("a pixel is not a number"))
                 continue
             nearest = np.argsort(distances, kind="stable")[: self._neighbours]
             votes = np.bincount(model.digits[nearest], minlength=10)

@@ -1,4 +1,4 @@
-"""Says of texts what they are about, their mood, summary, French translation and keywords: JSON lines in and out.
+"""Adds to texts their category, mood, summary, French translation and keywords: JSON lines in and out.
 
     python examples/text/pipeline.py --input build/examples/text/rows.jsonl --output enriched.jsonl --off translation
 

@@ -128,7 +128,7 @@ def writer(known: list[Review]) -> tuple[Any, Any]:
     )  # fmt: skip
 
     def batch(drawn: list[Review]) -> Mapping[str, Any]:
-        some = 3 * len(drawn) // 8  # summaries are learned sooner
+        some = 3 * len(drawn) // 8  # summaries are learned faster
         pairs = [(SUMMARIZE + review.text, review.summary) for review in drawn[:some]]
         pairs += [(TRANSLATE + review.text, review.french) for review in drawn[some:]]
         texts, wanted = zip(*pairs, strict=True)

@@ -195,8 +195,8 @@ func TestBatchesSayWhatIsWrongWithThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, batch := range map[string][]byte{
-		`ensemble: reading what the service gives: column "x": it is not in the batch`:        batched(t, there, 9, 99, sheet{}).batches[0],
-		"ensemble: reading what the service gives: the batch is no Arrow stream: arrow/ipc: ": []byte("x"),
+		`ensemble: reading what the service gives: column "x": it is not in the batch`:            batched(t, there, 9, 99, sheet{}).batches[0],
+		"ensemble: reading what the service gives: the batch is not an Arrow stream: arrow/ipc: ": []byte("x"),
 	} {
 		if _, err := u.open(batch); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("says %v, not %q", err, want)

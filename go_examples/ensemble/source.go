@@ -57,7 +57,7 @@ func (f fileSource) describe(c *config) error {
 		return unreadable(CodeUnreadableFile, "the file '%s' cannot be read: %v", f.absolute(), innermost(err)).because(err)
 	}
 	if !utf8.Valid(text) {
-		return unreadable(CodeUnreadableFile, "the file '%s' is no text in UTF-8", f.absolute())
+		return unreadable(CodeUnreadableFile, "the file '%s' is not text in UTF-8", f.absolute())
 	}
 	if strings.TrimSpace(string(text)) == "" {
 		return unreadable(CodeEmptyFile, "there is nothing in the file '%s'", f.absolute())

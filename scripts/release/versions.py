@@ -22,7 +22,7 @@ class Place:
 
     Attributes:
         file: Relative to the checkout.
-        text: What stands around it, a regular expression with ``{}`` where the version is.
+        text: The text around it, a regular expression with ``{}`` where the version is.
     """
 
     file: str
@@ -54,7 +54,7 @@ PLACES: Final = (
 
 
 def found(root: Path = ROOT) -> Iterator[tuple[Place, str]]:
-    """Yields each place with each version that stands there.
+    """Yields each place with each version that it has.
 
     Raises:
         CommandFailed: A place holds none.
@@ -86,7 +86,7 @@ def write(version: str, root: Path = ROOT) -> None:
         CommandFailed: It is none, or a place holds none so far.
     """
     if VERSION.fullmatch(version) is None:
-        raise CommandFailed(f"'{version}' is no version such as 1.2.3 or 1.2.3rc1")
+        raise CommandFailed(f"'{version}' is not a version such as 1.2.3 or 1.2.3rc1")
     list(found(root))
     for place in PLACES:
         path = root / place.file

@@ -136,7 +136,7 @@ def test_the_answers_are_the_librarys_own(
     if case.refusals:
         pytest.skip("it is refused")
     if not case.rows and way not in ("run", "bundle"):
-        pytest.skip("its rows are no JSON lines")
+        pytest.skip("its rows are not JSON lines")
     wrong = difference(WAYS[way](case, tmp_path), case.expected)
     assert wrong == "", capsys.readouterr().out
 

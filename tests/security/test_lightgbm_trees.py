@@ -165,7 +165,7 @@ LIES: Final[dict[str, tuple[str, Callable[[str], str], str]]] = {
     "classes twice": ("classes", _line("objective", "multiclass num_class:3 :num_class:900"), "the objective"),
     "hidden objective": ("regression", _line("objective", " multiclass :num_class:900"), "the objective"),
     "no objective": ("regression", _line("objective", ""), "the objective"),
-    "field twice": ("regression", _before("num_class=1"), "'num_class' stands twice"),
+    "field twice": ("regression", _before("num_class=1"), "'num_class' occurs twice"),
     "field with a sign before": ("regression", _before("=num_class=9"), "a line before the trees"),
     "field behind no trees": ("none", _behind("num_class=900"), "a line behind the trees"),
     "features": ("regression", _line("max_feature_idx", "900"), "the model takes 901 features"),

@@ -131,7 +131,7 @@ def _check_caller(context: grpc.ServicerContext, public_key: bytes) -> None:
     try:
         said = _DECODE(str(given).removeprefix("Bearer "), certs=public_key)
     except ValueError as exc:
-        context.abort(grpc.StatusCode.UNAUTHENTICATED, f"this is no token of the account: {exc}")
+        context.abort(grpc.StatusCode.UNAUTHENTICATED, f"this is not a token of the account: {exc}")
         raise AssertionError from exc
     assert said["iss"] == _ACCOUNT
 
@@ -151,7 +151,7 @@ def _proxy(port: int) -> Iterator[str]:
                 _join(self.connection, there)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     with http.server.ThreadingHTTPServer(("localhost", 0), Tunnels) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -41,7 +41,7 @@ class TrimmedMeanKind(Kind[TrimmedMeanOptions]):
         found = common_numbers(node)
         if found is not None and row_shape(found):
             node.problem(
-                "type_mismatch", "inputs", f"the members are {found}; this mean takes one number a row"
+                "type_mismatch", "inputs", f"the members are {found}; this mean takes one number per row"
             )
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, ["mean"]), DOUBLE))
 

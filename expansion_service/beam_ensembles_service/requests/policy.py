@@ -1,4 +1,4 @@
-"""Says which requests are served at all, before anything in them is decoded.
+"""Decides which requests are served at all, before anything in them is decoded.
 
 A request to Beam's stock expansion service can run code in five ways: a transform named by its Python path,
 a pickled transform (as the transform or as the producer of an input), a pickled coder or window function of
@@ -60,7 +60,7 @@ def check_request(
     Raises:
         RequestRefused: The request is too large, is malformed, is for another transform, or its input needs code to
             be read.
-        InvalidEnsemble: The input is no collection of rows, nor of bytes that may hold some.
+        InvalidEnsemble: The input is neither a collection of rows nor of bytes that may hold some.
     """
     check_sizes(request)
     payload = _check_transform(request.transform.spec)
@@ -79,7 +79,7 @@ def _check_transform(
     try:
         payload = external_transforms_pb2.SchemaTransformPayload.FromString(spec.payload)
     except DecodeError as exc:
-        raise RequestRefused("the transform's payload is no SchemaTransformPayload") from exc
+        raise RequestRefused("the transform's payload is not a SchemaTransformPayload") from exc
     if payload.identifier not in IDENTIFIERS:
         named = shortened(payload.identifier)
         raise RequestRefused(

@@ -60,7 +60,7 @@ def _leave(signum: int, frame: FrameType | None) -> None:
 
 
 def _end_soon() -> None:
-    """Lets Python clean up, but not wait forever for a bundle in work or a runner that reads no logs."""
+    """Limits Python's clean-up: it must not wait forever for a bundle in progress or a runner that reads no logs."""
     timer = threading.Timer(_END_SECONDS, os._exit, args=(0,))
     timer.daemon = True
     timer.start()

@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	workloadName  = flag.String("workload", "light", "What is scored: light (4 numbers a row), digits (64), text or image.")
+	workloadName  = flag.String("workload", "light", "What is scored: light (4 numbers per row), digits (64), text or image.")
 	mode          = flag.String("mode", "ensemble", "How: ensemble, or handwired, with Beam's RunInference a model.")
 	rows          = flag.Int64("rows", 100_000, "How many rows to score; the values are taken in turn.")
 	parts         = flag.Int64("parts", 1, "In how many parts the rows are made; more than one are spread over the workers.")

@@ -35,7 +35,7 @@ func init() {
 
 // Add gives all jobs that this program hands to a runner an option, written as
 // the flag takes it: NAME=VALUE, with a name as Beam's Python SDK writes it.
-// The last value of a name counts. It is no error here if the runner does not
+// The last value of a name counts. It is not an error here if the runner does not
 // know the name, or takes no such value: its job service is asked when a job is
 // handed over, which then fails.
 func Add(option string) error {
@@ -44,7 +44,7 @@ func Add(option string) error {
 		return errors.New("give NAME=VALUE, as max_bundle_size=64")
 	}
 	if !named.MatchString(name) {
-		return fmt.Errorf("%q is no name of an option: these have lower-case letters, digits and underscores, as max_bundle_size", name)
+		return fmt.Errorf("%q is not a valid name of an option: use lower-case letters, digits and underscores, as in max_bundle_size", name)
 	}
 	if len(given) == 0 {
 		handOver()

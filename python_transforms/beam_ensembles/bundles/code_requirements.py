@@ -27,7 +27,7 @@ def requirement_of(text: str) -> Requirement:
         found = Requirement(text)
         is_wanted(found)
     except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName, RecursionError) as exc:
-        raise ValueError(f"{text[:200]!r} is no requirement such as 'name>=1,<2'") from exc
+        raise ValueError(f"{text[:200]!r} is not a requirement such as 'name>=1,<2'") from exc
     return found
 
 
@@ -40,11 +40,11 @@ def tags_of(wheel: str) -> Set[Tag]:
     """Returns which Pythons and machines a wheel is for, by its file's name.
 
     Raises:
-        ValueError: It is no name of a wheel.
+        ValueError: It is not the name of a wheel.
     """
     try:
         if wheel.count(".") > _MOST_DOTS:
             raise InvalidWheelFilename
         return parse_wheel_filename(wheel)[3]
     except InvalidWheelFilename as exc:
-        raise ValueError(f"{wheel[:200]!r} is no name of a wheel") from exc
+        raise ValueError(f"{wheel[:200]!r} is not the name of a wheel") from exc

@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 
 class BadBundle(Exception):
-    """A file is no bundle, or was changed since it was packed; says why in one line."""
+    """A file is not a bundle, or was changed since it was packed; says why in one line."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Manifest:
             if _SURROGATE.search(text):  # half a character is none, wherever it stands
                 json.dumps(data, ensure_ascii=False).encode()
         except ValueError as exc:
-            raise BadBundle("its manifest is no JSON, or holds text that is no Unicode") from exc
+            raise BadBundle("its manifest is not JSON, or holds text that is not Unicode") from exc
         if not isinstance(data, dict) or not isinstance(data.get("format"), int):
             raise BadBundle("its manifest does not say its format")
         if data["format"] != FORMAT:
@@ -128,9 +128,9 @@ class Manifest:
                 raise BadBundle(f"it lacks {_shown(name)}, which {_shown(uri)} names")
         for name in self.code:
             if not name.isidentifier():
-                raise BadBundle(f"{_shown(name)} is no name of a module")
+                raise BadBundle(f"{_shown(name)} is not a valid name of a module")
         if not is_name(self.ensemble):
-            raise BadBundle(f"{_shown(self.ensemble)} is no name of an ensemble")
+            raise BadBundle(f"{_shown(self.ensemble)} is not a valid name of an ensemble")
         _check_needs(self.requirements, self.wheels)
 
 
@@ -162,7 +162,7 @@ def _check_name(name: str) -> None:
     parts = name.split("/", _MOST_PARTS)
     is_plain = name.isprintable() and "\\" not in name and len(name.encode()) <= _LONGEST_NAME
     if not is_plain or any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts):
-        raise BadBundle(f"{_shown(name)} is no name of a file in it")
+        raise BadBundle(f"{_shown(name)} is not a valid name of a file in it")
     if len(parts) > _MOST_PARTS:
         raise BadBundle(f"{_shown(name)} lies deeper than {_MOST_PARTS - 1} folders")
 

@@ -25,7 +25,7 @@ class Members:
         """Adds a file.
 
         Raises:
-            EnsembleError: Another one has that name, or it is no file that can be packed.
+            EnsembleError: Another one has that name, or it is not a file that can be packed.
         """
         before = self._paths.setdefault(name, path)
         if not os.path.samefile(before, path):
@@ -100,7 +100,7 @@ def _raise(error: OSError) -> None:
 def _check_file(path: str) -> None:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise EnsembleError(f"'{path}' is no regular file")
+            raise EnsembleError(f"'{path}' is not a regular file")
         with open(path, "rb") as file:
             head = file.read(20)
     except OSError as exc:

@@ -28,8 +28,8 @@ from beam_ensembles.spec.parameters import not_known
 
 _BLOCK: Final = 1 << 20
 _DIGESTS_KEPT: Final = 64
-_MOST_BYTES_OF_A_STRANGER: Final = 8 << 30
-"""What is fetched from a place that nobody vouches for."""
+_MOST_BYTES_OF_UNTRUSTED: Final = 8 << 30
+"""The most bytes fetched from a place that nobody vouches for."""
 _MOST_BYTES_OF_A_FILE: Final = 16 << 20
 """What an ensemble file may have, which is read to memory as a whole."""
 _PATIENCE: Final = Patience(attempts=2, silence=20.0, seconds=900.0)
@@ -56,14 +56,14 @@ def open_bundle(
         is_asked_for: Whether a client names it, who may have files of this machine opened only where they are trusted.
 
     Raises:
-        InvalidEnsemble: It may not be opened for a client, cannot be read, is no bundle, is not as it was packed, or
+        InvalidEnsemble: It may not be opened for a client, cannot be read, is not a bundle, is not as it was packed, or
             brings code that nobody vouches for; or there is no room for it on this machine; or it was packed without
             a value for one of ``parameters``.
     """
     try:
         bundle, manifest = _unpacked(place, files, is_asked_for)
     except BadBundle as exc:
-        text = f"'{place}' is no bundle that can be used: {exc}"
+        text = f"'{place}' is not a usable bundle: {exc}"
         raise InvalidEnsemble([Problem(where, "bad_bundle", text)]) from exc
     except FileProblem as exc:
         raise InvalidEnsemble([Problem(where, exc.code, str(exc))]) from exc
@@ -153,16 +153,14 @@ def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
     Raises:
         FileProblem: It is none; of other files of this machine a client learns not even whether they are there.
     """
-    text = (
-        f"'{path}' lies in no folder that this service trusts, and is no bundle that it trusts for its digest"
-    )
+    text = f"'{path}' is not in a folder that this service trusts, nor a bundle whose digest it trusts"
     refusal = FileProblem("untrusted_file", f"{text}; start it with --trust FOLDER or --trust bundle:SHA256")
     if not os.path.isfile(path) or not any(place.startswith("bundle:") for place in files.trusted):
         raise refusal
     with store.temporary() as folder, open(os.path.join(folder, "copy"), "w+b") as copy:
         try:
             with open_regular(path) as file:
-                if os.fstat(file.fileno()).st_size > _MOST_BYTES_OF_A_STRANGER or not _is_vouched_for(
+                if os.fstat(file.fileno()).st_size > _MOST_BYTES_OF_UNTRUSTED or not _is_vouched_for(
                     _digest(file), files
                 ):
                     raise refusal
@@ -179,7 +177,7 @@ def _vouched_for(path: str, files: Files, store: Store) -> Iterator[IO[bytes]]:
 def _fetched(place: str, files: Files) -> Iterator[str]:
     files.check_place(place)
     is_trusted = files.is_trusted(place)
-    most = None if is_trusted else _MOST_BYTES_OF_A_STRANGER
+    most = None if is_trusted else _MOST_BYTES_OF_UNTRUSTED
     within = files.trusted if is_trusted else ()
     try:
         refuse_own_network(files, place)

@@ -65,7 +65,7 @@ def read_requirements(path: str) -> tuple[str, ...]:
         path: Lines such as ``rapidfuzz>=3,<4``, with comments and hashes where there are any.
 
     Raises:
-        EnsembleError: It is no text, or a line is no such thing.
+        EnsembleError: It is not text, or a line is not a requirement.
     """
     found = []
     for number, line in enumerate(_lines_of(path), start=1):
@@ -107,7 +107,7 @@ def _code_files(path: str) -> dict[str, str]:
         )
     if not os.path.exists(real):
         raise EnsembleError(f"--code: there is no '{path}'")
-    raise EnsembleError(f"--code '{path}' is no package folder, no module (.py) and no wheel (.whl)")
+    raise EnsembleError(f"--code '{path}' must be a package folder, a module (.py) or a wheel (.whl)")
 
 
 def _is_code(name: str) -> bool:
@@ -116,7 +116,7 @@ def _is_code(name: str) -> bool:
 
 
 def _unpack_wheel(path: str, root: str) -> None:
-    """Unpacks a wheel as an installer would, without what is no part of Python's path (scripts, data)."""
+    """Unpacks a wheel as an installer would, without files outside of Python's path (scripts, data)."""
     try:
         parse_wheel_filename(os.path.basename(path))
         with open_archive(path) as wheel:
@@ -132,7 +132,7 @@ def _unpack_wheel(path: str, root: str) -> None:
                     with open(target, "wb") as file:
                         file.write(wheel.read(info))
     except (OSError, InvalidWheelFilename, zipfile.BadZipFile, BadBundle) as exc:
-        raise EnsembleError(f"--code '{path}' is no wheel that can be read: {exc}") from exc
+        raise EnsembleError(f"--code '{path}' is not a readable wheel: {exc}") from exc
 
 
 def _installed(name: str) -> str | None:

@@ -29,7 +29,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_parameter,
-        help="fills ${NAME} in the file; may be given several times",
+        help="fill ${NAME} in the file (may be repeated)",
     )
     parser.add_argument(
         "--trust",
@@ -37,7 +37,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_folder,
-        help="a folder or URI prefix whose pickles may be loaded unpinned, beside the file's own folder",
+        help="load pickles below this folder or URI without a pin, as below the file's own folder (may be repeated)",
     )
 
 

@@ -32,7 +32,7 @@ Draw an ensemble: which node reads whose columns, under which conditions, in whi
 A file whose models are missing, or with other mistakes that leave its names right, is drawn all the same, from names
 and declared types, without stages. The picture says so, and so does this command.
 
-exit code: 0 it is drawn, 1 the file cannot be drawn, 2 the call is not right
+exit code: 0 the picture is drawn, 1 the file cannot be drawn, 2 wrong usage
 """
 _FORMATS: Final = {"mermaid": mermaid, "svg": svg}
 _SUFFIXES: Final = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}
@@ -49,10 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=tuple(_FORMATS),
-        help="what to write (default: by the suffix of PICTURE, else mermaid)",
+        help="write this format (default: by the suffix of PICTURE, else mermaid)",
     )
     suffixes = ", ".join(_SUFFIXES)
-    parser.add_argument("-o", "--output", metavar="PICTURE", help=f"where to write it ({suffixes})")
+    parser.add_argument(
+        "-o", "--output", metavar="PICTURE", help=f"write the picture to this file ({suffixes})"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,7 +94,9 @@ def _misuse(args: argparse.Namespace) -> str | None:
     if os.path.realpath(args.output) == os.path.realpath(args.file):
         return f"'{args.output}' is the ensemble file itself; give the picture another name"
     if args.format is None and _suffix(args.output) not in _SUFFIXES:
-        return f"'{args.output}' has none of the suffixes {', '.join(_SUFFIXES)}; say what to write with --format"
+        return (
+            f"'{args.output}' has none of the suffixes {', '.join(_SUFFIXES)}; choose a format with --format"
+        )
     return None
 
 

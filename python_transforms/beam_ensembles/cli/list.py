@@ -14,18 +14,18 @@ from beam_ensembles.graph.options import Option
 from beam_ensembles.registry import KINDS, PROJECT
 
 DESCRIPTION: Final = """\
-Show what a node of an ensemble file can run, whether what it needs is installed here, and which keys it takes
-besides 'inputs' and 'outputs'. No framework is imported to find out. Kinds that other installed distributions add are
-shown with the distribution's name and version; what is wrong with one goes to standard error.
+Show the kinds that a node of an ensemble file can run, whether their packages are installed here, and the keys that
+they take besides 'inputs' and 'outputs'. No framework is imported to find out. Kinds that other installed distributions
+add are shown with the distribution's name and version; the problems of a broken one go to standard error.
 """
 _OK: Final = 0
 _SHOWN: Final = ("name", "accepts", "description", "required", "choices", "default")
-"""What is shown of an option."""
+"""The facts that are shown of an option."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("--json", action="store_true", help="print a JSON list, one object a kind")
+    parser.add_argument("--json", action="store_true", help="print a JSON list, one object per kind")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -21,22 +21,22 @@ SUMMARIES: Final = {
     "serve": "start the service that Java, Go and Python pipelines call",
     "workers": "start Python workers for a runner on this machine, as it asks for them",
     "health": "ask a service whether it answers",
-    "validate": "check an ensemble file and say everything that is wrong with it",
+    "validate": "check an ensemble file and report every problem",
     "pack": "put an ensemble, its models and your code into one file for workers elsewhere",
     "run": "score a file of rows with an ensemble on this machine",
     "graph": "draw an ensemble, as Mermaid's text or as SVG",
     "plan": "show the stages that an ensemble runs in, and why",
     "metrics": "show what the nodes of a running or finished job have counted",
     "schema": "print the JSON Schema of ensemble files, for editors",
-    "list": "show what a node can run, and what of it is installed",
+    "list": "show the kinds that a node can run, and which are installed",
 }
 """The verbs and what they do."""
 
 USAGE_ERROR: Final = 2
-"""Exit code of a call that cannot be understood; 1 is for what went wrong in a call that could."""
+"""Exit code of wrong usage; 1 is for failures of a valid call."""
 
 _NO_MEMORY: Final = (
-    "there is not enough memory for it; look for a file with very long values, or give it more memory"
+    "there is not enough memory; look for a file with very long values, or give the command more memory"
 )
 _DESCRIPTION: Final = "Ensembles of Python models as one step of a Beam pipeline in Java, Go or Python."
 _EPILOG: Final = """\

@@ -16,7 +16,8 @@ def add_code_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_importable,
-        help="a folder of modules, a package's folder, a module or a wheel that models or functions need",
+        help="import from this folder of modules, package's folder, module or wheel, for models or functions that "
+        "need it (may be repeated)",
     )
 
 

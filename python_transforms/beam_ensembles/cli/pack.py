@@ -28,12 +28,12 @@ examples:
   beam-ensembles pack digits.yaml --code our_team/ --try --rows few.jsonl
 
 what is packed:
-  files     models and other files that the nodes name: of this machine, in storage (gs:, s3:), on the web. Of a
-            pattern the newest match; folders whole; of an ONNX model its weights beside it; SQLite files of lookups
+  files     models and other files that the nodes name: on this machine, in storage (gs:, s3:), on the web. Of a
+            pattern the newest match; folders whole; with an ONNX model its weights; SQLite files of lookups
   hubs      models named hf:NAME or https://tfhub.dev/... from this machine's cache; nothing is downloaded from a hub
-  code      --code PATH: a package's folder (with __init__.py), a module (.py) or a wheel; may be given several times
-  needs     --requirements FILE: what that code needs beside; workers without it say so by name. It is looked for, not
-            installed: put it into the workers' image, or pack its wheel with --code
+  code      --code PATH: a package's folder (with __init__.py), a module (.py) or a wheel (may be repeated)
+  needs     --requirements FILE: other packages that the code needs; workers without one name it in their error.
+            Nothing is installed: put packages into the workers' image, or pack their wheels with --code
 Servers (Triton, Vertex AI, databases) stay where they are, and secrets are never read: a bundle has their names only.
 The values of --parameter are kept in the bundle and hold where a caller gives no others; do not put a secret there.
 
@@ -45,12 +45,12 @@ what it lacks:
 
 the bundle:
   ENSEMBLE-DIGEST.ensemble.zip, named by the SHA-256 of its content: packing the same files again gives the same file.
-  It takes the place of an ensemble file: for 'validate', 'plan', 'graph' and 'run', for RunEnsemble in Python,
+  Use it instead of an ensemble file: for 'validate', 'plan', 'graph' and 'run', for RunEnsemble in Python,
   fromFile in Java and ensemble.FromFile in Go. A service checks it, trusts it where it trusts its folder (serve --trust
   FOLDER) or just this bundle (serve --trust bundle:SHA256), and sends it to the workers, which compare every digest.
 
-exit code: 0 it is packed, 1 something is wrong with the ensemble or cannot be packed, or with --try the bundle, which
-is written, does not run alone, 2 the call is not right
+exit code: 0 the bundle is written; 1 the ensemble is not valid or cannot be packed, or with --try the bundle, which is
+written, does not run alone; 2 wrong usage; 130 interrupted
 """
 _PACKED: Final = 0
 _FAILED: Final = 1
@@ -66,16 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="PLACE",
         default=".",
-        help="a folder, or a name that ends in .ensemble.zip (default: here)",
+        help="write the bundle to this folder, or to this name, which ends in .ensemble.zip (default: here)",
     )
     parser.add_argument(
         "--code",
         metavar="PATH",
         action="append",
         default=[],
-        help="a package's folder, a module or a wheel to bring",
+        help="pack this package's folder, module or wheel, too (may be repeated)",
     )
-    parser.add_argument("--requirements", metavar="FILE", help="what the code needs of the workers")
+    parser.add_argument(
+        "--requirements", metavar="FILE", help="note the packages in this file, which workers must have"
+    )
     parser.add_argument(
         "--leave-remote",
         action="store_true",
@@ -142,7 +144,7 @@ def _unwritable(output: str, *, is_name: bool) -> str | None:
         return f"--output is empty; give a folder, or a name that ends in {SUFFIX}"
     folder = os.path.dirname(os.path.abspath(output)) if is_name else output
     if os.path.exists(folder) and not os.path.isdir(folder):
-        return f"'{folder}' is no folder; give one, or a name that ends in {SUFFIX}"
+        return f"'{folder}' is not a folder; give one, or a name that ends in {SUFFIX}"
     if not os.path.isdir(folder):
         named = "" if is_name else f", or end the name in {SUFFIX}"
         return f"there is no folder '{folder}' to write the bundle to; make it first{named}"

@@ -18,10 +18,10 @@ from beam_ensembles.graph.planning import alive_between
 from beam_ensembles.messages.printable import printable
 
 DESCRIPTION: Final = """\
-Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are put together to
-batches, what its workers must have, and which columns rows carry on. The file is checked before; nothing is run.
+Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are batched, what its
+workers must have, and which columns rows carry on. The file is checked first; nothing is run.
 
-exit code: 0 the plan is printed, 1 the file is not right, 2 the call is not
+exit code: 0 the plan is printed, 1 the file is not valid, 2 wrong usage
 """
 _PLANNED: Final = 0
 _WRONG: Final = 1

@@ -46,7 +46,7 @@ examples:
 formats, by suffix (input and output may differ):
   .csv      UTF-8, commas, a first line that names the fields. A cell of a field that the ensemble reads is read by
             its declared type: an array or a map is JSON such as [1, 2.5], an empty cell is null. All others are text.
-  .jsonl    one JSON object a line. Bytes are base64, points in time ISO 8601; NaN and Infinity stand as such.
+  .jsonl    one JSON object per line. Bytes are base64, points in time ISO 8601; NaN and Infinity are allowed.
             Fields that nothing reads keep all digits of numbers and of nanoseconds, as they do in .csv. Where an
             integer is read, 3.0 and 1e3 are whole numbers.
             To write its rows as .csv or .parquet it is read twice, first for the fields and the types that all rows
@@ -54,41 +54,52 @@ formats, by suffix (input and output may differ):
   .parquet  columns keep their types. Fields that come from CSV are text, but for those that the ensemble reads.
 
 rows that fail:
-  A row that cannot be scored (a null, an array of another length, a line that is no row, an error of a model) goes to
+  A row that cannot be scored (a null, an array of another length, a malformed line, an error of a model) goes to
   OUTPUT's name with .errors.jsonl instead of its suffix: its number from 1, the row, node, code and message. All
   others are scored. An errors file of an earlier run is removed. Both files appear when all is done, or not at all;
-  an OUTPUT that is there already is replaced.
+  an existing OUTPUT is replaced.
 
-exit code: 0 all rows are scored, 1 some are not, or the ensemble or the input is not valid, 2 the call is not,
-130 it was interrupted, by Ctrl-C or SIGTERM
+exit code: 0 all rows are scored; 1 some are not, or the ensemble or the input is not valid; 2 wrong usage;
+130 interrupted, by Ctrl-C or SIGTERM
 """
 _PROGRAM: Final = "beam-ensembles run"
 _DONE: Final = 0
 _FAILED: Final = 1
 _USAGE: Final = 2
 _INTERRUPTED: Final = 130
-_NO_MEMORY: Final = "the rows need more memory than there is; say fewer at once (--batch-size)"
+_NO_MEMORY: Final = "the rows need more memory than there is; score fewer at once (--batch-size)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     allowed = ", ".join(SUFFIXES)
-    parser.add_argument("--input", metavar="ROWS", required=True, help=f"the file of rows ({allowed})")
-    parser.add_argument("--output", metavar="SCORED", required=True, help=f"where to write them ({allowed})")
-    parser.add_argument("--errors", metavar="PATH", help="where to write failed rows instead (.jsonl)")
-    add_code_argument(parser)
     parser.add_argument(
-        "--prefix", metavar="TEXT", default="", help="put before the name of every added column"
+        "--input", metavar="ROWS", required=True, help=f"score the rows of this file ({allowed})"
     )
     parser.add_argument(
-        "--batch-size", metavar="N", type=_count, default=1_024, help="rows at once, at most (default: 1024)"
+        "--output", metavar="SCORED", required=True, help=f"write scored rows to this file ({allowed})"
+    )
+    parser.add_argument("--errors", metavar="PATH", help="write failed rows to this file instead (.jsonl)")
+    add_code_argument(parser)
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="put this before the name of every added column (default: nothing)",
+    )
+    parser.add_argument(
+        "--batch-size",
+        metavar="N",
+        type=_count,
+        default=1_024,
+        help="score at most this many rows at once (default: 1024)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as a JSON object")
     parser.add_argument(
         "--verbose", action="store_true", help="show the logs of Beam and of the models' libraries, too"
     )
-    parser.add_argument("--metrics", action="store_true", help="print too what the nodes have counted")
+    parser.add_argument("--metrics", action="store_true", help="also print what the nodes have counted")
 
 
 def _count(text: str) -> int:

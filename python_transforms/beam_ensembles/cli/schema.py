@@ -12,15 +12,16 @@ from beam_ensembles.graph.json_schema.document import file_schema
 from beam_ensembles.registry import KINDS
 
 DESCRIPTION: Final = """\
-Print the JSON Schema of ensemble files, with which editors complete and check them while they are written:
+Print the JSON Schema of ensemble files. Editors use it to complete and check a file while you write it:
 
   beam-ensembles schema > ensemble.schema.json
 
-and as the first line of an ensemble file, for the YAML extension of VS Code and all that use its language server:
+Then begin an ensemble file with this line, for the YAML extension of VS Code and all that use its language server:
 
   # yaml-language-server: $schema=ensemble.schema.json
 
-It knows a file's shape, kinds that installed distributions add among it; 'beam-ensembles validate' knows the rest.
+The schema covers a file's shape, with kinds that installed distributions add. 'beam-ensembles validate' checks the
+rest.
 """
 _PRINTED: Final = 0
 

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from beam_ensembles.cli.validate_load import Report
 
 DESCRIPTION: Final = """\
-Check an ensemble file and say everything that is wrong with it: names, types, options, and the models' own
-signatures where they can be read without running code. Nothing is started and no framework is imported.
+Check an ensemble file and report every problem: names, types, options, and the models' own signatures where they can be
+read without running code. Nothing is started and no framework is imported.
 
-With --load, load every model as a worker would, too, with the same trust, and ask it a few made-up rows: one alone,
+With --load, also load every model as a worker would, with the same trust, and ask it a few made-up rows: one alone,
 two, and five together. This finds what only a model itself can show: missing libraries and other versions of them, a
 model that fails on one row, answers of other types than declared, rows that change each other's answers. It prints the
-versions of the libraries, the classes that a model names, what it gives, and how long that took.
+versions of the libraries, the classes that a model names, what it returns, and how long that took.
 
-With --load --rows, score a file of rows of your own instead of trusting made-up ones alone. Servers are called then,
-too; without it they are only asked what they serve. Nothing is written.
+With --load --rows, score a file of your own rows instead of trusting made-up ones alone. Servers are called then,
+too; otherwise they are only asked what they serve. Nothing is written.
 
 examples:
   beam-ensembles validate flowers.yaml
@@ -49,8 +49,8 @@ examples:
   beam-ensembles validate flowers.yaml --load --rows few.parquet --json
   beam-ensembles validate flowers.yaml --load --code src/
 
-exit code: 0 the file is right, 1 it is not, or with --load a model cannot be loaded or a row fails, 2 the call is not
-(there is no such file, for example), 130 it was interrupted
+exit code: 0 the file is valid; 1 it is not, or with --load a model cannot be loaded or a row fails; 2 wrong usage
+(there is no such file, for example); 130 interrupted
 """
 _RIGHT: Final = 0
 _WRONG: Final = 1
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     parser.add_argument(
-        "--load", action="store_true", help="load the models, too, and ask them a few made-up rows"
+        "--load", action="store_true", help="also load the models, and ask them a few made-up rows"
     )
     parser.add_argument(
         "--rows", metavar="ROWS", help="with --load: score this file of rows (.csv, .jsonl, .parquet)"
@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print a JSON list of {code, path, message}; with --load an object that has it as 'problems', and what "
-        "was found as 'warnings', 'nodes' and 'rows'",
+        help="print a JSON list of {code, path, message}; with --load an object that has this list as 'problems', and "
+        "the findings as 'warnings', 'nodes' and 'rows'",
     )
 
 

@@ -127,7 +127,7 @@ class ArrowReader:
         """Returns the one record batch of an element, checked in full.
 
         Raises:
-            EnsembleError: It is no Arrow stream of one record batch, or not of the announced columns.
+            EnsembleError: It is not an Arrow stream of one record batch, or not of the announced columns.
         """
         batch, pack = _unpacked(element)
         _check(batch)
@@ -161,7 +161,9 @@ def _unpacked(element: Element) -> tuple[pa.RecordBatch, Callable[[pa.RecordBatc
         return batches[0] if batches else pa.RecordBatch.from_pylist([], element.schema), _table
     if isinstance(element, pa.RecordBatch):
         return element, _same
-    raise EnsembleError(f"an element is {type(element).__name__}, which is no Arrow record batch or table")
+    raise EnsembleError(
+        f"an element is {type(element).__name__}, which is not an Arrow record batch or table"
+    )
 
 
 def _check(batch: pa.RecordBatch) -> None:

@@ -80,9 +80,7 @@ class ArrowRows:
             raise EnsembleError(f"{text}, but the caller announced {listed(wanted, 30)}, in this order")
         for field, (name, type_) in zip(incoming, self.fields, strict=False):
             if type_ is not None and not is_layout_of(field.type, type_):
-                text = (
-                    f"the incoming Arrow batches have '{name}' as {field.type}, which is no layout of {type_}"
-                )
+                text = f"the incoming Arrow batches have '{name}' as {field.type}, which is not a layout of {type_}"
                 raise EnsembleError(text)
         if incoming.field(EVENT_TIME).type != pa.int64():
             found = incoming.field(EVENT_TIME).type

@@ -1,6 +1,6 @@
 """Values of rows <-> columns: a list of Python values to one numpy array and back.
 
-Nothing is cast on the quiet: a null, a text where a number is declared or a list of another length is the error of its
+Nothing is cast silently: a null, a text where a number is declared or a list of another length is the error of its
 own row. Numbers follow the rule of ``exact_numbers``, within lists, maps and rows, too. The whole column is tried at
 once first; only a column with something wrong in it is read row by row.
 """
@@ -242,7 +242,7 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
             )
     if _has_bad_text(value):
         return bad_text(name)
-    return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is no {type_}")
+    return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is not of type {type_}")
 
 
 def bad_text(name: str) -> NodeError:

@@ -29,7 +29,7 @@ PORT = "mean"
 class WeightedMeanOptions(VoteOptions):
     """What the weighted mean takes."""
 
-    weights: list[Any] = option([], "One number a member, not negative.", required=True)
+    weights: list[Any] = option([], "One number per member, not negative.", required=True)
 
 
 class MeanKind(Kind[QuorumOptions]):

@@ -14,7 +14,7 @@ class WeightOptions(Options):
     """How much each member counts."""
 
     weights: list[Any] | None = option(
-        None, "One number a member, not negative; all count the same without it."
+        None, "One number per member, not negative; all count the same without it."
     )
 
 
@@ -53,9 +53,9 @@ def check_weights(node: NodeView) -> None:
     members = len(node.spec.columns)
     wrong = [weight for weight in weights if not _is_weight(weight)]
     if wrong:
-        text = f"{wrong[0]!r} is no weight: a weight is a number of at least 0"
+        text = f"{wrong[0]!r} is not a weight: a weight is a number of at least 0"
     elif len(weights) != members:
-        text = f"{len(weights)} weights for {members} members; give one a member"
+        text = f"{len(weights)} weights for {members} members; give one per member"
     elif not 0 < sum(map(float, weights)) < math.inf:
         text = f"the weights add up to {sum(map(float, weights)):g}; that must be more than 0 and finite"
     else:

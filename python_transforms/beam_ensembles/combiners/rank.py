@@ -89,9 +89,9 @@ def _items(node: NodeView) -> dict[str, Type] | None:
             continue
         shape, place = row_shape(type_), below("inputs", port)
         if not isinstance(type_, Array):
-            node.problem("type_mismatch", place, f"'{column}' is {type_}; rank takes a list a row")
+            node.problem("type_mismatch", place, f"'{column}' is {type_}; rank takes a list per row")
         elif port == _SCORES and not _are_scores(type_):
-            text = f"'{column}' is {type_}; scores are a list of numbers a row, such as array<double>"
+            text = f"'{column}' is {type_}; scores are a list of numbers per row, such as array<double>"
             node.problem("type_mismatch", place, text)
         elif shape and width is not None and shape[0] != width:
             text = f"'{column}' has {shape[0]} items, the lists before it have {width}; give each candidate one score"
@@ -166,7 +166,7 @@ def _sources(ports: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _fields(type_: Type) -> tuple[tuple[str, Type], ...]:
-    """Returns the fields of the rows of a list; none where it is no list of rows."""
+    """Returns the fields of the rows of a list; none where it is not a list of rows."""
     element = type_.element if isinstance(type_, Array) else None
     return element.fields if isinstance(element, Row) else ()
 

@@ -56,12 +56,14 @@ class SoftVoteKind(Kind[SoftVoteOptions]):
     kind = "combine"
     name = "soft_vote"
     summary = "The class with the greatest average probability over its members."
-    takes = "The members: columns of probabilities, one a class; those whose classes differ in order are put into one."
+    takes = (
+        "The members: columns of probabilities, one per class; classes in different orders are put into one."
+    )
     gives = "label and confidence: the class of the greatest average, and that; probabilities: all averages."
     options = SoftVoteOptions
 
     def check(self, node: NodeView[SoftVoteOptions]) -> Mapping[str, Type | None]:
-        """Checks that all members have one probability a class and that there are as many labels."""
+        """Checks that all members have one probability per class and that there are as many labels."""
         check_members(node)
         check_weights(node)
         check_quorum(node)
@@ -69,7 +71,7 @@ class SoftVoteKind(Kind[SoftVoteOptions]):
         labels = node.options.labels
         label = check_labels(node) if labels is not None else INT64
         if label is not None and labels is not None and classes is not None and len(labels) != classes:
-            text = f"{len(labels)} labels for {classes} probabilities; give one a class, in their order"
+            text = f"{len(labels)} labels for {classes} probabilities; give one per class, in their order"
             node.problem("bad_labels", "labels", text)
         if node.options.check_probabilities:
             check_refused(node, _TODO)
@@ -113,9 +115,7 @@ def _classes(node: NodeView) -> int | None:
             continue
         found = _probabilities(type_)
         if found is None:
-            text = (
-                f"'{column}' is {type_}; a soft vote takes one probability a class, such as array<double>[10]"
-            )
+            text = f"'{column}' is {type_}; a soft vote takes one probability per class, such as array<double>[10]"
             node.problem("type_mismatch", f"inputs[{index}]", text)
         elif classes is not None and found != classes:
             text = f"'{column}' has {found} probabilities, the members before it have {classes}"

@@ -28,7 +28,7 @@ def common_label(node: NodeView) -> Type | None:
             continue
         label = _as_label(type_)
         if label is None:
-            takes = "one label a row: a text, a whole number or a boolean"
+            takes = "one label per row: a text, a whole number or a boolean"
             text = f"'{column}' is {type_}; {node.spec.target} takes {takes}"
             node.problem("type_mismatch", f"inputs[{index}]", text)
         elif found is not None and label != found:

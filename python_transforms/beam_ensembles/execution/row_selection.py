@@ -83,7 +83,7 @@ class Selection:
             return NodeError(
                 "null_value", f"'{column}' is null, and {spec.target} takes no nulls; {leave_out}"
             )
-        missing = "say 'nulls: missing' on the node if its model was trained for missing values"
+        missing = "set 'nulls: missing' on the node if its model was trained for missing values"
         return NodeError("null_value", f"'{column}' is null; {missing}, or {leave_out}")
 
     def _too_few(self) -> NodeError:

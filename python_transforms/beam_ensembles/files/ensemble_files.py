@@ -252,10 +252,10 @@ class Files:
             name: Dotted name of a class or function, such as ``torchvision.models.resnet18``.
 
         Raises:
-            FileProblem: It is no dotted name, or nobody allowed it.
+            FileProblem: It is not a dotted name, or nobody allowed it.
         """
         if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
-            text = f"'{name}' is no name that can be imported; it is made like 'package.module.Name'"
+            text = f"'{name}' is not a name that can be imported; expected 'package.module.Name'"
             raise FileProblem("bad_name", text)
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.code):
             text = f"'{name}' runs code that no flag allows (allowed: {listed(self.code)})"
@@ -369,7 +369,7 @@ class Files:
 def outside(uri: str) -> str:
     """Returns the message for a local file that may not be named; it is the same whether the file is there or not."""
     return (
-        f"'{uri}' lies in no folder that this service may read for its callers; put it into one (start with --trust "
+        f"'{uri}' is not in a folder that this service may read for its callers; put it into one (start with --trust "
         "FOLDER, or --allow-folder FOLDER where files hold no code), or pin a model with 'sha256: <its digest>'"
     )
 

@@ -60,7 +60,7 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in a folder, at any depth, by the names below it.
+    """The files in a folder, at any depth, by their names below it.
 
     Attributes:
         files: Its own files, and links that stay in it.
@@ -98,7 +98,7 @@ def contents(folder: str, budget: Budget | None = None) -> Contents:
             elif os.path.isfile(path):
                 files.append(name)
             elif not os.path.isdir(path):
-                strays.append(f"'{name}', which is no file")
+                strays.append(f"'{name}', which is not a file")
     return Contents(tuple(files), tuple(strays))
 
 

@@ -26,11 +26,11 @@ PORT = "index"
 
 
 class ArgmaxKind(Kind):
-    """Gives the index of the greatest score, over the last dimension of a tensor; of equals the first."""
+    """Returns the index of the greatest score, over the last dimension of a tensor; of equals the first."""
 
     kind = "apply"
     name = "argmax"
-    summary = "Says where the greatest of a row's scores stands, counted from 0; of equals the first."
+    summary = "Returns the index of a row's greatest score, counted from 0; of equals the first."
     takes = "One column of a row's scores."
     gives = "index: int64; of a tensor of several dimensions one for each of its last."
     options = Options

@@ -49,12 +49,12 @@ class LabelsOptions(PinOptions, _NameOptions):
 
 
 class LabelsKind(Kind[LabelsOptions]):
-    """Replaces every index of a row by the label that stands there."""
+    """Replaces every index of a row by the label at that index."""
 
     kind = "apply"
     name = "labels"
     summary = "Gives the names of indices, from a list or a file."
-    takes = "One column of indices counted from 0: a whole number a row, or lists and tensors of them."
+    takes = "One column of indices counted from 0: a whole number per row, or lists and tensors of them."
     gives = "labels: a name for each index, in lists where the indices are in lists."
     options = LabelsOptions
 

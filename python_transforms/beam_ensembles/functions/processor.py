@@ -125,7 +125,8 @@ def _check_decoding(node: NodeView[ProcessorOptions]) -> dict[str, Type | None]:
     if ragged is None:
         return {}
     if ragged not in _DEPTHS:
-        text = f"'{inputs.columns[0]}' is {type_}; ids are array<int64>, or array<array<int64>> for several texts a row"
+        known = "ids are array<int64>, or array<array<int64>> for several texts per row"
+        text = f"'{inputs.columns[0]}' is {type_}; {known}"
         node.problem("type_mismatch", inputs.path(0), text)
         return {}
     return dict.fromkeys(ports, _DEPTHS[ragged])

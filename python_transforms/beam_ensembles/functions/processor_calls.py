@@ -36,7 +36,7 @@ class ProcessorOptions(HubOptions):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Decoder:
-    """Ids to texts: one a row, or as many as the row has lists of ids.
+    """Ids to texts: one per row, or as many as the row has lists of ids.
 
     Attributes:
         node: The node.
@@ -64,7 +64,7 @@ class Encoder:
 
     Attributes:
         node: The node.
-        processor: What is called.
+        processor: The loaded processor.
         ports: The column of each port.
         arguments: Those of the call.
         rate: The sampling rate that sounds must have, in Hz.
@@ -156,7 +156,7 @@ class Encoder:
         for port in wanted:
             if port not in found:
                 raise NodeError(
-                    "bad_output", f"the processor gave no '{port}' (it gave: {listed(list(found))})"
+                    "bad_output", f"the processor returned no '{port}' (it returned: {listed(list(found))})"
                 )
         return {port: found[port] for port in wanted}
 

@@ -20,20 +20,20 @@ from beam_ensembles.types import Type
 
 
 class FunctionOptions(BatchOptions):
-    """What is called."""
+    """The function to call, and its constant arguments."""
 
     function: str = option("", "Dotted name of the function.", required=True)
     call_args: Mapping[str, Any] = option({}, "Arguments that are the same for every batch, by name.")
 
 
 class PythonFunctionKind(Kind[FunctionOptions]):
-    """Calls a function once per batch: a numpy array a column in, an array or a mapping of arrays out."""
+    """Calls a function once per batch: a numpy array per column in, an array or a mapping of arrays out."""
 
     kind = "apply"
     name = "python"
     summary = "Calls any importable function with whole columns."
     takes = (
-        "Each column is an array, one leading item a row: a mapping, {argument: column}, names arguments, a list gives "
+        "Each column is an array, one leading item per row. A mapping, {argument: column}, names arguments; a list has "
         "them in order."
     )
     gives = "The function's array, or the arrays of a mapping that it gives, by name; types are declared."
@@ -102,7 +102,7 @@ class FunctionMember:
         for output in outputs:
             port = output.port or output.column
             if port not in answer:
-                text = f"the function gave no '{port}' (it gave: {listed(list(map(str, answer)))})"
+                text = f"the function returned no '{port}' (it returned: {listed(list(map(str, answer)))})"
                 raise NodeError("bad_output", text)
             found[output.column] = _texts_kept(answer[port])
         return found

@@ -12,7 +12,7 @@ _PIECE: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 
 
 class TemplateError(ValueError):
-    """A text is no template; the message says why in one line."""
+    """A text is not a template; the message says why in one line."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Template:
     """A template in its parts.
 
     Attributes:
-        texts: What stands before each name, and at last what stands behind the last one: one more than there are names.
+        texts: The text before each name, then the text after the last one: one more than there are names.
         names: The names, as often as written.
     """
 
@@ -35,7 +35,7 @@ def parse_template(text: str) -> Template:
         text: Such as ``{title}: {body}``.
 
     Raises:
-        TemplateError: A brace stands alone, or what is in braces is no name.
+        TemplateError: A brace has no partner, or the text in braces is not a name.
     """
     texts, names = [""], []
     for piece in _PIECE.finditer(text):
@@ -45,7 +45,7 @@ def parse_template(text: str) -> Template:
             texts.append("")
         elif found in ("{", "}"):
             raise TemplateError(
-                f"the '{found}' at character {piece.start() + 1} stands alone; write '{found * 2}' for a brace"
+                f"the '{found}' at character {piece.start() + 1} has no partner; write '{found * 2}' for a brace"
             )
         else:
             texts[-1] += found[:1] if found in ("{{", "}}") else found
@@ -55,7 +55,7 @@ def parse_template(text: str) -> Template:
 def _name(text: str) -> str:
     if not is_name(text):
         raise TemplateError(
-            f"{{{text}}} names nothing; in braces stands a column's name alone, such as {{title}}, "
-            "and '{{' is a brace itself"
+            f"{{{text}}} names nothing; write a column's name alone in braces, such as {{title}}; "
+            "'{{' is a brace itself"
         )
     return text

@@ -31,7 +31,7 @@ class TextOptions(Options):
         "The text; {name} stands for a column's value and {{ for a brace. Nothing is evaluated.",
         required=True,
     )
-    separator: str = option(", ", "What stands between the items of a list.", shown='", "')
+    separator: str = option(", ", "The text between the items of a list.", shown='", "')
     null_text: str = option("", "What stands for a null.", shown="nothing")
 
 
@@ -111,8 +111,8 @@ class Text:
         template: The template.
         columns: The column of each of its names.
         types: The type of each column.
-        separator: What stands between the items of a list.
-        null: What stands for a null.
+        separator: The text between the items of a list.
+        null: The text for a null.
         outputs: The type of each column that it adds.
     """
 

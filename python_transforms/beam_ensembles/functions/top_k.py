@@ -41,11 +41,11 @@ class TopKOptions(Options):
 
 
 class TopKKind(Kind[TopKOptions]):
-    """Gives the greatest scores in falling order, over the last dimension of a tensor; of equals the first."""
+    """Returns the greatest scores in falling order, over the last dimension of a tensor; of equals the first."""
 
     kind = "apply"
     name = "top_k"
-    summary = "Gives the greatest of a row's scores, best first, and where they stand; of equals the first."
+    summary = "Returns a row's greatest scores, best first, and their indices; of equals the first."
     takes = "One column of a row's scores."
     gives = (
         "indices: int64, counted from 0; scores: of the scores' own type. A list of fewer scores gives all."

@@ -27,7 +27,7 @@ class ZipKind(Kind):
     name = "zip"
     summary = "Makes one list of rows of a row's parallel lists."
     takes = "Lists or tensors of one length: a mapping from the fields' names to columns; listed columns name them."
-    gives = "rows: array<row<...>>, a field a column in the order of 'inputs'."
+    gives = "rows: array<row<...>>, a field per column in the order of 'inputs'."
     options = Options
 
     def check(self, node: NodeView) -> Mapping[str, Type | None]:
@@ -94,7 +94,7 @@ def _item(type_: Type) -> Type | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Zip:
-    """Makes lists of rows; in a column a row is a ``dict``.
+    """Zips lists to lists of rows; in a column a row is a ``dict``.
 
     Attributes:
         columns: The lists.

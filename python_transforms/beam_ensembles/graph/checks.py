@@ -205,7 +205,7 @@ class _Checker:
             )
 
     def _ask(self, node: NodeSpec, kind: Kind, wrong: set[str]) -> dict[str, Type | None]:
-        """Lets a kind check its node, without the options that are known to be wrong."""
+        """Runs the kind's check of its node, without the options that are known to be wrong."""
         sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}

@@ -45,7 +45,7 @@ def check_ports(node: NodeView, ports: Sequence[str]) -> dict[str, str]:
             node.problem(
                 "unknown_port",
                 f"outputs.{output.column}",
-                f"{node.spec.target} gives no '{wanted}' (it gives: {listed(ports)}; name one with 'from')"
+                f"{node.spec.target} returns no '{wanted}' (it returns: {listed(ports)}; name one with 'from')"
                 f"{nearest(wanted, ports)}",
             )
     return ports_of(node.spec, ports)

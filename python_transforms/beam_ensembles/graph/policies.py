@@ -1,4 +1,4 @@
-"""What becomes of the rows that a node fails on, and which node runs in the shadow of which."""
+"""Checks failure policies and shadows of nodes."""
 
 from __future__ import annotations
 
@@ -55,9 +55,8 @@ def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator
             )
             yield Problem(below(place, column), "unknown_column", text)
         elif (type_ := types.get(column)) is not None and not is_value_of(value, type_):
-            text = (
-                f"the default of '{column}' is {value!r}, which is no {truncate(str(type_.required()), 100)}"
-            )
+            wanted = truncate(str(type_.required()), 100)
+            text = f"the default of '{column}' is {value!r}, which is not of type {wanted}"
             yield Problem(below(place, column), "bad_value", text)
     missing = [column for column in columns if column not in defaults]
     if missing:
@@ -66,7 +65,7 @@ def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator
 
 
 def check_shadows(spec: EnsembleSpec, types: Mapping[str, Type | None]) -> Iterator[Problem]:
-    """Finds shadows of what is no node, of a shadow, or of a node that gives something else (``bad_shadow``)."""
+    """Finds shadows of something other than a node, of a shadow, or of a node with other outputs (``bad_shadow``)."""
     by_name = {node.name: node for node in spec.nodes}
     for node in spec.nodes:
         if node.shadow_of is None:

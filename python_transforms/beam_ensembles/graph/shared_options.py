@@ -35,19 +35,19 @@ class SampleOptions(Options):
 
     samples: int | None = option(
         None,
-        "How many answers the model gives a row; each row's are put together to a list.",
+        "How many answers the model returns per row; each row's answers become a list.",
         most=LARGEST_COUNT,
         last=True,
     )
     per_row: bool = option(
         False,
-        "Call the model once a row, with the row's lists as its batch: one image and its captions.",
+        "Call the model once per row, with the row's lists as its batch: one image and its captions.",
         last=True,
     )
 
 
 def is_per_row(options: Options) -> bool:
-    """Whether a node's model is called once a row."""
+    """Whether a node's model is called once per row."""
     return isinstance(options, SampleOptions) and options.per_row
 
 

@@ -32,7 +32,7 @@ _SERVICE: Final = "org.apache.beam.model.job_management.v1.JobService"
 
 
 class NoMetrics(EnsembleError):
-    """The metrics of a job cannot be had; the message is one sentence."""
+    """The metrics of a job are unavailable; the message is one sentence."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class JobServer:
                 raise refusal from error
             if error.code() == grpc.StatusCode.UNIMPLEMENTED:
                 raise NoMetrics(
-                    f"'{self._endpoint}' answers, but it is no job server; give the address of the runner's, "
+                    f"'{self._endpoint}' answers, but it is not a job server; give the address of the runner's, "
                     "not that of a service of ensembles"
                 ) from error
             text = f"no job server answers at '{self._endpoint}': {error.code().name}: {one_line(error)}"

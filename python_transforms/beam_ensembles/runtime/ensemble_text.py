@@ -63,7 +63,7 @@ def check_readable(uri: str, files: Files) -> str | None:
         text = f"'{uri}' is relative to nothing that the service knows; give an absolute path or URI"
         raise InvalidEnsemble([Problem("spec_uri", "relative_uri_without_base", text)])
     if not files.is_trusted(path):
-        text = f"'{uri}' lies in no folder that this service trusts; send the file's text, or start it with --trust"
+        text = f"'{uri}' is not in a folder that this service trusts; send the file's text, or start it with --trust"
         raise InvalidEnsemble([Problem("spec_uri", "untrusted_file", text)])
     try:
         files.check(path)

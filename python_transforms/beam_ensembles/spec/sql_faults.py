@@ -1,4 +1,4 @@
-"""Says why polars does not parse an expression: in one line, with the place."""
+"""Explains why polars does not parse an expression: in one line, with the place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reason(error: str, tokens: list[Token], parts: list[str], text: str) -> str:
         return f"it does not parse at character {place}: {said}"
     line = error.strip().splitlines()[0] if error.strip() else ""
     if line.startswith("unable to parse") or "Ident" in line or "{" in line or not line:
-        return f"'{text[:60]}' is no SQL expression of the kind that can stand here"
+        return f"'{text[:60]}' is not an SQL expression that is allowed here"
     return (
         line.replace("invalid expression (", "").removesuffix(")") if "invalid expression" in line else line
     )
@@ -55,7 +55,7 @@ def _syntax_error(tokens: list[Token], parts: list[str]) -> tuple[str, int] | No
             return None
         what = _PLACE.sub("", said).replace("EOF", "the end").strip()
         what = what.replace("Expected: ", "expected ").replace("found: ", "found ")
-        what = _NO_OPERATOR.sub(r"'\1' is no operator", what)
+        what = _NO_OPERATOR.sub(r"'\1' is not an operator", what)
         column = sum(map(len, parts)) if place is None else int(place.group(2)) - 1 - len(start)
         return None if place is not None and place.group(1) != "1" else (what[:1].lower() + what[1:], column)
     return None

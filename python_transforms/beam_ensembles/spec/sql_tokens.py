@@ -35,7 +35,7 @@ class ExpressionError(ValueError):
 
     Args:
         code: ``bad_expression``, ``expression_not_rowwise``, and what ``graph.expressions`` finds besides.
-        message: What is wrong, where in the expression, and what is allowed.
+        message: The fault, its place in the expression, and what is allowed.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -49,7 +49,7 @@ class Token:
 
     Attributes:
         kind: Which group of the pattern it is: ``space``, ``text``, ``quoted``, ``number``, ``word`` or ``sign``.
-        text: As it stands there.
+        text: The token, verbatim.
         at: Its first character's position in the expression, from 0.
     """
 
@@ -59,7 +59,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The word in lower case; nothing where it is no word, or quoted."""
+        """The word in lower case; nothing where it is not a word, or quoted."""
         return self.text.lower() if self.kind == "word" else ""
 
     @property
@@ -98,7 +98,7 @@ def _unexpected(text: str, at: int) -> str:
     if text[at] in "'\"":
         what = "text" if text[at] == "'" else "name"
         return f"the {what} that starts at character {at + 1} has no end: {text[at : at + 20].strip()}"
-    return f"{text[at]!r} at character {at + 1} is no part of an expression"
+    return f"{text[at]!r} at character {at + 1} is not part of an expression"
 
 
 def rendered(token: Token) -> str:

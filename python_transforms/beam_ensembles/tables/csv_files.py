@@ -73,7 +73,7 @@ def _at(values: Sequence[Any], at: Sequence[int]) -> Sequence[Any]:
 
 
 class CsvReader:
-    """Reads a CSV file; a line that is no CSV or has too few or too many cells is a fault of its own.
+    """Reads a CSV file; a line that is not CSV or has too few or too many cells is a fault of its own.
 
     Args:
         path: The file.
@@ -130,7 +130,7 @@ class CsvReader:
             except StopIteration:
                 break
             except csv.Error as error:
-                row, reason = self._lines, f"the line is no CSV: {error}"
+                row, reason = self._lines, f"the line is not CSV: {error}"
             if row:
                 self._rows_read += 1
                 if reason:
@@ -168,7 +168,7 @@ def _fields(file: IO[str]) -> dict[str, None]:
     try:
         header = next(csv.reader(file, strict=True), [])
     except csv.Error as error:
-        raise InvalidEnsemble([Problem(FILE, "bad_file", f"the first line is no CSV: {error}")]) from error
+        raise InvalidEnsemble([Problem(FILE, "bad_file", f"the first line is not CSV: {error}")]) from error
     if not header:
         text = "the file has no header line; its first line must name the fields"
         raise InvalidEnsemble([Problem(FILE, "no_header", text)])

@@ -168,11 +168,13 @@ def _object(text: str, parsed: Parser, added: frozenset[str]) -> dict[str, Any]:
         if "\\ud" in text or "\\uD" in text:
             to_json(found).encode()
     except UnicodeEncodeError:
-        raise NodeError("bad_line", "the line holds half a surrogate pair, which is no character") from None
+        raise NodeError(
+            "bad_line", "the line holds half a surrogate pair, which is not a character"
+        ) from None
     except RecursionError:
-        raise NodeError("bad_line", "the line is no JSON that can be read: it is nested too deep") from None
+        raise NodeError("bad_line", "the line is not JSON that can be read: it is nested too deep") from None
     except ValueError as error:
-        raise NodeError("bad_line", f"the line is no JSON: {_reason(error)}") from None
+        raise NodeError("bad_line", f"the line is not JSON: {_reason(error)}") from None
     if not isinstance(found, dict):
         raise NodeError("bad_line", f"expected a JSON object, found {described(found)}")
     if not added.isdisjoint(found):

@@ -68,7 +68,7 @@ class ParquetReader:
         path: The file.
 
     Raises:
-        InvalidEnsemble: The file is no Parquet, or names a field twice.
+        InvalidEnsemble: The file is not Parquet, or names a field twice.
         OSError: The file cannot be read.
     """
 
@@ -80,7 +80,7 @@ class ParquetReader:
                 self._metadata: pq.FileMetaData = file.metadata
                 self.total: int = file.metadata.num_rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            text = f"the file is no Parquet file: {text_of(error)}"
+            text = f"the file is not a Parquet file: {text_of(error)}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
         for field in self.schema:

@@ -37,7 +37,7 @@ class CallOptions:
         opaque: Fields that the caller carries where no model can read them, with their types' names.
         output_schema: The schema that the caller decodes the output with, or None.
         errors_schema: The same for the error output.
-        watch: What is looked at for newer versions of the ensemble, if anything.
+        watch: The files to check for newer versions of the ensemble, if any.
     """
 
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -189,7 +189,7 @@ def _name_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> 
     ]
     for name, type_ in graph.outputs:
         if not is_name(call.prefix + name):
-            text = f"'{call.prefix + name}' is no name of a column: {NAME_RULE}"
+            text = f"'{call.prefix + name}' is not a valid name of a column: {NAME_RULE}"
             problems.append(Problem("prefix", "bad_name", text))
             break
         if rows.is_python:

@@ -162,7 +162,7 @@ def client_problems(client: str | None, service: str = __version__) -> list[Prob
     language, _, version = client.rpartition(" ")
     theirs, ours = _release(version), _release(service)
     if theirs is None:
-        text = f"'{client}' is no client and version; it is made like 'go {service}'"
+        text = f"'{client}' is not a client and version; expected a text such as 'go {service}'"
         return [Problem("client", "wrong_config", text)]
     if theirs == ours or ours is None:
         return []

@@ -32,7 +32,7 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
 
     Args:
         batches: Batches between stages.
-        gathering: What is to happen; None: nothing.
+        gathering: How batches are gathered; None: not at all.
 
     Returns:
         The same rows, in other batches.
@@ -45,12 +45,15 @@ def gathered(batches: beam.PCollection[Any], gathering: Gathering | None) -> bea
         found: beam.PCollection[Any] = batches | "Gather" >> beam.ParDo(gather).with_output_types(InFlight)
         return found
     gather = Gather(gathering.node, size, _WAITING)
-    parted = batches | "Gather" >> beam.ParDo(gather).with_outputs(_WAITING, main=_READY)
-    parted[_READY].element_type, parted[_WAITING].element_type = InFlight, beam.typehints.Tuple[str, InFlight]
+    outputs = batches | "Gather" >> beam.ParDo(gather).with_outputs(_WAITING, main=_READY)
+    outputs[_READY].element_type, outputs[_WAITING].element_type = (
+        InFlight,
+        beam.typehints.Tuple[str, InFlight],
+    )
     wait = beam.ParDo(WaitForMore(size, gathering.max_wait)).with_output_types(InFlight)
-    waited = parted[_WAITING] | "Wait" >> wait | "Spread" >> beam.Reshuffle()
+    waited = outputs[_WAITING] | "Wait" >> wait | "Spread" >> beam.Reshuffle()
     waited.element_type = InFlight
-    together: beam.PCollection[Any] = (parted[_READY], waited) | "Join" >> beam.Flatten()
+    together: beam.PCollection[Any] = (outputs[_READY], waited) | "Join" >> beam.Flatten()
     together.element_type = InFlight
     return together
 

@@ -27,7 +27,7 @@ def parse_schema(data: bytes, path: str) -> schema_pb2.Schema:
         schema = schema_pb2.Schema.FromString(data)
     except Exception as error:
         raise InvalidEnsemble(
-            [Problem(path, "wrong_config", f"'{path}' is no serialized Beam schema")]
+            [Problem(path, "wrong_config", f"'{path}' is not a serialized Beam schema")]
         ) from error
     if fault := schema_fault(schema):
         raise InvalidEnsemble([Problem(path, "wrong_config", f"the schema in '{path}' {fault}")])

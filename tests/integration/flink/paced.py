@@ -41,7 +41,7 @@ def copies(copy: int, images: str, padding: int) -> Iterator[Padded]:
 
 
 class Pace(beam.DoFn):
-    """Lets rows through slowly, and says how many have come."""
+    """Passes rows on slowly, and prints how many have come."""
 
     def __init__(self, progress: str, rows: int, seconds: float) -> None:
         self._progress = progress

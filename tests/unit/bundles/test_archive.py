@@ -73,7 +73,7 @@ def test_what_was_packed_is_unpacked(tmp_path: Path) -> None:
     "name", ["../out", "/etc/passwd", "files/../../out", "a//b", "a\\b", "./a", "a/.", "nul\0", "x" * 300]
 )
 def test_no_member_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
-    assert "is no name of a file in it" in refusal(bundle_of({**FILES, name: b"x"}), tmp_path / "in")
+    assert "is not a valid name of a file in it" in refusal(bundle_of({**FILES, name: b"x"}), tmp_path / "in")
     assert list(tmp_path.rglob("*")) in ([], [tmp_path / "in"])
 
 
@@ -176,20 +176,20 @@ def test_a_name_that_promises_another_digest_is_refused(tmp_path: Path) -> None:
         ({"places": {"m": "files/none"}}, "lacks 'files/none', which 'm' names"),
         ({"places": {"m": "../../etc"}}, "lacks '../../etc'"),
         ({"places": {"m": 1}}, "wrong 'places'"),
-        ({"code": ["os;x"]}, "is no name of a module"),
+        ({"code": ["os;x"]}, "is not a valid name of a module"),
         ({"code": "abc"}, "has no 'code'"),
         ({"requirements": [1]}, "wrong 'requirements'"),
-        ({"requirements": ["not a requirement !!"]}, "'not a requirement !!' is no requirement such as"),
-        ({"requirements": ["a; " + "(" * 900]}, "is no requirement such as"),
-        ({"requirements": ["a; python_version ~= 'x'"]}, "is no requirement such as"),
+        ({"requirements": ["not a requirement !!"]}, "'not a requirement !!' is not a requirement such as"),
+        ({"requirements": ["a; " + "(" * 900]}, "is not a requirement such as"),
+        ({"requirements": ["a; python_version ~= 'x'"]}, "is not a requirement such as"),
         ({"requirements": ["a"] * 1_001}, "needs more than 1000 other things"),
-        ({"wheels": ["nonsense"]}, "'nonsense' is no name of a wheel"),
-        ({"wheels": [f"a-1-{'a.' * 100}b-{'a.' * 100}b-any.whl"]}, "is no name of a wheel"),
-        ({"file": "\ud800"}, "text that is no Unicode"),
-        ({"places": {"\udfff": "files/m.onnx"}}, "text that is no Unicode"),
+        ({"wheels": ["nonsense"]}, "'nonsense' is not the name of a wheel"),
+        ({"wheels": [f"a-1-{'a.' * 100}b-{'a.' * 100}b-any.whl"]}, "is not the name of a wheel"),
+        ({"file": "\ud800"}, "text that is not Unicode"),
+        ({"places": {"\udfff": "files/m.onnx"}}, "text that is not Unicode"),
         ({"file": "a\nb\x1b[31mred"}, r"lacks its ensemble file 'a\nb\x1b[31mred'"),
         ({"places": {"\x1b": "\x1b"}}, r"lacks '\x1b', which '\x1b' names"),
-        ({"ensemble": "../e"}, "'../e' is no name of an ensemble"),
+        ({"ensemble": "../e"}, "'../e' is not a valid name of an ensemble"),
         ({"files": []}, "has no 'files'"),
         ({"files": {"files/e.yaml": {"size": True, "sha256": "0" * 64}}}, "does not say what"),
         ({"files": {"files/e.yaml": {"size": -1, "sha256": "0" * 64}}}, "does not say what"),
@@ -211,7 +211,7 @@ def test_names_are_neither_deep_nor_long(tmp_path: Path) -> None:
     deep = "/".join("x" * 33)
     assert "lies deeper than 31 folders" in refusal(bundle_of({**FILES, deep: b""}), tmp_path)
     long = "/".join(["é" * 100] * 3)  # 602 bytes
-    assert "is no name of a file in it" in refusal(bundle_of({**FILES, long: b""}), tmp_path)
+    assert "is not a valid name of a file in it" in refusal(bundle_of({**FILES, long: b""}), tmp_path)
     assert not list(tmp_path.iterdir())
 
 

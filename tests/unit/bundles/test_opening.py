@@ -177,7 +177,7 @@ def test_no_more_is_fetched_from_a_stranger_than_a_limit(
     packed: Packed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = Path(packed.path).read_bytes()
-    monkeypatch.setattr(opening, "_MOST_BYTES_OF_A_STRANGER", len(data) - 1)
+    monkeypatch.setattr(opening, "_MOST_BYTES_OF_UNTRUSTED", len(data) - 1)
     with web_server({"/b.ensemble.zip": content(data)}) as server:
         place = f"{server.url}/b.ensemble.zip"
         with pytest.raises(InvalidEnsemble, match=r"unreadable_file.* is too large"):

@@ -366,7 +366,7 @@ def test_requirements_are_read_as_utf_8_with_or_without_its_mark(
         ("a; " + "(" * 20_000 + "python_version>'3'" + ")" * 20_000, r"line 1: 'a; \(\("),
         ("numpy\na" + ",".join([">=1"] * 100_000), r"line 2: 'a>=1,>=1"),
         ("\n".join(f"a{at}" for at in range(1_001)), "has 1001 requirements; 1000 is the most"),
-        ("-r other.txt", "line 1: '-r other.txt' is no requirement"),
+        ("-r other.txt", "line 1: '-r other.txt' is not a requirement"),
     ],
 )
 def test_requirements_that_no_bundle_may_have(

@@ -169,8 +169,8 @@ def test_a_wheel_for_other_machines_is_refused_on_the_worker(
     ("path", "said"),
     [
         ("none", "there is no 'none'"),
-        ("none.whl", "is no wheel that can be read"),
-        ("names.txt", "no package folder, no module"),
+        ("none.whl", "is not a readable wheel"),
+        ("names.txt", "must be a package folder, a module"),
         ("models", "has no __init__.py"),
         ("json", "would hide the one that workers need"),
         ("beam_ensembles.py", "would hide the one that workers need"),
@@ -190,7 +190,7 @@ def test_what_is_no_code_is_refused(
 def test_a_wheel_that_leads_out_of_its_folder_is_refused(
     ensemble: Path, pack_file: Pack, tmp_path: Path
 ) -> None:
-    with pytest.raises(EnsembleError, match="is no name of a file in it"):
+    with pytest.raises(EnsembleError, match="is not a valid name of a file in it"):
         pack_file(ensemble, code=[str(wheel(tmp_path, **{"../../evil.py": ""}))])
 
 

@@ -31,7 +31,7 @@ def other_server() -> Iterator[str]:
 def test_a_server_that_is_no_job_server_answers_all_the_same(other_server: str, capsys: Read) -> None:
     assert main(["metrics", "--job-endpoint", other_server]) == 1
     said = capsys.readouterr().err
-    assert said.startswith(f"beam-ensembles metrics: '{other_server}' answers, but it is no job server; ")
+    assert said.startswith(f"beam-ensembles metrics: '{other_server}' answers, but it is not a job server; ")
     assert said.count("\n") == 1
 
 

@@ -94,7 +94,7 @@ def test_the_other_verbs_take_a_bundle(file: str, tmp_path: Path, capsys: pytest
         ),
         (
             ["named.yaml", "--output", "names.txt"],
-            "'names.txt' is no folder; give one, or a name that ends in",
+            "'names.txt' is not a folder; give one, or a name that ends in",
         ),
     ],
 )

@@ -39,7 +39,8 @@ def test_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
     at = "nodes.network.on_error.default"
     assert capsys.readouterr().out.splitlines() == [
         f"not valid {path}: 2 problems",
-        f"  [bad_value] {at}.probabilities: the default of 'probabilities' is [1, 2], which is no array<float>[3]",
+        f"  [bad_value] {at}.probabilities: the default of 'probabilities' is [1, 2], "
+        "which is not of type array<float>[3]",
         f"  [unknown_column] {at}.other: this node adds no column 'other' (it adds: probabilities)",
     ]
 

@@ -134,8 +134,8 @@ def with_single_floats(batch: pa.RecordBatch) -> pa.RecordBatch:
         (without_times, "have the columns x, s, but the caller announced x, s, __event_time"),
         (in_another_order, "have the columns s, x, __event_time, but"),
         (with_text_times, "'__event_time' of the incoming Arrow batches is string, not int64"),
-        (with_a_dictionary, r"have 's' as dictionary<.*>, which is no layout of string\?"),
-        (with_single_floats, r"have 'x' as list<item: float>, which is no layout of array<double>"),
+        (with_a_dictionary, r"have 's' as dictionary<.*>, which is not a layout of string\?"),
+        (with_single_floats, r"have 'x' as list<item: float>, which is not a layout of array<double>"),
     ],
 )
 def test_another_layout_than_announced_is_refused(spoil: Any, said: str) -> None:

@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def parted(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def set_(whether: bool) -> None:
         monkeypatch.setattr(batch_parts, "LARGE_BYTES", 0 if whether else 1 << 60)
 
@@ -85,20 +85,20 @@ ALL = tuple(range(ROWS))
     "bad", [(), (5,), (4, 5, 6, 7), (*range(20),), ALL], ids=["none", "one", "a part", "most", "all"]
 )
 def test_parts_answer_as_the_whole(
-    on_error: str, bad: tuple[int, ...], folder: Path, parted: Callable[[bool], None]
+    on_error: str, bad: tuple[int, ...], folder: Path, in_parts: Callable[[bool], None]
 ) -> None:
     file = written(folder, on_error, outputs="made, few, arm")
-    parted(False)
+    in_parts(False)
     expected = answers(file, rows(*bad))
-    parted(True)
+    in_parts(True)
     assert answers(file, rows(*bad)) == expected
     assert len(expected) == ROWS
 
 
 def test_calls_have_the_rows_of_the_model_that_takes_most(
-    folder: Path, parted: Callable[[bool], None]
+    folder: Path, in_parts: Callable[[bool], None]
 ) -> None:
-    parted(True)
+    in_parts(True)
     made = EnsembleModelHandler(written(folder))
     model = made.load_model()
     sizes: dict[str, list[int]] = {"soft": [], "line": [], "few": []}
@@ -138,10 +138,10 @@ def test_small_columns_stay_whole(folder: Path) -> None:
     assert (found.rows, found.row_bytes) == (SIZE, 4 * 8 + 8 + 8)
 
 
-def test_provenance_knows_the_arms(folder: Path, parted: Callable[[bool], None]) -> None:
-    parted(False)
+def test_provenance_knows_the_arms(folder: Path, in_parts: Callable[[bool], None]) -> None:
+    in_parts(False)
     arms = [row["arm"] for row in answers(written(folder, "nullify", outputs="made, few, arm"), rows(5))]
-    parted(True)
+    in_parts(True)
 
     def check(scored: list[Any]) -> None:
         told = {int(row.id): row.provenance for row in scored}

@@ -25,7 +25,7 @@ def site(tmp_path: Path) -> Iterator[str]:
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     handler = functools.partial(Quiet, directory=str(tmp_path))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -50,7 +50,7 @@ def test_weights_beside_an_onnx_graph(tmp_path: Path) -> None:
     bias = numpy_helper.from_array(np.array([10, 20], np.float32), "bias")
     node = ("Add", ["X", "bias"], ["Y"], {})
     ports = [("X", "FLOAT", ["N", 2])], [("Y", "FLOAT", ["N", 2])]
-    path = write_graph(tmp_path / "parted.onnx", [node], *ports, [bias])
+    path = write_graph(tmp_path / "split.onnx", [node], *ports, [bias])
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     before, alone = state_of(str(path), OnnxKind().files_beside), state_of(str(path))
     os.utime(tmp_path / "weights.bin", ns=(1, 1))

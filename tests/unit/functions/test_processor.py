@@ -159,7 +159,7 @@ def test_what_is_wrong(tmp_path: Path, change: dict[str, Any], wanted: list[tupl
 def test_what_a_processor_does_not_give_is_named(models: Models) -> None:
     node = node_of("classifier", {"text": "t"}, {"pixel_values": "array<float>[3,32,32]"})
     member = load_node(models("classifier").parent, {"t": "string"}, node)
-    with pytest.raises(NodeError, match=r"gave no 'pixel_values' \(it gave: input_ids"):
+    with pytest.raises(NodeError, match=r"returned no 'pixel_values' \(it returned: input_ids"):
         member({"t": TEXTS})
 
 

@@ -27,14 +27,14 @@ from tests.support.models import write_graph
 from tests.support.nodes import check_node, load_node, problems_of
 
 PAIR = {"x": "array<float>[2]"}
-NODE = {"model": "onnx", "uri": "parted.onnx", "inputs": ["x"], "outputs": {"y": "array<float>[2]"}}
+NODE = {"model": "onnx", "uri": "graph.onnx", "inputs": ["x"], "outputs": {"y": "array<float>[2]"}}
 BIAS = np.array([10, 20], np.float32)
 
 
-def parted(folder: Path, location: str = "weights.bin") -> Path:
+def split_graph(folder: Path, location: str = "weights.bin") -> Path:
     """Writes a graph that adds a bias from another file."""
     path = write_graph(
-        folder / "parted.onnx",
+        folder / "graph.onnx",
         [("Add", ["X", "bias"], ["Y"], {})],
         [("X", "FLOAT", ["N", 2])],
         [("Y", "FLOAT", ["N", 2])],
@@ -47,7 +47,7 @@ def parted(folder: Path, location: str = "weights.bin") -> Path:
 
 
 def named(path: Path, location: str) -> None:
-    """Lets a graph name another file for its weights."""
+    """Changes the file that a graph names for its weights."""
     model = onnx.load(path, load_external_data=False)
     entries = model.graph.initializer[0].external_data
     next(entry for entry in entries if entry.key == "location").value = location
@@ -64,7 +64,7 @@ def pin(folder: Path, *names: str) -> str:
 
 @pytest.mark.parametrize("location", ["weights.bin", "parts/weights.bin"])
 def test_weights_beside_the_model_are_read(tmp_path: Path, location: str) -> None:
-    path = parted(tmp_path, location)
+    path = split_graph(tmp_path, location)
     assert weight_files(str(path)) == (location,)
     assert read_signature(str(path)).inputs == (Port("X", "float", (None, 2)),)
     y = load_node(tmp_path, PAIR, NODE)({"x": np.ones((1, 2), np.float32)})["y"]
@@ -119,26 +119,26 @@ def test_graphs_without_end_are_refused(tmp_path: Path) -> None:
     "location", ["../weights.bin", "/etc/hostname", "a/../../weights.bin", "", ".", "..\\weights.bin"]
 )
 def test_weights_outside_of_the_models_folder_are_refused(tmp_path: Path, location: str) -> None:
-    named(parted(tmp_path), location)
+    named(split_graph(tmp_path), location)
     (tmp_path.parent / "weights.bin").write_bytes(BIAS.tobytes())
     assert problems_of(tmp_path, PAIR, NODE) == [("bad_model_file", "uri")]
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
-    parted(tmp_path)
+    split_graph(tmp_path)
     (tmp_path / "weights.bin").unlink()
     with pytest.raises(InvalidEnsemble, match=r"keeps weights in 'weights\.bin', which is not beside it"):
         check_node(tmp_path, PAIR, NODE)
 
 
 def test_a_pin_covers_the_weights(tmp_path: Path) -> None:
-    path = parted(tmp_path)
-    both = pin(tmp_path, "parted.onnx", "weights.bin")
+    path = split_graph(tmp_path)
+    both = pin(tmp_path, "graph.onnx", "weights.bin")
     pinned = NODE | {"sha256": both}
     member = load_node(tmp_path, PAIR, pinned)
     assert member({"x": np.zeros((1, 2), np.float32)})["y"].tolist() == [[10, 20]]
     with pytest.raises(
-        InvalidEnsemble, match=r"covers .* alone.*: sha256sum parted\.onnx weights\.bin \| sha256sum"
+        InvalidEnsemble, match=r"covers .* alone.*: sha256sum graph\.onnx weights\.bin \| sha256sum"
     ):
         check_node(tmp_path, PAIR, NODE | {"sha256": sha256_of(str(path))})
     checked = check_node(tmp_path, PAIR, pinned)
@@ -152,7 +152,7 @@ def test_a_pin_covers_the_weights(tmp_path: Path) -> None:
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands in for a bucket with the model in it; lists what was opened there."""
     (tmp_path / "bucket").mkdir()
-    parted(tmp_path / "bucket", "parts/weights.bin")
+    split_graph(tmp_path / "bucket", "parts/weights.bin")
     opened: list[str] = []
     real = FileSystems.open
 
@@ -168,12 +168,12 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("is_pinned", [True, False])
 def test_weights_of_a_bucket_are_fetched(tmp_path: Path, bucket: list[str], is_pinned: bool) -> None:
-    remote = NODE | {"uri": "gs://bucket/parted.onnx"}
+    remote = NODE | {"uri": "gs://bucket/graph.onnx"}
     if is_pinned:
-        remote["sha256"] = pin(tmp_path / "bucket", "parted.onnx", "parts/weights.bin")
+        remote["sha256"] = pin(tmp_path / "bucket", "graph.onnx", "parts/weights.bin")
     y = load_node(tmp_path, PAIR, remote)({"x": np.ones((1, 2), np.float32)})["y"]
     assert y.tolist() == [[11, 21]]
-    assert bucket == ["gs://bucket/parted.onnx", "gs://bucket/parts/weights.bin"]
+    assert bucket == ["gs://bucket/graph.onnx", "gs://bucket/parts/weights.bin"]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_weights_of_a_bucket_are_fetched(tmp_path: Path, bucket: list[str], is_p
 def test_weights_of_a_bucket_that_cannot_be_fetched(
     tmp_path: Path, bucket: list[str], location: str, code: str
 ) -> None:
-    named(tmp_path / "bucket" / "parted.onnx", location)
+    named(tmp_path / "bucket" / "graph.onnx", location)
     with pytest.raises(InvalidEnsemble, match=rf"\[{code}\] .*(outside of its folder|none\.bin)"):
-        load_node(tmp_path, PAIR, NODE | {"uri": "gs://bucket/parted.onnx"})
+        load_node(tmp_path, PAIR, NODE | {"uri": "gs://bucket/graph.onnx"})
     assert "gs://weights.bin" not in bucket

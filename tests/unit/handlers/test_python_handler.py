@@ -118,7 +118,7 @@ def test_a_port_may_lead_into_what_a_client_gives(outputs: Any, wanted: list[Any
 @pytest.mark.parametrize("port", ["choices.1.text", "choices.0.words", "__class__.__name__", "choices.text"])
 def test_a_port_that_is_not_there_is_the_rows_error(port: str) -> None:
     member = load(TEXT, node("Nested", outputs={"y": {"from": port, "type": "string"}}))
-    with pytest.raises(NodeError, match=f"gave no '{port}'") as caught:
+    with pytest.raises(NodeError, match=f"returned no '{port}'") as caught:
         member(texts("a"))
     assert caught.value.code == "bad_output"
 

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from beam_ensembles.handlers.sklearn.forests import _probes, quickened
+from beam_ensembles.handlers.sklearn.forests import _probes, faster_equivalent
 from tests.support.models import diabetes, iris
 from tests.support.nodes import load_node
 
@@ -30,7 +30,7 @@ MANY = {"n_estimators": 40, "random_state": 0}
 
 
 def is_called_tree_by_tree(model: Any, method: str) -> bool:
-    return quickened(model, method) is not model
+    return faster_equivalent(model, method) is not model
 
 
 def scaled(model: Any) -> Any:
@@ -51,7 +51,7 @@ def test_classes_and_probabilities_are_scikit_learns(
         for rows in SIZES:
             wanted = getattr(alone, method)(x[:rows])
             np.testing.assert_array_equal(
-                getattr(quickened(model, method), method)(x[:rows]), wanted, strict=True
+                getattr(faster_equivalent(model, method), method)(x[:rows]), wanted, strict=True
             )
 
 
@@ -63,7 +63,7 @@ def test_values_are_scikit_learns(make: Callable[..., Any], criterion: str) -> N
     assert is_called_tree_by_tree(model, "predict")
     for rows in (*SIZES, len(x)):
         np.testing.assert_array_equal(
-            quickened(model, "predict").predict(x[:rows]), model.predict(x[:rows]), strict=True
+            faster_equivalent(model, "predict").predict(x[:rows]), model.predict(x[:rows]), strict=True
         )
 
 
@@ -78,7 +78,7 @@ def test_rows_that_are_put_in_order_get_their_own_values(
     many[::11, 2] = np.nan
     given = many.copy()
     for method in ("predict", "predict_proba"):
-        found = getattr(quickened(model, method), method)(many)
+        found = getattr(faster_equivalent(model, method), method)(many)
         np.testing.assert_array_equal(found, getattr(model, method)(many), strict=True)
     np.testing.assert_array_equal(many, given)
 
@@ -88,7 +88,7 @@ def test_values_of_many_rows_are_put_back_where_their_rows_were() -> None:
     model = RandomForestRegressor(**MANY).fit(diabetes().x, diabetes().y)
     for rows in (x, np.asfortranarray(x), x[::-2]):
         np.testing.assert_array_equal(
-            quickened(model, "predict").predict(rows), model.predict(rows), strict=True
+            faster_equivalent(model, "predict").predict(rows), model.predict(rows), strict=True
         )
 
 
@@ -98,14 +98,16 @@ def test_a_tree_of_many_leaves_orders_rows_too() -> None:
     model = RandomForestRegressor(n_estimators=2, bootstrap=False, random_state=0).fit(x, y)
     model.set_params(n_estimators=10).estimators_ *= 5  # training them takes seconds
     assert model.estimators_[0].tree_.node_count > 2**16
-    np.testing.assert_array_equal(quickened(model, "predict").predict(x), model.predict(x), strict=True)
+    np.testing.assert_array_equal(
+        faster_equivalent(model, "predict").predict(x), model.predict(x), strict=True
+    )
 
 
 def test_many_rows_of_a_sparse_matrix_are_taken() -> None:
     texts = ["red blue", "blue", "green red red", "green"] * 200
     model = make_pipeline(CountVectorizer(), RandomForestClassifier(**MANY)).fit(texts, [0, 1, 0, 1] * 200)
     np.testing.assert_array_equal(
-        quickened(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
+        faster_equivalent(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
     )
 
 
@@ -113,10 +115,12 @@ def test_rows_without_a_value_go_where_training_sent_them() -> None:
     x = iris().x.copy()
     x[::7, 1] = np.nan
     model = RandomForestClassifier(**MANY).fit(x, iris().y)
-    np.testing.assert_array_equal(quickened(model, "predict_proba").predict_proba(x), model.predict_proba(x))
+    np.testing.assert_array_equal(
+        faster_equivalent(model, "predict_proba").predict_proba(x), model.predict_proba(x)
+    )
     never = RandomForestClassifier(**MANY).fit(iris().x[:, :2], iris().y)
     np.testing.assert_array_equal(
-        quickened(never, "predict_proba").predict_proba(x[:, :2]), never.predict_proba(x[:, :2])
+        faster_equivalent(never, "predict_proba").predict_proba(x[:, :2]), never.predict_proba(x[:, :2])
     )
 
 
@@ -126,19 +130,19 @@ def test_what_scikit_learn_refuses_is_refused_in_its_words(bad: list[list[float]
     with pytest.raises(ValueError, match=r".") as wanted:
         model.predict_proba(np.array(bad))
     with pytest.raises(ValueError, match=r".") as found:
-        quickened(model, "predict_proba").predict_proba(np.array(bad))
+        faster_equivalent(model, "predict_proba").predict_proba(np.array(bad))
     assert str(found.value) == str(wanted.value)
 
 
 def test_frames_and_sparse_matrices_are_taken_too() -> None:
     frame = pd.DataFrame(iris().x, columns=list("abcd"))
     model = scaled(RandomForestClassifier(**MANY)).set_output(transform="pandas").fit(frame, iris().y)
-    np.testing.assert_array_equal(quickened(model, "predict").predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(faster_equivalent(model, "predict").predict(frame), model.predict(frame))
 
     texts = ["red blue", "blue", "green red red", "green"]
     model = make_pipeline(CountVectorizer(), RandomForestClassifier(**MANY)).fit(texts, [0, 1, 0, 1])
     np.testing.assert_array_equal(
-        quickened(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
+        faster_equivalent(model, "predict_proba").predict_proba(texts), model.predict_proba(texts)
     )
 
 
@@ -149,7 +153,7 @@ def test_many_rows_go_to_the_jobs_that_the_model_asks_for(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         RandomForestClassifier, "predict_proba", lambda self, rows: calls.append(len(rows)) or own(self, rows)
     )
-    quick = quickened(model, "predict_proba")
+    quick = faster_equivalent(model, "predict_proba")
     calls.clear()  # of the comparison
     many = np.repeat(iris().x, 7, axis=0)
     np.testing.assert_allclose(quick.predict_proba(many)[:150], quick.predict_proba(many[:150]))
@@ -160,7 +164,7 @@ def test_others_are_called_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = iris().x, iris().y
 
     class Ours(RandomForestClassifier):
-        """Says something else than its trees."""
+        """Answers differently from its trees."""
 
     two = RandomForestClassifier(n_estimators=2).fit(x, np.stack([y, y], axis=1))
     for model in (Ours(n_estimators=2).fit(x, y), two, make_pipeline(StandardScaler()).fit(x)):
@@ -221,7 +225,7 @@ def test_a_forest_of_too_many_features_to_probe_is_called_as_it_is() -> None:
 
 
 def test_a_node_can_call_it_as_it_is(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beam_ensembles.handlers.sklearn.model.quickened", None)
+    monkeypatch.setattr("beam_ensembles.handlers.sklearn.model.faster_equivalent", None)
     node = {
         "model": "sklearn",
         "uri": "forest.joblib",

@@ -96,8 +96,8 @@ def test_several_inputs_and_outputs_of_several_dtypes() -> None:
 @pytest.mark.parametrize(
     ("given", "answers", "text"),
     [
-        ({"shape": ((2,), "int64")}, {"y": ((-1,), "float32")}, "'shape' is no tensor"),
-        ({"x": ((), "float32")}, {"y": ((-1,), "float32")}, "'x' is no tensor"),
+        ({"shape": ((2,), "int64")}, {"y": ((-1,), "float32")}, "'shape' is not a tensor"),
+        ({"x": ((), "float32")}, {"y": ((-1,), "float32")}, "'x' is not a tensor"),
         ({"x": ((-1,), "bfloat16")}, {"y": ((-1,), "float32")}, "bfloat16"),
         ({"a": ((4,), "float32"), "b": ((8,), "float32")}, {"y": ((-1,), "float32")}, "no common number"),
     ],

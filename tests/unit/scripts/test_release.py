@@ -1,4 +1,4 @@
-"""What is published: one version everywhere, and nothing without being asked for by its version."""
+"""The release: one version everywhere, and nothing is published without being asked for by its version."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_place_without_a_version_is_found(copy: Path) -> None:
 
 @pytest.mark.parametrize("version", ["1.2", "v1.2.3", "1.2.3 ", "1.2.3.dev1"])
 def test_what_is_no_version_is_not_written(version: str, copy: Path) -> None:
-    with pytest.raises(CommandFailed, match="is no version"):
+    with pytest.raises(CommandFailed, match="is not a version"):
         versions.write(version, copy)
     assert versions.agreed(copy) == beam_ensembles.__version__
 

@@ -93,7 +93,7 @@ def test_who_trusts_what(bundle: Path, installed_row_coder: None, tmp_path: Path
     request = like_go({"spec_uri": str(bundle)}, ROWS)
     said = servicer_for(OfferedArtifacts(), trusted=(str(tmp_path),)).Expand(request).error
     assert "[untrusted_file] spec_uri: " in said
-    assert "lies in no folder that this service trusts" in said
+    assert "is not in a folder that this service trusts" in said
     allowed = Files(trusted=(str(bundle.parent),))
     said = EnsembleExpansionServicer(workers_of(WORKERS, 0), allowed).Expand(request).error
     assert "[untrusted_code] nodes.greeting.function: " in said
@@ -166,14 +166,13 @@ def test_of_others_a_client_learns_nothing(
     servicer = servicer_for(OfferedArtifacts(), trusted=(f"bundle:{digest}",))
     said = servicer.Expand(like_go({"spec_uri": str(place)}, ROWS)).error
     assert (
-        f"[untrusted_file] spec_uri: '{place}' lies in no folder that this service trusts, and is no b"
-        in said
+        f"[untrusted_file] spec_uri: '{place}' is not in a folder that this service trusts, nor a b" in said
     )
     assert "--trust bundle:SHA256" in said
 
 
 class Runner(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
-    """Says which artifacts there are."""
+    """Lists the artifacts that there are."""
 
     def __init__(self, artifacts: list[beam_runner_api_pb2.ArtifactInformation]) -> None:
         self.artifacts, self.address = artifacts, ""

@@ -31,7 +31,7 @@ def read(path: Path, content: bytes, size: int = 3) -> tuple[list[int], list[tup
         (b"1", "the row has 1 cells, and the header has 2"),
         (b"1,2,3", "the row has 3 cells, and the header has 2"),
         (b"1,M\xfcller", "the row is not UTF-8"),
-        (b'1,"a"b', "the line is no CSV: ',' expected after '\"'"),
+        (b'1,"a"b', "the line is not CSV: ',' expected after '\"'"),
     ],
 )
 def test_bad_lines_of_csv(tmp_path: Path, line: bytes, reason: str) -> None:
@@ -44,7 +44,7 @@ def test_bad_lines_of_csv(tmp_path: Path, line: bytes, reason: str) -> None:
 def test_a_quote_that_is_never_closed_does_not_hide_rows(tmp_path: Path) -> None:
     good, faults = read(tmp_path / "rows.csv", b'x,y\n1,a\n2,"b\n3,c\n')
     assert good == [1]
-    assert faults == [(2, '2,"b\n3,c', "the line is no CSV: unexpected end of data")]
+    assert faults == [(2, '2,"b\n3,c', "the line is not CSV: unexpected end of data")]
 
 
 def test_long_cells_are_read(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_a_header_that_is_not_utf_8(tmp_path: Path) -> None:
         (b"[1]", "expected a JSON object, found a list"),
         (b"7", "expected a JSON object, found the number 7"),
         (b"null", "expected a JSON object, found nothing"),
-        (b'{"x": 1', "the line is no JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
-        (b'{"x": 1} {"x": 2}', "the line is no JSON: Extra data: line 1 column 10 (char 9)"),
+        (b'{"x": 1', "the line is not JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
+        (b'{"x": 1} {"x": 2}', "the line is not JSON: Extra data: line 1 column 10 (char 9)"),
         (b'{"x": "M\xfcller"}', "the line is not UTF-8"),
-        (b'{"x": "\\ud800"}', "the line holds half a surrogate pair, which is no character"),
+        (b'{"x": "\\ud800"}', "the line holds half a surrogate pair, which is not a character"),
         (b'{"x": 1, "y": 2, "x": 3}', "an object of the line has x more than once, and only one can count"),
         (b'{"x": {"y": 2, "y": 2}}', "an object of the line has y more than once, and only one can count"),
         (b'{"x": 1, "label": 2}', "the row has a field label already, which the ensemble would hide"),
@@ -83,5 +83,5 @@ def test_bad_lines_of_json(tmp_path: Path, line: bytes, reason: str) -> None:
 def test_lines_that_python_will_not_read(tmp_path: Path, line: bytes) -> None:
     good, faults = read(tmp_path / "rows.jsonl", line + b'\n{"x": 1}\n')
     assert good == [2]
-    assert faults[0][2].startswith("the line is no JSON")
+    assert faults[0][2].startswith("the line is not JSON")
     assert "set_int_max_str_digits" not in faults[0][2]

@@ -283,7 +283,7 @@ def test_what_is_read_and_written_in_a_whole_run(tmp_path: Path) -> None:
     assert all(own in line for line in found)
     failed = (tmp_path / "out.errors.jsonl").read_text()
     assert '"x": 1e400' in failed
-    assert "input 'x' is 1e400 (number), which is no double" in failed
+    assert "input 'x' is 1e400 (number), which is not of type double" in failed
     assert (tmp_path / "out.csv").read_text().splitlines()[1:] == [
         "100000000000000000000,3.0,12345678901234567890.125,2e+20,4",
         "1,1000.0,12345678901234567890.125,2.0,1001",

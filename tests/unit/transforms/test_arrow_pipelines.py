@@ -94,7 +94,7 @@ def test_a_table_without_rows_gives_nothing(iris: Path) -> None:
         (flower_batch(1).drop_columns("price"), "fewer columns, or another order"),
         (flower_batch(1).rename_columns([*SCHEMA.names[:-1], "e"]), r"found e: float"),
         (not_null(flower_batch(1), "a"), "found a: float not null where a: float was announced"),
-        ({"a": 1.0}, "an element is dict, which is no Arrow record batch or table"),
+        ({"a": 1.0}, "an element is dict, which is not an Arrow record batch or table"),
     ],
 )
 def test_an_element_that_is_not_as_announced_fails_in_one_sentence(

@@ -45,7 +45,7 @@ func (r *Reader) Read(row int) error { return r.row.read(row) }
 func readBatch(batch []byte) (arrow.RecordBatch, error) {
 	stream, err := ipc.NewReader(bytes.NewReader(batch))
 	if err != nil {
-		return nil, fmt.Errorf("the batch is no Arrow stream: %w", err)
+		return nil, fmt.Errorf("the batch is not an Arrow stream: %w", err)
 	}
 	if !stream.Next() {
 		if err := stream.Err(); err != nil {

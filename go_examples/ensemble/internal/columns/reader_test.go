@@ -42,8 +42,8 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 		batch []byte
 		want  string
 	}{
-		"no stream":         {reflect.TypeFor[of[string]](), []byte("[1, 2]"), "the batch is no Arrow stream: "},
-		"nothing":           {reflect.TypeFor[of[string]](), nil, "the batch is no Arrow stream: "},
+		"no stream":         {reflect.TypeFor[of[string]](), []byte("[1, 2]"), "the batch is not an Arrow stream: "},
+		"nothing":           {reflect.TypeFor[of[string]](), nil, "the batch is not an Arrow stream: "},
 		"no column":         {reflect.TypeFor[plainTypes](), stream(t, 0, `[{"X": 1}]`, field(double)), `column "text": it is not in the batch`},
 		"text for a number": {reflect.TypeFor[of[float64]](), stream(t, 0, `[{"X": ""}]`, field(text)), `column "X": it has the Arrow type utf8, and must be float64`},
 		"number for a text": {reflect.TypeFor[of[string]](), stream(t, 0, `[{"X": 1}]`, field(double)), `column "X": it has the Arrow type float64, and must be utf8`},

@@ -81,10 +81,10 @@ def _wrong_form(url: str) -> str:
         parts = urlsplit(url)
         parts.port  # noqa: B018 - raises where it is none
     except ValueError:
-        return f"this is no URL of a database: it is {_FORM}"
+        return f"this is not the URL of a database: expected {_FORM}"
     if parts.password is not None:
         return (
-            "the URL holds a password, which would stand in the pipeline's description for all to read; "
+            "the URL holds a password, which everybody could read in the pipeline's description; "
             'make the whole URL a secret of the workers: {secret: "env:NAME"}'
         )
     dialect = parts.scheme.partition("+")[0]
@@ -102,7 +102,7 @@ def _wrong_sqlite(url: str) -> str:
     if not url.partition("://")[2].startswith("/") or path in ("", ":memory:") or path.startswith("file:"):
         return "name an SQLite file: sqlite:///FILE beside the ensemble file, or sqlite:////absolute/path"
     if "?" in path:
-        return "nothing can stand behind '?' of an SQLite file, which is only read"
+        return "an SQLite URL takes nothing after '?': the file is only read"
     return ""
 
 
@@ -111,7 +111,7 @@ def _wrong_server(url: str, parts: SplitResult) -> str:
         return f"the URL names no host: it is {_FORM}"
     for name, _ in parse_qsl(parts.query, keep_blank_values=True):
         if name not in _QUERY:
-            return f"'{name}' cannot be told here (allowed: {listed(_QUERY)}); make the whole URL a secret"
+            return f"'{name}' is not allowed here (allowed: {listed(_QUERY)}); make the whole URL a secret"
     if _SERVER.fullmatch(url) is None:
         return f"the URL has characters that programs read differently; make it {_FORM}, or make it a secret"
     return ""

@@ -91,7 +91,9 @@ def _url(node: CheckedNode[LookupOptions]) -> sa.URL:
     try:
         return sa.make_url(revealed(node, "url", given))
     except (ArgumentError, ValueError):
-        text = "what stands there is no URL of a database, such as postgresql+psycopg://user:password@host/database"
+        text = (
+            "the value is not the URL of a database, such as postgresql+psycopg://user:password@host/database"
+        )
         raise _wrong(node, "load_failed", text) from None
 
 
@@ -111,7 +113,7 @@ def _arguments(node: CheckedNode[LookupOptions], driver: str, seconds: float) ->
     if driver == "pysqlite":
         return {"timeout": seconds}
     if node.options.timeout is not None:
-        text = f"how long a query may take cannot be told to the driver '{driver}'; leave 'timeout' out"
+        text = f"the driver '{driver}' takes no time limit for queries; leave 'timeout' out"
         raise _wrong(node, "unsupported_option", text, "timeout")
     return {}
 

@@ -95,7 +95,7 @@ def check_cache(node: NodeView[LookupOptions]) -> None:
             text = f"'cache' takes no key {key!r}{nearest(str(key), CACHE_KEYS)} (keys: {listed(CACHE_KEYS)})"
             node.problem("unknown_option", below("cache", str(key)), text)
     _check_number(node, cache, "max_rows", int, "how many rows are kept, a whole number of at least 1")
-    _check_number(node, cache, "max_age", int | float, "for how many seconds a row is kept, a number above 0")
+    _check_number(node, cache, "max_age", int | float, "how long a row is kept, in seconds, a number above 0")
 
 
 def _check_number(node: NodeView, cache: Mapping[str, Any], key: str, of: Any, wanted: str) -> None:

@@ -116,7 +116,7 @@ class Reader:
         if not os.path.exists(path):
             raise NodeError("missing_file", f"there is no file '{path}'")
         if not os.path.isfile(path):
-            raise NodeError("unreadable_file", f"'{path}' is no regular file")
+            raise NodeError("unreadable_file", f"'{path}' is not a regular file")
         self._check_size(path, os.path.getsize(path))
         with open_regular(path) as file:
             return self._checked(path, file.read(self._limits.max_bytes + 1))

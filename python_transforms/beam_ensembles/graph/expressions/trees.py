@@ -57,7 +57,7 @@ def check_rowwise(tree: Tree, of_one_list: bool = False) -> None:
             check_rowwise(part, of_one_list)
         return
     if kind == "Alias" and held[1]:
-        message = f"'{held[1]}' stands behind the end of the expression; its column is named by its key"
+        message = f"'{held[1]}' comes after the end of the expression; its column is named by its key"
         raise ExpressionError("bad_expression", message)
     known = kind in ("Alias", "Cast", "Column", "Literal", "Ternary", "Eval")
     if kind == "Literal" and "Series" in held:

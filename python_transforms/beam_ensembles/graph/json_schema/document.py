@@ -36,8 +36,8 @@ ADDRESS: Final = (
 
 _KEYS: Final = {
     "model": "Runs a model; the value says of which framework, or on which server.",
-    "combine": "Makes one prediction of several; the value says how.",
-    "route": "Says in a column which arm a row takes; the value says how that is chosen.",
+    "combine": "Combines several predictions into one; the value says how.",
+    "route": "Writes the arm that a row takes to a column; the value says how it is chosen.",
     "apply": "Computes columns from columns; the value says what.",
 }
 """What each of the keys means of which a node has one."""

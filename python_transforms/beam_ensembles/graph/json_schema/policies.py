@@ -25,7 +25,7 @@ _TEXTS: Final[Mapping[str, str]] = {
     "when": "SQL condition over columns; where it does not hold, the node does not run and its columns are null.",
     "enabled": "false takes the node and its columns out of the graph.",
     "on_error": "What becomes of a row that the node fails on; without it, the row fails.",
-    "shadow_of": "The node that this one runs beside and is compared with; it can never hurt a row.",
+    "shadow_of": "The node that this one runs beside and is compared with; it can never fail a row.",
     "tolerance": "By how much numbers of a shadow may differ from the other node's and still agree.",
     "stage": "own gives the node a stage of its own.",
     "isolate": "process gives the node a process of its own, which is ended where it takes longer than its timeout.",

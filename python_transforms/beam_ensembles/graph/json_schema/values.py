@@ -142,7 +142,7 @@ def _secret() -> Schema:
                 "type": "string",
                 "description": "Where workers find it: env:NAME or file:/absolute/path.",
             },
-            "prefix": {"type": "string", "description": "What stands before it, such as 'Bearer '."},
+            "prefix": {"type": "string", "description": "The text before it, such as 'Bearer '."},
         },
     }
     return {"anyOf": [{"type": "string"}, secret]}
@@ -215,4 +215,4 @@ _SHAPES: Final[Mapping[str, Schema]] = {
         },
     },
 }
-"""What is inside of lists and mappings that mean the same wherever they stand."""
+"""The contents of lists and mappings that mean the same everywhere."""

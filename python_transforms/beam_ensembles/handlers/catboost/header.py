@@ -70,7 +70,7 @@ def read_header(path: str) -> Header | None:
     """Reads the header of a model file; None where the file is too large to be looked through before it is loaded.
 
     Raises:
-        ModelFormatError: It is no CatBoost model in CatBoost's binary format or JSON.
+        ModelFormatError: It is not a CatBoost model in CatBoost's binary format or JSON.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -174,7 +174,7 @@ class _Texts:
             raise ModelFormatError("a text leads out of the file")
         self.left -= length
         if self.left < 0:
-            raise ModelFormatError("its texts are longer than the file: the same ones stand for many")
+            raise ModelFormatError("its texts are longer than the file: the same texts are used many times")
         return self.data[at + 4 : at + 4 + length].decode()
 
 

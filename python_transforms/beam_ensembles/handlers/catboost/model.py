@@ -68,7 +68,7 @@ RANKER: Final = "CatBoostRanker"
 MODEL_CLASSES: Final = ("CatBoost", CLASSIFIER, REGRESSOR, RANKER)
 METHODS: Final = ("predict", "predict_proba")
 PREDICTIONS: Final = ("RawFormulaVal", "Class", "Probability", "LogProbability", "Exponent")
-CONFIG_REFUSED: Final = {**REFUSED, "model_class": "'model_class' stands on the node itself"}
+CONFIG_REFUSED: Final = {**REFUSED, "model_class": "set 'model_class' on the node itself"}
 _ROUNDS: Final[Mapping[str, Accepted]] = {
     "ntree_start": A_WHOLE_NUMBER,
     "ntree_end": A_WHOLE_NUMBER,
@@ -100,7 +100,7 @@ class CatboostKind(Kind[CatboostOptions]):
         "A list of columns is the features, [N, F], by name or in the model's order; categories are texts or whole "
         "numbers. A mapping, {feature: column}, names them."
     )
-    gives = "What 'method' gives, an item a row."
+    gives = "What 'method' gives, an item per row."
     extra = "catboost"
     modules = ("catboost", "pandas")
     work = Work.ONE_CORE
@@ -250,11 +250,11 @@ def _wrong_class(
     if node.options.method == "predict_proba" and name != CLASSIFIER:
         yield (
             "method",
-            f"a {name} has no predict_proba; say 'model_class: {CLASSIFIER}' for a model of classes",
+            f"a {name} has no predict_proba; set 'model_class: {CLASSIFIER}' for a model of classes",
         )
     elif name == CLASSIFIER and not header.is_classifier:
         what = f"for {header.loss}" if header.loss else "with a loss function of its own"
-        yield "model_class", f"the model was trained {what}, which is no classification"
+        yield "model_class", f"the model was trained {what}, which is not a classification"
     labels = node.options.labels
     if labels and header.classes and header.loss not in SEVERAL_LABELS:
         are_names = isinstance(labels[0], str) and not isinstance(header.classes[0], str)

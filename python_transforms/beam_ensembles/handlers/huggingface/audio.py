@@ -67,7 +67,7 @@ def check_sounds(extractor: Any, sounds: Sequence[Any], args: Mapping[str, Any] 
             way = (
                 "cut it before"
                 if args is None
-                else "say 'chunk_length_s' or 'return_timestamps' in inference_args"
+                else "set 'chunk_length_s' or 'return_timestamps' in inference_args"
             )
             text = f"a sound has {len(sound) / rate:.1f} s; the model hears {most / rate:.1f} s: {way}"
             raise NodeError("wrong_value", text)

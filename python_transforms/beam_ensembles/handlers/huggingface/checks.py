@@ -120,17 +120,17 @@ def _check_arguments(node: NodeView[HuggingFaceOptions], task: Task) -> None:
         node.problem("bad_value", below("inference_args", "pooling"), text)
     if task.needs is not None and task.needs not in given and task.needs not in input_ports(node.spec, task):
         place = below("inference_args", task.needs)
-        text = f"say '{task.needs}': a list in inference_args, or an input with a list a row"
+        text = f"set '{task.needs}': a list in inference_args, or an input with a list per row"
         node.problem("missing_key", place, f"the task needs the classes to choose among; {text}")
 
 
 def _check_samples(node: NodeView[HuggingFaceOptions], task: Task) -> None:
     if node.options.per_row:
-        text = "a task takes one value a row; 'per_row' is for nodes with a 'model_class'"
+        text = "a task takes one value per row; 'per_row' is for nodes with a 'model_class'"
         node.problem("unsupported_option", "per_row", text)
     samples = node.options.samples
     if samples is not None and not task.many:
-        node.problem("unsupported_option", "samples", "the task gives one answer a row")
+        node.problem("unsupported_option", "samples", "the task gives one answer per row")
         return
     check_samples(node, samples)
 
@@ -139,7 +139,7 @@ def check_samples(node: NodeView[HuggingFaceOptions], samples: int | None) -> No
     """Compares ``samples`` with how many texts ``generate`` writes."""
     wanted = node.options.inference_args.get("num_return_sequences")
     if wanted is not None and wanted != (samples or 1):
-        text = f"the model writes {wanted} texts a row; say 'samples: {wanted}' on the node"
+        text = f"the model writes {wanted} texts per row; set 'samples: {wanted}' on the node"
         node.problem("bad_value", below("inference_args", "num_return_sequences"), text)
 
 
@@ -201,7 +201,7 @@ def _refused(
     """Returns why a classification's scores are not probabilities that add up to 1; empty where they are."""
     asked = node.options.inference_args.get("function_to_apply")
     if asked in ("none", "sigmoid"):
-        return f"'function_to_apply: {asked}' makes none that add up to 1; leave it out or say 'softmax'"
+        return f"'function_to_apply: {asked}' makes none that add up to 1; leave it out or set 'softmax'"
     if asked is None and config.get("problem_type") == "multi_label_classification":
         return "the model was trained to find several classes at once, each by itself"
     return ""
@@ -224,7 +224,7 @@ def _type_of(task: Task, port: str, config: Mapping[str, Any]) -> Type:
 
 
 def _with_lengths(node: NodeView[HuggingFaceOptions], found: Mapping[str, Type]) -> dict[str, Type | None]:
-    """Lets a list of numbers be declared with its length: every batch is checked against it."""
+    """Allows the declaration of a list of numbers with its length: every batch is checked against it."""
     declared = {output.column: output.type for output in node.spec.outputs}
     return {column: _as_declared(type_, declared.get(column)) for column, type_ in found.items()}
 

@@ -38,7 +38,7 @@ def check_seed(node: NodeView[HuggingFaceOptions], *, writes: bool, draws: bool 
     seed = node.options.seed
     if seed is None:
         if writes and node.options.inference_args.get("do_sample", draws):
-            text = "the model draws words at random, others in each run: say 'seed' on the node, or 'do_sample: false'"
+            text = "the model draws words at random, others in each run: set 'seed' on the node, or 'do_sample: false'"
             node.warning("missing_key", "seed", text)
         return
     if not writes:
@@ -114,7 +114,7 @@ def _draws() -> Any:
     from torch.overrides import TorchFunctionMode
 
     class Draws(TorchFunctionMode):
-        """Stands between whoever draws and PyTorch. What is drawn from is row after row: its texts, or its beams."""
+        """Intercepts draws from PyTorch: each row's draws, for its texts or beams, come from its own stream."""
 
         def __init__(self, seeds: Sequence[int]) -> None:
             super().__init__()

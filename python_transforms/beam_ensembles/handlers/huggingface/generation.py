@@ -7,7 +7,7 @@ from typing import Any
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts
-from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, parted
+from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, split_arguments
 
 
 def summarize(
@@ -21,7 +21,7 @@ def translate(
     loaded: Loaded, inputs: Mapping[str, Sequence[Any]], args: dict[str, Any], size: int
 ) -> Mapping[str, Any]:
     """Translates each text; ``src_lang`` and ``tgt_lang`` tell a model of several languages which ones."""
-    languages, others = parted(("src_lang", "tgt_lang"), args)
+    languages, others = split_arguments(("src_lang", "tgt_lang"), args)
     source, target = languages.get("src_lang"), languages.get("tgt_lang")
     options = {**_own(loaded.model, f"translation_{source}_to_{target}"), **others}
     if source is not None and hasattr(loaded.tokenizer, "src_lang"):
@@ -29,7 +29,7 @@ def translate(
         loaded.tokenizer.src_lang = source
     elif source is not None and "prefix" not in options:
         raise NodeError(
-            "model_error", f"the model cannot be told the language '{source}'; leave 'src_lang' out"
+            "model_error", f"the model has no option for the language '{source}'; leave 'src_lang' out"
         )
     if target is not None and "prefix" not in options:
         options.setdefault("forced_bos_token_id", _language_id(loaded.tokenizer, target))
@@ -76,7 +76,7 @@ def _own(model: Any, task: str) -> dict[str, Any]:
 
 
 def _write(loaded: Loaded, texts: Sequence[str], args: dict[str, Any], size: int) -> list[str]:
-    options, generation = parted((TRUNCATION, "prefix"), args)
+    options, generation = split_arguments((TRUNCATION, "prefix"), args)
     prefix = options.get("prefix", "")
     found: list[str] = []
     whole = [prefix + text for text in texts]

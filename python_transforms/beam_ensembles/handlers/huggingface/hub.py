@@ -147,7 +147,7 @@ def check_place(node: NodeView[HubOptions], *, weights: bool = True) -> Describe
 
 def _check_name(node: NodeView[HubOptions], uri: str) -> None:
     if _NAME.fullmatch(uri) is None:
-        text = f"'{uri}' is no name on the hub; it is made like 'hf:org/name'"
+        text = f"'{uri}' is not a valid hub name; expected 'hf:org/name'"
         node.problem("bad_value", "uri", text)
     revision = node.options.revision
     if revision is not None and _REVISION.fullmatch(revision) is None:  # it becomes a path in the hub's cache

@@ -88,8 +88,8 @@ def batches(rows: int, size: int) -> Iterator[slice]:
     return (slice(at, at + size) for at in range(0, rows, size))
 
 
-def parted(names: Sequence[str], args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Parts arguments in those of some names and the others."""
+def split_arguments(names: Sequence[str], args: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the arguments of some names, and the others."""
     return {name: args[name] for name in names if name in args}, {
         name: value for name, value in args.items() if name not in names
     }

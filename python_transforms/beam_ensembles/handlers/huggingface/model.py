@@ -36,12 +36,12 @@ from beam_ensembles.types import Type
 _BY_LOADING: Final = {"load_model_args": hub.LOADING, "load_pipeline_args": hub.LOADING}
 CONFIG_REFUSED: Final = {
     **REFUSED,
-    "device": "'device' stands on the node itself",
+    "device": "set 'device' on the node itself",
     "framework": "transformers 5 has PyTorch only",
     "model": "'uri' of the node says where the model is",
-    "model_class": "'model_class' stands on the node itself",
+    "model_class": "set 'model_class' on the node itself",
     "model_uri": "'uri' of the node says where the model is",
-    "task": "'task' stands on the node itself",
+    "task": "set 'task' on the node itself",
 }
 
 

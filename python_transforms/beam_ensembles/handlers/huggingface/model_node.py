@@ -48,9 +48,7 @@ def check_class(node: NodeView[HuggingFaceOptions]) -> Mapping[str, Type | None]
     if name.startswith(_PACKAGE):
         check_import(node, "model_class", name)
     else:
-        text = (
-            f"'{name}' is no class of transformers; write it like 'transformers.BlipForConditionalGeneration'"
-        )
+        text = f"'{name}' is not a class of transformers; write it like 'transformers.BlipForConditionalGeneration'"
         node.problem("bad_value", "model_class", text)
     _check_columns(node)
     if node.options.method == "generate":
@@ -169,7 +167,7 @@ def _model_class(node: CheckedNode[HuggingFaceOptions], transformers: Any) -> An
     found = import_name(node, "model_class", name)
     is_auto = isinstance(found, type) and found.__name__.startswith("AutoModel")
     if not isinstance(found, type) or not (is_auto or issubclass(found, transformers.PreTrainedModel)):
-        text = f"'{name}' is no model that from_pretrained loads"
+        text = f"'{name}' is not a model that from_pretrained loads"
         raise InvalidEnsemble([Problem(node.spec.path("model_class"), "bad_value", text)])
     return found
 
@@ -195,7 +193,7 @@ class _Call:
     """Beam's ``inference_fn``: the batch is one mapping of arrays, the answer one mapping of arrays.
 
     Attributes:
-        method: What is called on the model.
+        method: The model's method to call.
         result: Beam's class of a prediction.
     """
 
@@ -268,7 +266,7 @@ def _columns(node: CheckedNode[HuggingFaceOptions], answer: Mapping[str, Any], r
         if wanted not in answer or not hasattr(answer[wanted], "detach"):
             found = listed([name for name, value in answer.items() if hasattr(value, "detach")])
             raise NodeError(
-                "bad_output", f"the model gave no '{wanted}' for '{output.column}' (it gave: {found})"
+                "bad_output", f"the model returned no '{wanted}' for '{output.column}' (it returned: {found})"
             )
         answers[output.column] = _array(answer[wanted])
     return to_columns(node, answers, rows)

@@ -1,7 +1,7 @@
 """The tasks that transformers has a pipeline for: rows to the pipeline's inputs, its answers to the task's outputs.
 
 Each function takes the loaded pipeline, one list of values an input, the node's ``inference_args`` and how many rows go
-through the model at once, and gives a list of one value a row for each output. Texts go in as they are, images and
+through the model at once, and gives a list of one value per row for each output. Texts go in as they are, images and
 samples decoded: a pipeline opens a text that it takes for a place.
 """
 
@@ -97,7 +97,7 @@ def _hypotheses(inputs: Inputs, args: Mapping[str, Any], rows: int, template: st
 def _with_candidates(
     pipe: Any, items: list[Any], candidates: Sequence[Any] | None, args: dict[str, Any], size: int
 ) -> list[Any]:
-    """Calls a pipeline that takes one list of classes a call: once for all rows, or once a row."""
+    """Calls a pipeline that takes one list of classes per call: once for all rows, or once per row."""
     if candidates is None:
         return _answers(pipe, items, size, args)
     if not all(candidates):
@@ -172,7 +172,7 @@ def detect_objects(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -
 
 
 def transcribe(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:
-    """What is said in sounds."""
+    """Returns the words spoken in sounds."""
     sounds = _sounds(pipe, inputs["audio"])
     check_sounds(pipe.feature_extractor, sounds, args)
     found = _of_sounds(pipe, sounds, size, args)
@@ -250,7 +250,7 @@ def continue_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) ->
         found = pipe(prompts, batch_size=_batch(pipe, size), return_full_text=False, **args)
     except IndexError as exc:  # what PyTorch says of a token whose place the model does not know
         most = limit_of(pipe.tokenizer)
-        text = f"the text and what is written after it exceed the {most} tokens of the model: say 'max_new_tokens'"
+        text = f"the text and what is written after it exceed the {most} tokens of the model: set 'max_new_tokens'"
         raise NodeError("wrong_value", text) from exc
     return {"text": [item["generated_text"] for one in found for item in one]}
 

@@ -79,7 +79,7 @@ def _windows(
 ) -> Any:
     if not tokenizer.is_fast:
         raise NodeError(
-            "model_error", "question answering needs a tokenizer that knows where its tokens stand"
+            "model_error", "question answering needs a tokenizer that knows the positions of its tokens"
         )
     longest = min(tokenizer.model_max_length, options["max_seq_len"])
     stride = min(options["doc_stride"], longest // 2)

@@ -49,15 +49,15 @@ _POOLINGS: Final = {
 _MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 Given = Mapping[str, list[Any]]
-"""One list a port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
+"""One list per port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
 
 
 @dataclasses.dataclass(slots=True)
 class _Call:
-    """Beam's ``inference_fn``: the batch is one list a port, the answer one list an output.
+    """Beam's ``inference_fn``: the batch is one list per port, the answer one list an output.
 
     Attributes:
-        task: What is called.
+        task: The task to call.
         rows: How many rows go through the model at once.
         result: Beam's class of a prediction.
         parts: What the task takes: the pipeline, or the model with its processor.
@@ -230,7 +230,7 @@ def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
     said = [key for key, value in pooling.items() if key.startswith("pooling_mode_") and value]
     known = [_POOLINGS[key] for key in said if key in _POOLINGS]
     if "pooling" not in args and said and (len(said) > 1 or not known):
-        text = f"it pools by {listed(said)}, which the task does not know; say 'pooling' ({listed(POOLINGS)})"
+        text = f"it pools by {listed(said)}, which the task does not know; set 'pooling' ({listed(POOLINGS)})"
         raise ModelFormatError(f"'{place.name}': {text}, or run the model in code of your own")
     if known:
         own["pooling"] = known[0]

@@ -55,7 +55,7 @@ class Task:
         inputs: What it reads, by port.
         outputs: What it gives, by port.
         arguments: Which ``inference_args`` it takes, besides ``batch_size``.
-        run: Called with the loaded model or pipeline, one list a port, the arguments and how many rows go at once.
+        run: Called with the loaded model or pipeline, one list per port, the arguments and how many rows go at once.
         rows: How many rows go through the model at once where the node does not say.
         model_class: transformers' class that loads the model; None where its own pipeline does all.
         architectures: How the names of the models end that are made for it; empty where that says nothing.
@@ -139,7 +139,7 @@ TASKS: Final[Mapping[str, Task]] = {
             "image": Input(IMAGE, "The page; tesseract reads it where 'words' are not given.", required=False),
             "question": Input(TEXT, "The question."),
             "words": Input(TEXTS, "The page's words.", required=False),
-            "boxes": Input(BOXES, "Where each word stands: left, top, right, bottom, 0 to 1000.", required=False),
+            "boxes": Input(BOXES, "The box of each word: left, top, right, bottom, 0 to 1000.", required=False),
         },
         {
             **_ANSWER,

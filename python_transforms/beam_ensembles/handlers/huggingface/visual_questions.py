@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts
-from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, parted
+from beam_ensembles.handlers.huggingface.loaded import Loaded, batches, split_arguments
 
 
 def answer(
@@ -15,7 +15,7 @@ def answer(
     """Answers the question of each row about its image."""
     images, questions = inputs["image"], inputs["question"]
     check_texts(loaded.tokenizer, questions, args, CUT)
-    truncation, options = parted((TRUNCATION,), args)
+    truncation, options = split_arguments((TRUNCATION,), args)
     most = options.pop("top_k", None) if not loaded.model.can_generate() else None
     found: list[list[tuple[str, float | None]]] = []
     one_by_one = loaded.model.can_generate()  # BLIP looks at the padding of a shorter question, too

@@ -80,7 +80,7 @@ def read_header(path: str) -> Header:
     """Reads the header of a model file.
 
     Raises:
-        ModelFormatError: It is no LightGBM model in text.
+        ModelFormatError: It is not a LightGBM model in text.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -188,7 +188,7 @@ def header_of(before: Sequence[str], behind: Sequence[str]) -> Header:
 
 
 def _fields(lines: Sequence[str]) -> dict[str, str]:
-    """Returns the fields before the trees; each stands there once, in a line that LightGBM reads in the same way."""
+    """Returns the fields before the trees; each occurs once, in a line that LightGBM reads in the same way."""
     if not lines or lines[0] != "tree":
         raise ModelFormatError(NO_TREES)
     fields: dict[str, str] = {}
@@ -199,7 +199,7 @@ def _fields(lines: Sequence[str]) -> dict[str, str]:
         if found is None or ("=" in (found[2] or "") and found[1] not in _WITH_EQUALS):
             raise ModelFormatError(f"a line before the trees is not as LightGBM writes it: {line[:80]!r}")
         if found[1] in fields:
-            raise ModelFormatError(f"'{found[1]}' stands twice before the trees")
+            raise ModelFormatError(f"'{found[1]}' occurs twice before the trees")
         fields[found[1]] = found[2] or ""
     return fields
 

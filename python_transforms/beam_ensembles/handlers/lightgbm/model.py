@@ -64,7 +64,7 @@ CLASSIFIER: Final = "LGBMClassifier"
 MODEL_CLASSES: Final = ("Booster", CLASSIFIER, "LGBMRegressor", "LGBMRanker")
 METHODS: Final = ("predict", "predict_proba")
 CLASSIFICATIONS: Final = ("binary", "cross_entropy", "multiclass", OVA)
-CONFIG_REFUSED: Final = {**REFUSED, "model_class": "'model_class' stands on the node itself"}
+CONFIG_REFUSED: Final = {**REFUSED, "model_class": "set 'model_class' on the node itself"}
 ARGUMENTS: Final[Mapping[str, Accepted]] = {
     "start_iteration": A_WHOLE_NUMBER,
     "num_iteration": A_WHOLE_NUMBER,
@@ -95,7 +95,7 @@ class LightgbmKind(Kind[LightgbmOptions]):
         "A list of columns is the features, [N, F], by name or in the model's order. A mapping, "
         "{feature: column}, names them."
     )
-    gives = "What 'method' gives, an item a row."
+    gives = "What 'method' gives, an item per row."
     extra = "lightgbm"
     modules = ("lightgbm", "pandas")
     work = Work.ONE_CORE
@@ -177,7 +177,7 @@ def _call(node: CheckedNode[LightgbmOptions], rows: Values, model: Any, argument
 def _check_method(node: NodeView[LightgbmOptions]) -> None:
     if node.options.method == "predict_proba" and node.options.model_class != CLASSIFIER:
         text = (
-            f"a {node.options.model_class} has no predict_proba; say 'model_class: {CLASSIFIER}', "
+            f"a {node.options.model_class} has no predict_proba; set 'model_class: {CLASSIFIER}', "
             "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
         )
         node.problem("bad_value", "method", text)
@@ -200,7 +200,7 @@ def _against_header(node: NodeView[LightgbmOptions], header: Header | None) -> M
         node.problem("signature_mismatch", place, text)
     if node.options.model_class == CLASSIFIER and header.objective not in CLASSIFICATIONS:
         what = f"for {header.objective}" if header.objective else "with an objective of its own"
-        text = f"the model was trained {what}, which is no classification"
+        text = f"the model was trained {what}, which is not a classification"
         node.problem("signature_mismatch", "model_class", text)
     _note_rounds(node)
     answer = answer_type(header, node.options.model_class, node.options.method, node.options.inference_args)

@@ -27,7 +27,7 @@ CHANNEL_OPTIONS: Final = (
 
 
 class AddressError(ValueError):
-    """The text is no address of a model; the message says what is wrong with it."""
+    """The text is not the address of a model; the message says what is wrong with it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def parse_address(uri: str) -> Address:
         parts = urlsplit(uri)
         host, port = parts.hostname, parts.port
     except ValueError as exc:
-        raise AddressError(f"'{uri}' is no address of a model ({exc}): it is {FORM}") from exc
+        raise AddressError(f"'{uri}' is not the address of a model ({exc}): expected {FORM}") from exc
     names = [unquote(name) for name in parts.path.removeprefix("/").split("/")]
     if (
         parts.scheme not in SCHEMES
@@ -78,7 +78,7 @@ def parse_address(uri: str) -> Address:
         or parts.fragment
         or "@" in parts.netloc
     ):
-        raise AddressError(f"'{uri}' is no address of a model: it is {FORM}")
+        raise AddressError(f"'{uri}' is not the address of a model: expected {FORM}")
     if not 1 <= len(names) <= 2 or not all(names):
         raise AddressError(f"'{uri}' names no model: it is {FORM}")
     shown = f"[{host}]" if ":" in host else host

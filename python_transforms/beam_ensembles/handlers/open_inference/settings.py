@@ -113,7 +113,7 @@ def _check_headers(node: NodeView[OpenInferenceOptions], headers: Mapping[str, A
         place = below(below("config", "headers"), name)
         check_secret(node, place, value)
         if name.lower() in _SECRET_HEADERS and not is_secret(value):
-            text = f"'{name}' holds a secret, which would stand in the pipeline's description for all to read"
+            text = f"'{name}' holds a secret, which everybody could read in the pipeline's description"
             node.problem("bad_value", place, f"{text}; say where workers find it: {FORM}")
 
 

@@ -133,7 +133,7 @@ def answers_of(node: CheckedNode, found: Mapping[str, Values]) -> Mapping[str, V
         found: The tensors of the answer by name.
 
     Raises:
-        NodeError: ``bad_output`` where an output is missing, or is no text.
+        NodeError: ``bad_output`` where an output is missing, or is not text.
     """
     names = list(found)
     answers = {}
@@ -141,7 +141,7 @@ def answers_of(node: CheckedNode, found: Mapping[str, Values]) -> Mapping[str, V
         name = port_of(output, names)
         if name is None:
             wanted = output.port or output.column
-            raise NodeError("bad_output", f"the server gave no '{wanted}' (it gave: {listed(names)})")
+            raise NodeError("bad_output", f"the server returned no '{wanted}' (it returned: {listed(names)})")
         is_text = leaf(node.outputs[output.column]) == "string"
         answers[output.column] = _decoded(found[name], output.column) if is_text else found[name]
     return answers
@@ -152,6 +152,6 @@ def _decoded(values: Values, column: str) -> Values:
         flat = [item.decode() if isinstance(item, bytes) else item for item in values.reshape(-1).tolist()]
     except UnicodeDecodeError as exc:
         raise NodeError(
-            "bad_output", f"'{column}': the server's answer is no text in UTF-8; declare bytes"
+            "bad_output", f"'{column}': the server's answer is not text in UTF-8; declare bytes"
         ) from exc
     return np.fromiter(flat, dtype=object, count=len(flat)).reshape(values.shape)

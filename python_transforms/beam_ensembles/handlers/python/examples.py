@@ -1,4 +1,4 @@
-"""Columns -> the examples of a handler of any class, one a row; its inferences -> columns."""
+"""Columns -> the examples of a handler of any class, one per row; its inferences -> columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from beam_ensembles.types import dtype_of, row_shape
 
 
 def examples_of(node: CheckedNode[PythonOptions], columns: Columns) -> list[Any]:
-    """Creates the examples of a batch, one a row.
+    """Creates the examples of a batch, one per row.
 
     Args:
         node: The node. A list of one column gives its values: a text, bytes, a number of Python's own, a list, or an
@@ -122,5 +122,5 @@ def _step(value: Any, key: str, port: str) -> Any:
         return getattr(value, key)
     known = ", ".join(map(str, value)) if isinstance(value, Mapping) else f"a {type(value).__name__}"
     raise NodeError(
-        "bad_output", f"the handler gave no '{port}': there is no '{key}' in {known or 'nothing'}"
+        "bad_output", f"the handler returned no '{port}': there is no '{key}' in {known or 'nothing'}"
     )

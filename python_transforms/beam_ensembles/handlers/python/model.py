@@ -193,7 +193,7 @@ def _made(node: CheckedNode[PythonOptions], base: Any) -> Any:
         text = f"'{options.handler}' does not take these: {described(exc)}"
         raise _wrong(node, "config", "signature_mismatch", text) from exc
     if not isinstance(handler, base.ModelHandler):
-        text = f"'{options.handler}' is no ModelHandler of Beam, nor does it make one"
+        text = f"'{options.handler}' is not a ModelHandler of Beam, nor does it return one"
         raise _wrong(node, "handler", "import_failed", text)
     return handler
 

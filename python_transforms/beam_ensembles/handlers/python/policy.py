@@ -121,7 +121,7 @@ def _check_told(node: NodeView[PythonOptions], name: str, known: Known) -> None:
     _check_server(node, known, allow)
     _check_reach(node, known)
     if node.spec.file is not None:
-        text = "this handler takes no file; say 'model_name' in 'config'"
+        text = "this handler takes no file; set 'model_name' in 'config'"
         node.problem("unsupported_option", "uri", text)
 
 

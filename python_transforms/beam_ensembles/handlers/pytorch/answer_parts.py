@@ -5,8 +5,8 @@
 | a tensor | ``output`` |
 | a tuple | ``output_0``, ``output_1``, ... by position |
 | a named tuple, a dict, a ``ModelOutput`` | the names of its fields |
-| a list of tensors or values, one a row | ``output`` |
-| a list of dicts, one a row (torchvision's detection) | the keys of the dicts, each a list of one value a row |
+| a list of tensors or values, one per row | ``output`` |
+| a list of dicts, one per row (torchvision's detection) | the keys of the dicts, each a list of one value per row |
 | one of these in a tuple or dict | both names with a dot: ``output_1.boxes``, ``encoder.0`` |
 """
 
@@ -39,7 +39,7 @@ def columns_of(node: CheckedNode, answer: Any, rows: int) -> Columns:
         port = port_of(output, names)
         if port is None:
             wanted = output.port or output.column
-            text = f"the model gives no '{wanted}' (it gives: {listed(names)}; name one with 'from')"
+            text = f"the model returns no '{wanted}' (it returns: {listed(names)}; name one with 'from')"
             raise BatchFailed("bad_output", text + nearest(wanted, names))
         answers[output.column] = to_numpy(ports[port])
     return to_columns(node, answers, rows)

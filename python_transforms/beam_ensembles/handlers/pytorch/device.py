@@ -36,7 +36,7 @@ def device_of(node: CheckedNode[DeviceOptions]) -> str:
 
 @dataclasses.dataclass(slots=True)
 class WithinMemory:
-    """A member whose batch is halved when the device's memory does not hold it, which is no row's fault.
+    """A member whose batch is halved when the device's memory does not hold it, which is not the fault of any row.
 
     What is known to fit is kept in mind: the next batches are given in parts of that size.
 
@@ -66,7 +66,7 @@ class WithinMemory:
             self.most = (rows + 1) // 2
             _LOGGER.warning(
                 "node '%s': a batch of %d rows does not fit in memory; it gets at most %d at once from now on "
-                "(say 'batch: {max: %d}')", self.name, rows, self.most, self.most,
+                "(set 'batch: {max: %d}')", self.name, rows, self.most, self.most,
             )  # fmt: skip
         return self._in_parts(columns, rows, self.most)
 
@@ -100,7 +100,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def release() -> None:
-    """Gives memory back that PyTorch keeps for later tensors."""
+    """Frees the memory that PyTorch keeps for later tensors."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -141,7 +141,7 @@ def settled_format(options: PytorchOptions, place: str) -> str:
         place: The file.
 
     Raises:
-        ModelFormatError: It is no model of PyTorch's, or not of the node's ``format``.
+        ModelFormatError: It is not a model of PyTorch's, or not of the node's ``format``.
         OSError: It cannot be read.
     """
     wanted = options.format
@@ -184,7 +184,7 @@ def _weights(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) 
         return load()
     except pickle.UnpicklingError as exc:
         raise ValueError(
-            "the file holds more than weights; save the state dict alone, or say 'weights_only: false', which runs "
+            "the file holds more than weights; save the state dict alone, or set 'weights_only: false', which runs "
             "the code in the file and needs it pinned by 'sha256' or in a trusted folder"
         ) from exc
 

@@ -4,7 +4,7 @@ A forest has every tree look at the rows anew, in a job of joblib each: 45 micro
 takes 3 for one row and 150 for 4,096. Here the forest checks the rows once, as it does by itself, and its trees answer
 one after another. Sums are taken in the same order, so that the values are equal.
 
-Most of a tree's time goes to branches that the processor did not foresee. Many rows are therefore put in the order of
+Most of a tree's time goes to branches that the processor did not predict. Many rows are therefore put in the order of
 the first tree's leaves: neighbors are alike then, and go much the same way through the other trees, too.
 
 This uses what scikit-learn does not promise (``tree_.predict``, ``_validate_X_predict``). So each forest is asked both
@@ -48,12 +48,12 @@ _TREES_TO_ORDER: Final = 10
 """Trees from which on it does."""
 
 
-def quickened(model: Any, method: str) -> Any:
-    """Returns what answers as a loaded model does, and sooner where the model is a forest or ends in one.
+def faster_equivalent(model: Any, method: str) -> Any:
+    """Returns a faster equivalent of a loaded model that is a forest or ends in one, else the model itself.
 
     Args:
         model: An estimator or a pipeline.
-        method: What is called on it.
+        method: The method to call.
 
     Returns:
         An object with that method, which takes what the model's takes and gives equal values; mostly the model itself.
@@ -88,7 +88,7 @@ class _Forest:
         return mean[:, 0]
 
     def _mean(self, rows: Any) -> Any:
-        """Returns the mean of what the trees say, [N, classes] or [N, 1]; None where jobs of joblib are sooner done."""
+        """Returns the mean of the trees' answers, [N, classes] or [N, 1]; None where joblib's jobs are faster."""
         trees = self.model.estimators_
         checked = self.model._validate_X_predict(rows)
         if self.model.n_jobs not in (None, 1) and checked.shape[0] * len(trees) > _FEW:

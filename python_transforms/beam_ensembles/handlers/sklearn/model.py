@@ -30,7 +30,7 @@ from beam_ensembles.handlers.sklearn.boosters import (
     with_categories,
 )
 from beam_ensembles.handlers.sklearn.fitted_steps import missing_marks, parts_of
-from beam_ensembles.handlers.sklearn.forests import quickened
+from beam_ensembles.handlers.sklearn.forests import faster_equivalent
 from beam_ensembles.handlers.sklearn.inputs import examples_of, reader, unknown_categories
 from beam_ensembles.handlers.sklearn.model_facts import (
     Facts,
@@ -102,7 +102,7 @@ class SklearnKind(Kind[SklearnOptions]):
         "A list of columns is the features, [N, F]; a model fitted on a DataFrame gets one. A mapping, "
         "{feature: column}, names them."
     )
-    gives = "What 'method' gives, an item a row."
+    gives = "What 'method' gives, an item per row."
     extra = "sklearn"
     modules = ("sklearn", "pandas")
     work = Work.ONE_CORE
@@ -156,7 +156,7 @@ class SklearnKind(Kind[SklearnOptions]):
         arguments = member.inference_args(node)
         loaded = member.BeamMember(
             handler,
-            quickened(model, method) if node.options.fast_forests and not arguments else model,
+            faster_equivalent(model, method) if node.options.fast_forests and not arguments else model,
             arguments,
             read=with_categories(
                 model,

@@ -64,12 +64,12 @@ class Header:
     classes: tuple[Any, ...] | None
 
 
-@refusing("the file is no skops file; save the model with skops.io.dump(model, 'model.skops')")
+@refusing("the file is not a skops file; save the model with skops.io.dump(model, 'model.skops')")
 def read_header(path: str) -> Header:
     """Reads the header of a skops file.
 
     Raises:
-        ModelFormatError: It is no skops file.
+        ModelFormatError: It is not a skops file.
         OSError: It cannot be read.
     """
     with open_archive(path) as archive:

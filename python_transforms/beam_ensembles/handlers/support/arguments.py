@@ -2,7 +2,7 @@
 
 A list of columns is one argument: numbers are joined in order to a matrix ``[N, F]`` (a scalar has width 1);
 a single tensor keeps its shape ``[N, ...]``; a single text or bytes column is itself, ``[N]``. A mapping
-gives one argument a port, each ``[N, ...]``.
+gives one argument per port, each ``[N, ...]``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def list_argument(node: NodeView, *, lists: bool = False) -> Argument | None:
 
 
 def named_arguments(node: NodeView, *, lists: bool = False) -> dict[str, Argument]:
-    """Checks a node's mapping of columns as an argument a port; leaves out those that it reports.
+    """Checks a node's mapping of columns as an argument per port; leaves out those that it reports.
 
     Args:
         node: The node.
@@ -127,7 +127,7 @@ def _item_of(type_: Type) -> tuple[str | None, tuple[int | None, ...]]:
 
 
 def leaf(type_: Type | None) -> str | None:
-    """Returns the name of the innermost type of nested lists, or None where it is no scalar."""
+    """Returns the name of the innermost type of nested lists, or None where it is not a scalar."""
     while isinstance(type_, Array):
         type_ = type_.element
     return getattr(type_, "name", None)
@@ -188,5 +188,5 @@ def _refuse_too_large(values: Values, dtype: np.dtype[Any], code: str, name: str
         return
     limits = np.iinfo(dtype)
     if int(values.min()) < limits.min or int(values.max()) > limits.max:
-        text = f"'{name}' holds a number that is no {dtype} ({limits.min} to {limits.max})"
+        text = f"'{name}' holds a number that does not fit {dtype} ({limits.min} to {limits.max})"
         raise NodeError(code, text)

@@ -92,7 +92,7 @@ def feature_arguments(node: NodeView, aside: Sequence[str] = (), whole: str = ""
         found = named_arguments(node)
         for port, part in found.items():
             if port not in (*aside, whole) and part.shape not in ((), (1,)):
-                text = f"the feature '{port}' is one value a row, the column is {part}; list it: inputs: [column]"
+                text = f"the feature '{port}' is one value per row, the column is {part}; list it: inputs: [column]"
                 node.problem("type_mismatch", part.place, text)
         return found
     types = [node.inputs.get(column) for column in node.spec.columns]

@@ -38,7 +38,7 @@ class BeamMember:
         inference_args: The node's arguments of each call.
         read: Makes the model's argument of the columns.
         write: Makes the output columns of the model's answer and the number of rows (``results.to_columns``).
-        per_row: Whether the model is called once a row, with the row's lists as its batch.
+        per_row: Whether the model is called once per row, with the row's lists as its batch.
         meanings: What the model knows of its columns.
     """
 
@@ -123,7 +123,7 @@ def no_gpu(node: CheckedNode, key: str, reason: str) -> InvalidEnsemble:
 
 def no_gpu_for_device(node: CheckedNode, reason: str) -> InvalidEnsemble:
     """Returns the same of a node with ``device: gpu``, which may do without."""
-    return no_gpu(node, "device", f"{reason}; say 'device: auto' to do without")
+    return no_gpu(node, "device", f"{reason}; set 'device: auto' to do without")
 
 
 def load(
@@ -199,5 +199,5 @@ def config(node: CheckedNode) -> dict[str, Any]:
 
 
 def is_per_row(node: CheckedNode) -> bool:
-    """Returns whether a node's model is called once a row."""
+    """Returns whether a node's model is called once per row."""
     return shared_options.is_per_row(node.options)

@@ -84,7 +84,7 @@ def check_file(
     pin, danger = node.options.sha256, _RUNS_CODE if runs_code else needs_trust
     pin_is_good = pin is None or _DIGEST.fullmatch(str(pin)) is not None
     if not pin_is_good:
-        node.problem("bad_sha256", "sha256", f"'{pin}' is no SHA-256: that is 64 hexadecimal digits")
+        node.problem("bad_sha256", "sha256", f"'{pin}' is not a SHA-256: expected 64 hexadecimal digits")
     if key not in node.spec.options:
         return None  # reported already
     uri = node.options.uri if isinstance(node.options, FileOptions) else str(named)

@@ -27,7 +27,7 @@ def items_of(answer: Any, name: str) -> Any:
         return list(answer)
     found = answer if isinstance(answer, np.ndarray) else np.asarray(answer)
     if found.ndim == 0:
-        raise NodeError("misaligned", f"'{name}': the model gave a single value; it must give one a row")
+        raise NodeError("misaligned", f"'{name}': the model gave a single value; it must give one per row")
     return found
 
 
@@ -58,7 +58,7 @@ def nested_value(value: Any, type_: Type, name: str) -> Any:
         lacking = [field for field, _ in type_.fields if field not in fields]
         if lacking:
             raise NodeError(
-                "bad_output", f"'{name}' is declared {type_}, but the model gave no '{lacking[0]}'"
+                "bad_output", f"'{name}' is declared {type_}, but the model returned no '{lacking[0]}'"
             )
         return {field: nested_value(fields[field], of, name) for field, of in type_.fields}
     if isinstance(type_, Map):
@@ -109,7 +109,7 @@ def to_numbers(found: Values, dtype: np.dtype[Any], type_: Type, name: str) -> V
         name: The column's name, for messages.
 
     Raises:
-        NodeError: ``bad_output`` where they are of another kind (a fraction is no whole number, a truth value no
+        NodeError: ``bad_output`` where they are of another kind (a fraction is not a whole number, a truth value no
             number), or do not fit.
     """
     if found.dtype == dtype or found.size == 0:

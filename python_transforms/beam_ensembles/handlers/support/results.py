@@ -27,7 +27,7 @@ def to_columns(node: CheckedNode, answers: Mapping[str, Any], rows: int) -> Colu
 
     Args:
         node: The node; its ``samples`` and ``per_row`` say how many items the answers hold.
-        answers: For each output column what the model gave for it: an array or a tensor, or a list of one value a row.
+        answers: For each output column the model's answer: an array or a tensor, or a list of one value per row.
         rows: How many rows the model was given; 1 where it is called ``per_row``.
 
     Returns:
@@ -127,7 +127,7 @@ def _regrouped(answer: Any, rows: int, samples: int, name: str) -> Any:
 
 
 def to_column(answer: Any, type_: Type, rows: int, name: str) -> Values:
-    """Creates an output column of a model's answer of one item a row.
+    """Creates an output column of a model's answer of one item per row.
 
     Args:
         answer: What the model gave for the column: an array, or what numpy makes one of.
@@ -154,7 +154,7 @@ def to_column(answer: Any, type_: Type, rows: int, name: str) -> Values:
 
 def _misaligned(given: str, rows: int, name: str) -> NodeError:
     return NodeError(
-        "misaligned", f"'{name}': the model gave {given} for {rows} rows; it must give one a row"
+        "misaligned", f"'{name}': the model gave {given} for {rows} rows; it must give one per row"
     )
 
 
@@ -164,7 +164,7 @@ def _array(answer: Any, name: str) -> Values:
     try:
         return np.asarray(answer)
     except ValueError as exc:
-        raise NodeError("bad_output", f"'{name}': the model's answer is no array: {exc}") from exc
+        raise NodeError("bad_output", f"'{name}': the model's answer is not an array: {exc}") from exc
 
 
 def _shaped(found: Values, shape: tuple[int, ...], type_: Type, name: str) -> Values:
@@ -189,7 +189,7 @@ def _texts(found: Values, type_: Type, name: str) -> Values:
 
 
 def _objects(answer: Any, type_: Type, rows: int, name: str) -> Values:
-    """Returns an array with an object a row: lists of any length, mappings, rows."""
+    """Returns an array with an object per row: lists of any length, mappings, rows."""
     items = items_of(answer, name)
     if len(items) != rows:
         raise _misaligned(f"{len(items)} items", rows, name)

@@ -170,7 +170,7 @@ def _outputs(node: NodeView, signature: Signature | None) -> dict[str, Type | No
     declared = {output.column: output.type for output in node.spec.outputs}
     for column, name in columns.items():
         if ports[name].element is None or ports[name].dims == ():
-            text = f"the model's '{name}' is no tensor, and no sequence, with an item each row"
+            text = f"the model's '{name}' must be a tensor or a sequence with an item per row"
             node.problem("signature_mismatch", f"outputs.{column}", text)
     return {column: port_type(ports[name], declared[column]) for column, name in columns.items()}
 

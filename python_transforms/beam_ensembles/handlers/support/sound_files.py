@@ -53,7 +53,7 @@ def decode_sound(
         Samples ``[n]``, -1 to 1 (a loud MP3 may go over that), the mean of the file's channels.
 
     Raises:
-        NodeError: ``wrong_value`` where it is no whole sound, or one that is too long; an ``UnknownSound`` where it
+        NodeError: ``wrong_value`` where it is not a whole sound, or too long; an ``UnknownSound`` where it
             is of no such format.
     """
     try:
@@ -130,7 +130,7 @@ def _opened(data: bytes, name: str) -> Any:
     try:
         file = soundfile.SoundFile(io.BytesIO(data))
     except soundfile.LibsndfileError as exc:
-        raise UnknownSound("wrong_value", _text(name, f"it is no whole file of {_NAMES}")) from exc
+        raise UnknownSound("wrong_value", _text(name, f"it is not a whole file of {_NAMES}")) from exc
     if file.format not in SOUND_FORMATS:
         file.close()
         raise UnknownSound("wrong_value", _text(name, f"{file.format} is none of {_NAMES}"))

@@ -235,7 +235,7 @@ class _Asking:
             return self._found()  # it is the second row
         return self._found(
             "it answers each of two made-up rows alone, but not both at once, so every batch is split into single "
-            f"rows, which is slow; say 'batch: {{max: 1}}', or save the model for batches of any size ({error.message})"
+            f"rows, which is slow; set 'batch: {{max: 1}}', or save the model for batches of any size ({error.message})"
         )
 
     def _compared(self, node: CheckedNode, one: Columns) -> Trial:
@@ -292,7 +292,7 @@ def _mixed(name: str, alone: str, together: str, rows: int) -> str:
     return (
         f"a row's answer depends on the rows beside it ('{name}' of a made-up row is {alone} alone, {together} among "
         f"{rows}): batch normalization in training mode, or rows along another dimension than the first; save it in "
-        "evaluation mode (PyTorch: model.eval()), or say 'batch: {max: 1}'"
+        "evaluation mode (PyTorch: model.eval()), or set 'batch: {max: 1}'"
     )
 
 

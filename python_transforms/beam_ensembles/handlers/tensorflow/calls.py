@@ -161,7 +161,9 @@ def columns_of(node: CheckedNode[TensorFlowOptions], names: list[str], answer: A
         port = port_of(output, list(parts))
         if port is None:
             wanted = output.port or output.column
-            text = f"the model gave no '{wanted}' for '{output.column}' (it gave: {listed(list(parts))})"
+            text = (
+                f"the model returned no '{wanted}' for '{output.column}' (it returned: {listed(list(parts))})"
+            )
             raise NodeError("bad_output", text)
         found[output.column] = _values(parts[port], node.outputs[output.column])
     return to_columns(node, found, rows)
@@ -203,4 +205,4 @@ def _texts(values: Any) -> Any:
     try:
         return values.decode() if isinstance(values, bytes) else values
     except UnicodeDecodeError as exc:
-        raise NodeError("bad_output", f"the model gave bytes that are no UTF-8 text: {exc}") from exc
+        raise NodeError("bad_output", f"the model gave bytes that are not UTF-8 text: {exc}") from exc

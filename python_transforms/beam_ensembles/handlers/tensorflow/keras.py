@@ -54,19 +54,19 @@ class KerasModel:
     code: tuple[str, ...]
 
 
-@refusing("the file is no Keras 3 archive")
+@refusing("the file is not a Keras 3 archive")
 def read_keras(path: str) -> KerasModel:
     """Reads the description of a model.
 
     Raises:
-        ModelFormatError: The file is no Keras 3 archive.
+        ModelFormatError: The file is not a Keras 3 archive.
         OSError: It cannot be read.
     """
     try:
         with open_archive(path) as archive, archive.open(_CONFIG) as file:
             config = load_json(file)
     except _NO_ARCHIVE as exc:
-        raise ModelFormatError(f"the file is no Keras 3 archive ({exc})") from exc
+        raise ModelFormatError(f"the file is not a Keras 3 archive ({exc})") from exc
     with refusing(f"its {_CONFIG} describes no model"):
         return _described(config, tuple(sorted({part[:_LONGEST_NAME] for part in _code(config)})))
 

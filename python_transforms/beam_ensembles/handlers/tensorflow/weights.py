@@ -22,7 +22,7 @@ _IN_ARCHIVE: Final = "model.weights.h5"
 _OF_TRAINING: Final = ("metrics", "optimizer")
 
 
-@refusing("its weights are no HDF5 file that can be read")
+@refusing("its weights are not a readable HDF5 file")
 def check_weights(path: str) -> None:
     """Check that the weights of a file or a Keras archive refer to no other file.
 

@@ -49,7 +49,7 @@ class Engine:
         self.outputs = [name for name in names if name not in self.inputs]
         for name in self.inputs:
             if engine.is_shape_inference_io(name) or not self._dims[name]:
-                raise ModelFormatError(f"its input '{name}' is no tensor with a row each")
+                raise ModelFormatError(f"its input '{name}' is not a tensor with one row per input row")
         self.fewest, self.most = self._limits()
         self._context = engine.create_execution_context()
         if self._context is None:

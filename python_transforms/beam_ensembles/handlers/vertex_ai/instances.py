@@ -16,7 +16,7 @@ from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type
 
 
 def instances_of(node: CheckedNode, columns: Columns) -> list[Any]:
-    """Returns one JSON value a row: the value of a list of columns, or an object with a member a port.
+    """Returns one JSON value per row: the value of a list of columns, or an object with a member per port.
 
     Bytes are written as Vertex AI has them: ``{"b64": "..."}``.
     """
@@ -43,7 +43,7 @@ def _json(value: Any) -> Any:
 
 
 def answers_of(node: CheckedNode, predictions: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns what each output column gets of one prediction a row.
+    """Returns what each output column gets of one prediction per row.
 
     A prediction that is an object gives its members as ports; any other is itself the only one.
 
@@ -69,7 +69,9 @@ def _part(prediction: Any, output: Any, outputs: int, node: CheckedNode) -> Any:
     if is_whole and output.port is None and outputs == 1:
         return prediction
     wanted = output.port or output.column
-    raise NodeError("bad_output", f"the endpoint gave no '{wanted}' (a prediction holds: {listed(names)})")
+    raise NodeError(
+        "bad_output", f"the endpoint returned no '{wanted}' (a prediction holds: {listed(names)})"
+    )
 
 
 def _in_whole_numbers(value: Any, type_: Type) -> Any:

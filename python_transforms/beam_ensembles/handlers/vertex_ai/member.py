@@ -92,7 +92,7 @@ def _copy(handler: Any, namespace: str) -> Any:
 class Counted:
     """An endpoint that must give as many predictions as it was given instances.
 
-    What it says about a request, such as that a value is wrong, is no failure of the endpoint: it is kept, for
+    What it says about a request, such as that a value is wrong, is not a failure of the endpoint: it is kept, for
     ``taken_error``, so that Beam holds back no call for it.
 
     Args:
@@ -150,7 +150,7 @@ def _predictions(response: Any) -> int:
     try:
         answer = json.loads(response.content if hasattr(response, "content") else bytes(response))
     except ValueError as exc:
-        raise NodeError("bad_output", f"the endpoint's answer is no JSON: {exc}") from exc
+        raise NodeError("bad_output", f"the endpoint's answer is not JSON: {exc}") from exc
     if isinstance(answer, Mapping) and isinstance(answer.get("predictions"), list):
         answer = answer["predictions"]
     return len(answer) if isinstance(answer, list) else 1
@@ -158,12 +158,12 @@ def _predictions(response: Any) -> int:
 
 def _check_count(predictions: int, instances: int) -> None:
     if predictions != instances:
-        text = f"the endpoint gave {predictions} predictions for {instances} rows; it must give one a row"
+        text = f"the endpoint gave {predictions} predictions for {instances} rows; it must give one per row"
         raise NodeError("misaligned", text)
 
 
 def _failure(error: Exception) -> NodeError:
-    """Tells what lies in no row: an endpoint that does not answer, or to nobody like us."""
+    """Translates errors that are not a row's: an endpoint that does not answer, or not to this caller."""
     from google.api_core import exceptions as api
     from google.auth.exceptions import GoogleAuthError
     from urllib3.exceptions import HTTPError

@@ -86,7 +86,9 @@ def disagreements(
     for column, type_ in zip(column_of_each(node.inputs, features.columns), types or (), strict=False):
         is_text = getattr(node.inputs.get(column), "name", "") == "string"
         if is_text and type_ != CATEGORY:
-            text = f"'{column}' is text, but its feature is no category: the model takes a number ({type_})"
+            text = (
+                f"'{column}' is text, but its feature is not a category: the model takes a number ({type_})"
+            )
             yield "inputs", text
 
 

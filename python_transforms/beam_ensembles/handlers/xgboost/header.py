@@ -67,12 +67,12 @@ class Header:
     best_iteration: int | None = None
 
 
-@refusing("the file is no XGBoost model in JSON or UBJSON")
+@refusing("the file is not an XGBoost model in JSON or UBJSON")
 def read_header(path: str) -> Header:
     """Reads the header of a model file.
 
     Raises:
-        ModelFormatError: It is no XGBoost model in JSON or UBJSON.
+        ModelFormatError: It is not an XGBoost model in JSON or UBJSON.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file:
@@ -83,7 +83,7 @@ def read_header(path: str) -> Header:
     at = tail.rfind(_PARAMS)
     if head[:1] != b"{" or at < 0:
         raise ModelFormatError(
-            "the file is no XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
+            "the file is not an XGBoost model in JSON or UBJSON; save it with save_model('model.json')"
         )
     header = _header(head, tail[at - 1 :], is_json=tail[at - 1 : at] == b'"')
     is_linear = _LINEAR in tail[max(0, at - 64) : at]  # the booster's name stands right before

@@ -61,7 +61,7 @@ MODEL_CLASSES: Final = ("Booster", *CLASSIFIERS, "XGBRegressor", "XGBRFRegressor
 METHODS: Final = ("predict", "predict_proba")
 CONFIG_REFUSED: Final = {
     **REFUSED,
-    "model_class": "'model_class' stands on the node itself",
+    "model_class": "set 'model_class' on the node itself",
     "model_state": "'uri' of the node says where the model is",
 }
 _SHAPELESS_ARGS: Final = frozenset(("iteration_range", "validate_features", "base_margin", "training"))
@@ -83,9 +83,9 @@ class XgboostKind(Kind[XgboostOptions]):
     summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header gives the types."
     takes = (
         "A list of columns is the features, [N, F], by name or in the model's order. A mapping, "
-        "{feature: column}, names them; 'base_margin' and 'data', the whole matrix, may stand beside."
+        "{feature: column}, names them; 'base_margin' and 'data', the whole matrix, are allowed too."
     )
-    gives = "What 'method' gives, an item a row."
+    gives = "What 'method' gives, an item per row."
     extra = "xgboost"
     modules = ("xgboost", "pandas", "scipy")
     work = Work.ONE_CORE
@@ -169,7 +169,7 @@ class _Call:
 
     Attributes:
         result: Beam's class of a prediction.
-        method: What is called on the model.
+        method: The model's method to call.
         matrix: Makes XGBoost's own matrix of a batch, as Beam's function does for every row; None for a model that
             makes it itself.
         is_linear: Whether it is a booster that cannot read numpy's matrix in place, which is faster and gives the same.
@@ -236,7 +236,7 @@ def _is_linear(booster: Any) -> bool:
 def _check_method(node: NodeView[XgboostOptions]) -> None:
     if node.options.method == "predict_proba" and node.options.model_class not in CLASSIFIERS:
         text = (
-            f"a {node.options.model_class} has no predict_proba; say 'model_class: XGBClassifier', "
+            f"a {node.options.model_class} has no predict_proba; set 'model_class: XGBClassifier', "
             "or leave 'method' out: a Booster's predict gives probabilities where its objective does"
         )
         node.problem("bad_value", "method", text)
@@ -251,7 +251,7 @@ def _against_header(node: NodeView[XgboostOptions], header: Header | None) -> Ma
             node.tell(output.column, Meaning(refused=refused))
         return settle(node, "signature_mismatch", {})
     if node.options.model_class in CLASSIFIERS and not header.objective.startswith(("binary:", "multi:")):
-        text = f"the model was trained for {header.objective}, which is no classification"
+        text = f"the model was trained for {header.objective}, which is not a classification"
         node.problem("signature_mismatch", "model_class", text)
     _note_rounds(node, header)
     answer = answer_type(header, node.options.model_class, node.options.method)

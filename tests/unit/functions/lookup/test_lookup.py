@@ -29,7 +29,7 @@ PLACE = {"card": "string", "country": "string"}
 
 @pytest.fixture
 def queries() -> Any:
-    """What is asked, as SQL with its parameters, once a test has begun to note it."""
+    """The queries, as SQL with parameters, once a test has begun to note them."""
     noted: list[tuple[str, Any]] = []
 
     def note(connection: Any, cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
@@ -258,7 +258,7 @@ def test_the_url_may_be_a_secret(accounts: Path, monkeypatch: pytest.MonkeyPatch
     ("secret", "code", "words"),
     [
         (None, "missing_secret", "'TEST_DB'"),
-        ("hunter2", "load_failed", "no URL of a database"),
+        ("hunter2", "load_failed", "not the URL of a database"),
         ("nosql://hunter2@host/db", "not_installed", "knows no database 'nosql'"),
         ("postgresql+asyncpg://u:hunter2@localhost/db", "not_installed", "pip install 'asyncpg'"),
         ("mysql://u:hunter2@localhost/db", "not_installed", "pip install 'mysqlclient'"),

@@ -209,10 +209,12 @@ def test_what_a_model_does_not_give_is_named(models: Models) -> None:
         "method": "get_image_features",
         "outputs": {"logits": "array<float>"},
     }
-    with pytest.raises(InvalidEnsemble, match=r"gave no 'logits' .*pooler_output"):  # as made-up rows show
+    with pytest.raises(
+        InvalidEnsemble, match=r"returned no 'logits' .*pooler_output"
+    ):  # as made-up rows show
         load_node(models("clip").parent, {"clip_pixels": "array<float>[3,32,32]"}, node)
     member = load_node(
         models("clip").parent, {"clip_pixels": "array<float>[3,32,32]"}, {**node, "trial": False}
     )
-    with pytest.raises(NodeError, match=r"gave no 'logits' .*pooler_output"):
+    with pytest.raises(NodeError, match=r"returned no 'logits' .*pooler_output"):
         member({"clip_pixels": np.zeros((2, 3, 32, 32), np.float32)})

@@ -40,7 +40,7 @@ TOO_LONG: list[tuple[str, str, Row, dict[str, Any], str]] = [
     ("translation", "marian", {"text": LONG}, {"max_new_tokens": 4}, "truncation: true"),
     ("text-generation", "gpt2", {"text": LONG}, {"max_new_tokens": 4, "do_sample": False}, "shorten it before"),
     ("text-generation", "gpt2", {"text": "film " * 60}, {"max_new_tokens": 8, "do_sample": False}, "and 8 are to be"),
-    ("text-generation", "gpt2", {"text": "film " * 60}, {"do_sample": False}, "say 'max_new_tokens'"),
+    ("text-generation", "gpt2", {"text": "film " * 60}, {"do_sample": False}, "set 'max_new_tokens'"),
     ("question-answering", "answers", {"question": LONG, "context": "anna wrote it"}, {}, "a question has 100 tokens"),
     ("question-answering", "answers", {"question": "who " * 40, "context": LONG}, {}, "say a smaller 'doc_stride'"),
     ("document-question-answering", "layoutlm", {"question": LONG, **PAGE}, {}, "a question has 100 tokens"),

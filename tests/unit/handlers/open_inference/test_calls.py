@@ -201,7 +201,7 @@ def test_an_output_that_the_server_leaves_out_is_named(server: FakeServer) -> No
             outputs={"y": "array<double>", "z": {"from": "z", "type": "double"}},
         ),
     )
-    with pytest.raises(NodeError, match="gave no 'z'") as caught:
+    with pytest.raises(NodeError, match="returned no 'z'") as caught:
         member({"x": np.ones((1, 2))})
     assert caught.value.code == "bad_output"
 

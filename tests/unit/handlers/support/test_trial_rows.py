@@ -110,7 +110,7 @@ def test_so_are_answers_that_are_not_as_declared(tmp_path: Path, way: str, text:
         ("mixing", r"depends on the rows beside it \('y' of a made-up row is 0 alone, .* among 2\)"),
         ("running", r"depends on the rows beside it \('y' of a made-up row is .* alone"),
         ("random", "answers to the same row differ from call to call"),
-        ("singles_only", r"not both at once.*say 'batch: \{max: 1\}'.*batch must be 1"),
+        ("singles_only", r"not both at once.*set 'batch: \{max: 1\}'.*batch must be 1"),
     ],
 )
 def test_what_may_be_meant_is_a_warning(

@@ -43,7 +43,7 @@ final class BatchReader implements AutoCloseable {
       return rows(columns(root), times(root), root.getRowCount());
     } catch (IOException | RuntimeException e) {
       throw new IllegalArgumentException(
-          "what came back from the ensemble is no Arrow batch of its rows: " + oneLine(e), e);
+          "what came back from the ensemble is not an Arrow batch of its rows: " + oneLine(e), e);
     }
   }
 

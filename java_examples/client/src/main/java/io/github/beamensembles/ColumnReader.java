@@ -173,6 +173,11 @@ interface ColumnReader {
   private static IllegalArgumentException mismatch(
       FieldType type, FieldVector column, String path) {
     return new IllegalArgumentException(
-        "'" + path + "' is " + column.getField() + ", which is no " + PortableTypes.nameOf(type));
+        "'"
+            + path
+            + "' is "
+            + column.getField()
+            + ", which is not of type "
+            + PortableTypes.nameOf(type));
   }
 }

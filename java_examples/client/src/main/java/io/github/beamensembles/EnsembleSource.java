@@ -63,7 +63,7 @@ sealed interface EnsembleSource extends Serializable {
       try {
         return Files.readString(file);
       } catch (CharacterCodingException e) {
-        throw unreadable("unreadable_file", "the file '" + file + "' is no text in UTF-8");
+        throw unreadable("unreadable_file", "the file '" + file + "' is not text in UTF-8");
       } catch (IOException e) {
         throw unreadable("unreadable_file", "the file '" + file + "' cannot be read: " + e);
       }

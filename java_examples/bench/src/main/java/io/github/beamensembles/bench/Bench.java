@@ -39,7 +39,7 @@ public final class Bench {
 
   /** What the program is told. */
   public interface Options extends StreamingOptions {
-    @Description("What is scored: light (4 numbers a row), digits (64), text or image")
+    @Description("What is scored: light (4 numbers per row), digits (64), text or image")
     @Default.String("light")
     String getWorkload();
 
@@ -165,7 +165,7 @@ public final class Bench {
 
   public static void main(String[] args) {
     PrintStream out = System.out;
-    System.setOut(System.err); // whatever else is printed is no run
+    System.setOut(System.err); // other output is not a run
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, US_ASCII));
     PipelineOptionsFactory.fromArgs(args).withValidation().as(Options.class);
     out.println("{}");
