@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes, shown
@@ -31,6 +29,7 @@ from beam_ensembles.handlers.catboost.header import (
     read_header,
 )
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.bad_model_files import raise_disagreements, read_or_report, refused
 from beam_ensembles.handlers.support.beam_config import (
     A_WHOLE_NUMBER,
     HONOURED,
@@ -49,19 +48,17 @@ from beam_ensembles.handlers.support.features import (
     count_of,
     feature_arguments,
     is_number,
+    log_order,
     match,
     nameless,
-    order_taken,
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_handler import handler_of, library_of
 from beam_ensembles.handlers.support.missing_values import filler, may_be_missing, view_of
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.types import BOOLEAN, DOUBLE, INT64, STRING, Array, Type, dtype_of
 
-_LOGGER: Final = logging.getLogger(__name__)
 CLASSIFIER: Final = "CatBoostClassifier"
 REGRESSOR: Final = "CatBoostRegressor"
 RANKER: Final = "CatBoostRanker"
@@ -115,12 +112,8 @@ class CatboostKind(Kind[CatboostOptions]):
         check_labels(node)
         check_arguments(node, _arguments(node))
         check_ports(node, [node.options.method])
-        path, header = None if place is None else local_path(place), None
-        if path is not None:
-            try:
-                header = read_header(path)
-            except (ModelFormatError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('catboost', path)}")
+        path = None if place is None else local_path(place)
+        header = None if path is None else read_or_report(node, path, read_header)
         for argument in feature_arguments(node).values():
             if not is_number(argument) and argument.element != "string":
                 text = f"a CatBoost model takes numbers and texts, the node gives {argument.element}"
@@ -144,17 +137,9 @@ class CatboostKind(Kind[CatboostOptions]):
             ),
         )
         header = _header(model)
-        found = list(_disagreements(node, header))
-        if found:
-            raise InvalidEnsemble(
-                Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
-            )
+        raise_disagreements(node, _disagreements(node, header))
         features, _ = match(node, header.names)
-        order = order_taken(node, header.names)
-        if (
-            order is not None and local_path(str(node.uri)) is None
-        ):  # of a local file the header was read before
-            _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
+        log_order(node, header.names)
         return member.BeamMember(
             handler,
             model,
@@ -177,11 +162,8 @@ def _load(node: CheckedNode[CatboostOptions], library: Any, place: str) -> Any:
     """Loads a model; whoever vouches for its file vouches for what CatBoost follows in it."""
     with open(place, "rb") as file:
         head = file.read(64)
-    try:
+    with refused(node, place):
         format_ = check_format(head)
-    except ModelFormatError as exc:
-        text = f"'{node.uri}': {exc}{other_kind('catboost', place)}"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
     model = library.CatBoost()
     model.load_model(place, format=format_)
     name = _class_for(node, _header(model))

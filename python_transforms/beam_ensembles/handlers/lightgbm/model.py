@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
@@ -22,6 +20,7 @@ from beam_ensembles.handlers.lightgbm.header import OVA, Header, read_header
 from beam_ensembles.handlers.lightgbm.trees import check_model
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.bad_model_files import raise_disagreements, read_or_report, refused
 from beam_ensembles.handlers.support.beam_config import (
     A_TRUTH,
     A_WHOLE_NUMBER,
@@ -46,20 +45,18 @@ from beam_ensembles.handlers.support.features import (
     count_of,
     feature_arguments,
     is_number,
+    log_order,
     match,
     nameless,
-    order_taken,
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_handler import handler_of, library_of
 from beam_ensembles.handlers.support.missing_values import view_of
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.types import DOUBLE, INT64, Array, Type
 
-_LOGGER: Final = logging.getLogger(__name__)
 CLASSIFIER: Final = "LGBMClassifier"
 MODEL_CLASSES: Final = ("Booster", CLASSIFIER, "LGBMRegressor", "LGBMRanker")
 METHODS: Final = ("predict", "predict_proba")
@@ -111,13 +108,8 @@ class LightgbmKind(Kind[LightgbmOptions]):
         check_arguments(node, ARGUMENTS)
         _check_method(node)
         check_ports(node, [node.options.method])
-        path, header = None if place is None else local_path(place), None
-        if path is not None:
-            try:
-                header = read_header(path)
-            except (ModelFormatError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('lightgbm', path)}")
-        return _against_header(node, header)
+        path = None if place is None else local_path(place)
+        return _against_header(node, None if path is None else read_or_report(node, path, read_header))
 
     def load(self, node: CheckedNode[LightgbmOptions]) -> Member:
         """Loads the model and compares it with the node again."""
@@ -149,11 +141,8 @@ def _load(node: CheckedNode[LightgbmOptions], library: Any, place: str, found: l
     """Loads a model from bytes that were checked: lightgbm follows wrong indices out of its memory."""
     with open(place, "rb") as file:
         data = file.read()
-    try:
+    with refused(node, place):
         text, header = check_model(data)
-    except ModelFormatError as exc:
-        text = f"'{node.uri}': {exc}{other_kind('lightgbm', place)}"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
     found.append(header)
     return library.Booster(model_str=text)
 
@@ -246,14 +235,8 @@ def _features(
 ) -> tuple[Features, tuple[Category, ...]]:
     """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
     features, _ = match(node, header.names)
-    order = order_taken(node, header.names)
-    if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before
-        _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
-    found = list(_disagreements(node, header))
-    if found:
-        raise InvalidEnsemble(
-            Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
-        )
+    log_order(node, header.names)
+    raise_disagreements(node, _disagreements(node, header))
     return features, categories_of(node, features, _kept(node, header, features), pandas)
 
 

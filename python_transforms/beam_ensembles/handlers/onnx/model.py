@@ -48,6 +48,7 @@ from beam_ensembles.handlers.onnx.session import (
 from beam_ensembles.handlers.onnx.trees import check_trees
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.bad_model_files import refused
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
@@ -194,15 +195,10 @@ def _check_loaded(node: CheckedNode[OnnxOptions], path: str) -> Emptiness:
     Raises:
         InvalidEnsemble: onnxruntime must not be given it.
     """
-    try:
+    with refused(node, path):
         foreign = foreign_operators(path)
         check_trees(path)
         found = find_emptiness(path)
-    except ModelFormatError as exc:
-        problem = Problem(
-            node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('onnx', path)}"
-        )
-        raise InvalidEnsemble([problem]) from exc
     if node.options.sha256 is not None or node.is_trusted:
         return dataclasses.replace(found, is_fusible=False)
     text = ""

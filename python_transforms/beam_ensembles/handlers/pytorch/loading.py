@@ -34,10 +34,10 @@ from beam_ensembles.handlers.pytorch.files import (
 )
 from beam_ensembles.handlers.pytorch.options import PytorchOptions
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.bad_model_files import refused
 from beam_ensembles.handlers.support.importing import import_name
 from beam_ensembles.handlers.support.library_models import arguments as arguments_of
 from beam_ensembles.handlers.support.library_models import makes_a_model
-from beam_ensembles.handlers.support.model_formats import other_kind
 
 _LIBRARIES: Final = ("torch", "transformers")
 
@@ -118,11 +118,8 @@ def _need_safetensors(node: CheckedNode[PytorchOptions]) -> None:
 def _format(node: CheckedNode[PytorchOptions], place: str) -> str:
     """Finds how the model was saved, and refuses what may not be loaded: its place may have been far away before."""
     options = node.options
-    try:
+    with refused(node, place):
         format_ = settled_format(options, place)
-    except ModelFormatError as exc:
-        text = f"'{node.uri}': {exc}{other_kind('pytorch', place)}"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)]) from exc
     is_vouched = options.sha256 is not None or node.is_trusted
     if runs_code(format_, weights_only=options.reads_weights_only) and not is_vouched:
         text = (

@@ -8,7 +8,6 @@ from typing import Final
 
 from beam_ensembles.errors import (
     InvalidEnsemble,
-    ModelFormatError,
     Problem,
 )
 from beam_ensembles.files.ensemble_files import Files, local_path
@@ -22,6 +21,7 @@ from beam_ensembles.handlers.pytorch.files import EXPORT, SAFETENSORS, STATE_DIC
 from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
 from beam_ensembles.handlers.pytorch.options import PytorchOptions
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.bad_model_files import read_or_report
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
@@ -31,7 +31,6 @@ from beam_ensembles.handlers.support.beam_config import (
 from beam_ensembles.handlers.support.importing import check_import, check_modules, import_modules
 from beam_ensembles.handlers.support.library_models import check_params
 from beam_ensembles.handlers.support.model_file import check_file, check_trust
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.signature_checks import check_signature
 from beam_ensembles.handlers.support.signatures import (
@@ -126,19 +125,11 @@ class PytorchKind(Kind[PytorchOptions]):
 
 def _format(node: NodeView[PytorchOptions], path: str) -> str | None:
     """Finds how a local model was saved, and reports a file that is none (``bad_model_file``)."""
-    try:
-        return settled_format(node.options, path)
-    except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
-        return None
+    return read_or_report(node, path, functools.partial(settled_format, node.options))
 
 
 def _signature(node: NodeView[PytorchOptions], path: str) -> Signature | None:
-    try:
-        return read_program(path).signature
-    except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('pytorch', path)}")
-        return None
+    return read_or_report(node, path, lambda local: read_program(local).signature)
 
 
 def _check_class(node: NodeView[PytorchOptions], format_: str) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from beam_ensembles.errors import (
     InvalidEnsemble,
-    ModelFormatError,
     NodeError,
     Problem,
     listed,
@@ -42,6 +41,7 @@ from beam_ensembles.handlers.sklearn.model_facts import (
 )
 from beam_ensembles.handlers.sklearn.skops_header import read_header
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.bad_model_files import raise_disagreements, read_or_report, refused
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
@@ -52,8 +52,8 @@ from beam_ensembles.handlers.support.beam_config import (
 from beam_ensembles.handlers.support.features import (
     column_of_each,
     feature_arguments,
+    log_order,
     match,
-    order_taken,
     warn_of_order,
 )
 from beam_ensembles.handlers.support.library_versions import Versions
@@ -137,10 +137,7 @@ class SklearnKind(Kind[SklearnOptions]):
         problems = list(disagreements(node, facts, method))
         if not hasattr(model, method):
             problems.insert(0, ("method", f"this {type(model).__name__} has no {method}"))
-        if problems:
-            raise InvalidEnsemble(
-                Problem(node.spec.path(place), "signature_mismatch", text) for place, text in problems
-            )
+        raise_disagreements(node, problems)
         member.check_call(node, getattr(model, method))
         features, _ = match(node, facts.names)
         if features.names is None:
@@ -149,10 +146,7 @@ class SklearnKind(Kind[SklearnOptions]):
         refuse_categories_of_catboost(node, model, columns)
         parts = parts_of(model, len(columns))
         missing = missing_marks(model, parts, facts.names)
-        order = order_taken(node, facts.names)
-        is_checked = _format(node.options.format, str(node.uri)) == "skops"
-        if order is not None and not is_checked:
-            _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
+        log_order(node, facts.names, is_read=_format(node.options.format, str(node.uri)) == "skops")
         arguments = member.inference_args(node)
         loaded = member.BeamMember(
             handler,
@@ -209,11 +203,8 @@ def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
 
 
 def _types_that_need_trust(node: CheckedNode[SklearnOptions], place: str) -> Sequence[str]:
-    try:
+    with refused(node):
         return read_header(place).untrusted
-    except ModelFormatError as exc:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")
-        raise InvalidEnsemble([problem]) from exc
 
 
 def _untrusted(place: str, types: Sequence[str]) -> str:
@@ -265,10 +256,8 @@ def _check_model(node: NodeView[SklearnOptions], place: str) -> Facts:
         return Facts()
     if path is None:
         return Facts()
-    try:
-        header = read_header(path)
-    except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('sklearn', path)}")
+    header = read_or_report(node, path, read_header)
+    if header is None:
         return Facts()
     if header.untrusted and node.options.sha256 is None and not node.files.is_trusted(place):
         node.problem("untrusted_file", "uri", _untrusted(place, header.untrusted))

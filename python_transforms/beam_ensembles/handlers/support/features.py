@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -11,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import Problem, listed, nearest
+from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView
 from beam_ensembles.handlers.support.arguments import (
     Argument,
@@ -22,6 +24,7 @@ from beam_ensembles.handlers.support.arguments import (
 from beam_ensembles.messages.printable import truncate
 from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, Scalar, Type, width_of
 
+_LOGGER: Final = logging.getLogger(__name__)
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
 _LONGEST: Final = 300
 """Characters of an example in a message."""
@@ -179,6 +182,19 @@ def warn_of_order(node: NodeView, names: Sequence[str] | None) -> None:
     text = order_taken(node, names)
     if text is not None:
         node.warn(Problem(node.spec.path("inputs"), "features_by_position", text))
+
+
+def log_order(node: CheckedNode, names: Sequence[str] | None, *, is_read: bool = True) -> None:
+    """Logs the warning of ``warn_of_order`` when a model is loaded, unless its file was read when it was checked.
+
+    Args:
+        node: The node.
+        names: The names of the loaded model's features.
+        is_read: Whether the check reads them in a file of this machine.
+    """
+    text = order_taken(node, names)
+    if text is not None and not (is_read and local_path(str(node.uri)) is not None):
+        _LOGGER.warning("%s: %s", node.spec.path("inputs"), text)
 
 
 def order_taken(node: NodeView | CheckedNode, names: Sequence[str] | None) -> str | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from beam_ensembles.errors import (
-    ModelFormatError,
     listed,
     nearest,
 )
@@ -15,10 +14,10 @@ from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.handlers.support.arguments import leaf
+from beam_ensembles.handlers.support.bad_model_files import read_or_report
 from beam_ensembles.handlers.support.importing import check_import
 from beam_ensembles.handlers.support.library_models import check_params
 from beam_ensembles.handlers.support.model_file import check_file, check_trust
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.signature_checks import check_inputs, check_signature, port_type
 from beam_ensembles.handlers.support.signatures import (
     Port,
@@ -58,10 +57,10 @@ def check_model(node: NodeView[TensorFlowOptions]) -> Mapping[str, Type | None]:
     if form == KERAS_H5 and place is not None:
         check_trust(node, place)
     if path is not None and form == SAVED_MODEL:
-        saved = _read(node, path, read_saved_model)
+        saved = read_or_report(node, path, read_saved_model)
         return check_served(node, place or path, saved)
     if path is not None and form == KERAS:
-        return _check_keras(node, place or path, _read(node, path, read_keras))
+        return _check_keras(node, place or path, read_or_report(node, path, read_keras))
     return check_signature(node, None)
 
 
@@ -92,14 +91,6 @@ def _place(node: NodeView[TensorFlowOptions], uri: str, form: str) -> str | None
         )
         node.warning(_LOAD_FAILED, "uri", f"'{uri}' could not be read: {text}")
     return folder
-
-
-def _read(node: NodeView[TensorFlowOptions], path: str, read: Callable[[str], Any]) -> Any:
-    try:
-        return read(path)
-    except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('tensorflow', path)}")
-        return None
 
 
 def check_served(

@@ -14,6 +14,7 @@ from beam_ensembles.errors import (
     Problem,
 )
 from beam_ensembles.graph.kinds import CheckedNode
+from beam_ensembles.handlers.support.bad_model_files import refused
 from beam_ensembles.handlers.support.beam_config import batch_limit
 from beam_ensembles.handlers.support.member import no_gpu, not_installed
 from beam_ensembles.handlers.tensorrt import libraries
@@ -97,12 +98,8 @@ def _deserialized(node: CheckedNode, plan: Any, logger: Any, trt: Any, cuda: Any
     if engine is None:
         text = f"TensorRT {trt.__version__} cannot load it; an engine runs where it was built: the same version and GPU"
         raise _failed(node, text)
-    try:
+    with refused(node):
         return Engine(engine, trt, cuda)
-    except ModelFormatError as exc:
-        raise InvalidEnsemble(
-            [Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}")]
-        ) from exc
 
 
 def _failed(node: CheckedNode, text: str) -> EnsembleError:

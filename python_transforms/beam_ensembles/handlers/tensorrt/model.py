@@ -33,6 +33,7 @@ from beam_ensembles.handlers.pytorch.call import given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.bad_model_files import read_or_report
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
@@ -44,7 +45,6 @@ from beam_ensembles.handlers.support.beam_config import (
     check_config,
 )
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.support.signature_checks import check_signature
@@ -127,7 +127,7 @@ def _handler(node: CheckedNode[TensorRTOptions], beam: Any, place: str) -> Any:
     arguments.pop("max_batch_size", None)
     is_graph = _format(node.options.format, str(node.uri)) == "onnx"
     if is_graph:
-        _check_whole(place)
+        _whole_graph(place)
     handler = beam.TensorRTEngineHandlerNumPy(
         min_batch_size=1,
         max_batch_size=batch_limit(node) or MOST_ROWS,
@@ -143,15 +143,16 @@ def _handler(node: CheckedNode[TensorRTOptions], beam: Any, place: str) -> Any:
     return handler
 
 
-def _check_whole(path: str) -> None:
-    """Ensures that an ONNX graph holds its own weights: TensorRT is given its bytes alone.
+def _whole_graph(path: str) -> Signature:
+    """Returns what an ONNX graph takes and gives, which must hold its own weights: TensorRT is given its bytes alone.
 
     Raises:
         ModelFormatError: It does not.
     """
-    names = weight_files(path)
+    found, names = read_signature(path), weight_files(path)
     if names:
         raise ModelFormatError(f"it keeps its weights in {listed(names)}; save it as one file")
+    return found
 
 
 def _call(result: Any, batch: list[Mapping[str, Values]], engine: Engine, _: Any = None) -> list[Any]:
@@ -171,11 +172,8 @@ def _format(said: str | None, uri: str) -> str:
 
 def _graph(node: NodeView[TensorRTOptions], path: str) -> Signature | None:
     """Reads what a local graph takes and gives; engines take any number of rows, since batches are padded and cut."""
-    try:
-        found = read_signature(path)
-        _check_whole(path)
-    except (ModelFormatError, OSError) as exc:
-        node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('onnx', path)}")
+    found = read_or_report(node, path, _whole_graph, "onnx")
+    if found is None:
         return None
     return Signature(tuple(map(_any_rows, found.inputs)), tuple(map(_any_rows, found.outputs)))
 

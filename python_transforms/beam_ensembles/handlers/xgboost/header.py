@@ -19,7 +19,7 @@ from beam_ensembles.handlers.support.signatures import (
     refusing,
 )
 from beam_ensembles.handlers.xgboost.document import read_object
-from beam_ensembles.handlers.xgboost.trees import TreeError, check_names
+from beam_ensembles.handlers.xgboost.trees import check_names
 
 _PART: Final = 1 << 20
 _PARAMS: Final = b"learner_model_param"
@@ -96,10 +96,7 @@ def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
     if objective is None or features is None:
         raise ModelFormatError("the file names neither features nor an objective as XGBoost's models do")
     names = _texts(head, "feature_names", is_json)
-    try:
-        check_names(_categories(head, is_json), names or ())
-    except TreeError as exc:
-        raise ModelFormatError(str(exc)) from exc
+    check_names(_categories(head, is_json), names or ())
     return Header(
         features,
         _number(tail, "num_class", is_json) or 0,

@@ -5,18 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.errors import (
-    InvalidEnsemble,
-    ModelFormatError,
-    NodeError,
-    Problem,
-)
+from beam_ensembles.errors import NodeError
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
@@ -27,6 +21,12 @@ from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
+from beam_ensembles.handlers.support.bad_model_files import (
+    raise_disagreements,
+    read_or_report,
+    refused,
+    wrong,
+)
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
@@ -35,10 +35,9 @@ from beam_ensembles.handlers.support.beam_config import (
     check_config,
 )
 from beam_ensembles.handlers.support.categories import Category, categories_of, uncategorised
-from beam_ensembles.handlers.support.features import Features, match, order_taken
+from beam_ensembles.handlers.support.features import Features, log_order, match
 from beam_ensembles.handlers.support.missing_values import view_of
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
-from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.handlers.support.results import to_columns_of_one
 from beam_ensembles.handlers.support.unknown_categories import FailsUnknownCategories
 from beam_ensembles.handlers.xgboost.categories import HOW_KEPT, kept_categories
@@ -52,10 +51,9 @@ from beam_ensembles.handlers.xgboost.features import (
     reader,
 )
 from beam_ensembles.handlers.xgboost.header import COUNT, Header, read_header
-from beam_ensembles.handlers.xgboost.trees import TreeError, check_model
+from beam_ensembles.handlers.xgboost.trees import check_model
 from beam_ensembles.types import DOUBLE, FLOAT, INT64, Array, Type
 
-_LOGGER: Final = logging.getLogger(__name__)
 CLASSIFIERS: Final = ("XGBClassifier", "XGBRFClassifier")
 MODEL_CLASSES: Final = ("Booster", *CLASSIFIERS, "XGBRegressor", "XGBRFRegressor", "XGBRanker")
 METHODS: Final = ("predict", "predict_proba")
@@ -101,14 +99,8 @@ class XgboostKind(Kind[XgboostOptions]):
         check_labels(node)
         _check_method(node)
         check_ports(node, [node.options.method])
-        header = None
         path = None if place is None else local_path(place)
-        if path is not None:
-            try:
-                header = read_header(path)
-            except (ModelFormatError, OSError) as exc:
-                node.problem("bad_model_file", "uri", f"'{path}': {exc}{other_kind('xgboost', path)}")
-        return _against_header(node, header)
+        return _against_header(node, None if path is None else read_or_report(node, path, read_header))
 
     def load(self, node: CheckedNode[XgboostOptions]) -> Member:
         """Loads the model and compares its features with the node."""
@@ -151,13 +143,8 @@ def _load(node: CheckedNode[XgboostOptions], model_class: Any, place: str) -> An
     """Loads a model from bytes that were checked: xgboost follows wrong indices out of its memory."""
     with open(place, "rb") as file:
         data = file.read()
-    try:
+    with refused(node, place):
         check_model(data)
-    except TreeError as exc:
-        problem = Problem(
-            node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {exc}{other_kind('xgboost', place)}"
-        )
-        raise InvalidEnsemble([problem]) from exc
     model = model_class()
     model.load_model(bytearray(data))
     return model
@@ -223,8 +210,9 @@ def _rounds_that_count(node: CheckedNode[XgboostOptions], booster: Any) -> dict[
     if best is None:
         return {}
     if not COUNT.fullmatch(best) or int(best) >= rounds:
-        text = f"'{node.uri}': its 'best_iteration' is {best[:40]!r}, the model has {rounds} rounds, counted from 0"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
+        raise wrong(
+            node, f"its 'best_iteration' is {best[:40]!r}, the model has {rounds} rounds, counted from 0"
+        )
     return {"iteration_range": (0, int(best) + 1)}
 
 
@@ -335,13 +323,7 @@ def _features(
     names = booster.feature_names
     kept = kept_categories(booster)
     features, _ = match(node, names, (MARGIN,), WHOLE)
-    order = order_taken(node, names)
-    if order is not None and local_path(str(node.uri)) is None:  # of a local file the header was read before
-        _LOGGER.warning("%s: %s", node.spec.path("inputs"), order)
-    found = list(disagreements(node, booster.num_features(), names, booster.feature_types))
-    found = found or list(uncategorised(node, features, kept, HOW_KEPT))
-    if found:
-        raise InvalidEnsemble(
-            Problem(node.spec.path(place), "signature_mismatch", text) for place, text in found
-        )
+    log_order(node, names)
+    raise_disagreements(node, disagreements(node, booster.num_features(), names, booster.feature_types))
+    raise_disagreements(node, uncategorised(node, features, kept, HOW_KEPT))
     return features, categories_of(node, features, kept, pandas)

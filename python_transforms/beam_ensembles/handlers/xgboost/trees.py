@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from beam_ensembles.errors import ModelFormatError
 from beam_ensembles.handlers.xgboost.document import DocumentError, read_document
 
 _DEEPEST_TREE: Final = 1_000
@@ -34,7 +35,7 @@ _WEIGHTS: Final = ("split_conditions", "sum_hessian", "loss_changes")
 _MULTI: Final = ("multi:softmax", "multi:softprob")
 
 
-class TreeError(ValueError):
+class TreeError(ModelFormatError):
     """The model contradicts itself, so xgboost must not load it."""
 
 
