@@ -18,7 +18,7 @@ from beam_ensembles.combiners.vote_counts import Tally, common_label
 from beam_ensembles.combiners.vote_outputs import Ballot, ballot_meanings, label_array, settle_ballot
 from beam_ensembles.graph.class_meanings import LABELS, Meaning, check_given_labels, labels_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
-from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.labels import label_type
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.types import Type
@@ -52,7 +52,7 @@ class HardVoteKind(Kind[HardVoteOptions]):
         check_members(node)
         check_weights(node)
         check_quorum(node)
-        label, declared = common_label(node), check_labels(node)
+        label, declared = common_label(node), label_type(node)
         if label is not None and declared is not None and label != declared:
             text = f"the labels are of type {declared}, but the members give {label}"
             node.problem("bad_labels", "labels", text)

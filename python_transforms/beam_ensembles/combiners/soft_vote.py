@@ -29,7 +29,7 @@ from beam_ensembles.graph.class_meanings import (
     labels_of,
 )
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, valid_rows
-from beam_ensembles.graph.labels import check_labels
+from beam_ensembles.graph.labels import label_type
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.shared_options import LabelOptions
 from beam_ensembles.types import INT64, Type, dtype_of, row_shape
@@ -69,7 +69,7 @@ class SoftVoteKind(Kind[SoftVoteOptions]):
         check_quorum(node)
         classes = _classes(node)
         labels = node.options.labels
-        label = check_labels(node) if labels is not None else INT64
+        label = label_type(node) if labels is not None or "labels" in node.wrong else INT64
         if label is not None and labels is not None and classes is not None and len(labels) != classes:
             text = f"{len(labels)} labels for {classes} probabilities; give one per class, in their order"
             node.problem("bad_labels", "labels", text)

@@ -12,7 +12,7 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import option
-from beam_ensembles.handlers.support.beam_config import BatchOptions, check_calls
+from beam_ensembles.handlers.support.beam_config import BatchOptions
 from beam_ensembles.handlers.support.importing import check_import, import_name
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.messages.foreign_errors import text_of
@@ -46,7 +46,6 @@ class PythonFunctionKind(Kind[FunctionOptions]):
             text = "a function needs inputs: its arguments, such as {prices: price}"
             node.problem("missing_key", "inputs", text)
         _check_arguments(node)
-        check_calls(node)
         return {output.column: output.type for output in node.spec.outputs}
 
     def load(self, node: CheckedNode[FunctionOptions]) -> Member:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import NoneType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
@@ -27,12 +27,14 @@ from beam_ensembles.graph.kinds import (
     Kinds,
     NodeView,
     UnusableKind,
+    mistakes_of,
     options_of,
     reads_nulls,
 )
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, check_names, names_of
 from beam_ensembles.graph.option_checks import check_options
+from beam_ensembles.graph.options import Mistake
 from beam_ensembles.graph.order import topological
 from beam_ensembles.graph.policies import (
     check_defaults,
@@ -206,7 +208,8 @@ class _Checker:
 
     def _ask(self, node: NodeSpec, kind: Kind, wrong: set[str]) -> dict[str, Type | None]:
         """Runs the kind's check of its node, without the options that are known to be wrong."""
-        sound = {name: value for name, value in node.options.items() if node.path(name) not in wrong}
+        wrong_keys = {name for name in node.options if node.path(name) in wrong}
+        sound = _without(node.options, wrong_keys)
         columns = node.inputs.columns if node.inputs is not None else ()
         inputs = {column: self._types[column] for column in columns if column in self._types}
         if not reads_nulls(kind, node):
@@ -228,14 +231,22 @@ class _Checker:
             note,
             meanings,
             told.__setitem__,
+            wrong_keys,
         )
+        mistakes: list[Mistake] = _answer_of(kind, view, mistakes_of, (list,), [])
+        if mistakes:
+            self.problems.extend(Problem(node.path(one.place), one.code, one.text) for one in mistakes)
+            wrong = wrong | {node.path(one.place) for one in mistakes}
+            wrong_keys = wrong_keys | {one.place for one in mistakes}
+            spec = dataclasses.replace(spec, options=_without(sound, wrong_keys))
+            view = dataclasses.replace(view, spec=spec, options=kind.read(spec), wrong=wrong_keys)
         types = _answer_of(kind, view, kind.check, (Mapping,), _NO_TYPES)
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:
             view.problem("signature_mismatch", "labels", wrong_labels)
         follows = _answer_of(kind, view, kind.meanings, (Mapping, NoneType), _NO_MEANINGS)
         told.update(follows or {})
-        if not found and None not in inputs.values() and len(inputs) == len(columns):
+        if not found and not mistakes and None not in inputs.values() and len(inputs) == len(columns):
             if not wrong:
                 self._arms[node.name] = _answer_of(kind, view, kind.arms, (Sequence,), ())
             found.extend(_missing_types(node, types))
@@ -283,6 +294,10 @@ class _Checker:
             return self._files.resolve(node.file)
         except FileProblem:
             return None  # its kind has reported it
+
+
+def _without(options: Mapping[str, Any], keys: Set[str]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in keys}
 
 
 def _answer_of(

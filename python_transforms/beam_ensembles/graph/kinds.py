@@ -11,7 +11,7 @@ import abc
 import dataclasses
 import enum
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final, Generic, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.class_meanings import Meaning
-from beam_ensembles.graph.options import Option, Options, declared_options, read_options
+from beam_ensembles.graph.options import Mistake, Option, Options, declared_options, read_options
 from beam_ensembles.graph.shared_options import NullOptions
 from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
 from beam_ensembles.types import Type
@@ -82,6 +82,7 @@ class NodeView(Generic[O_co]):
         note: Takes what the model's file says about how it runs, and people may want to know: no sentence, no dot.
         meanings: The known meanings of the columns that it reads.
         tell: Takes what the node's model says of a column that it gives.
+        wrong: Its own keys that are known to be wrong (reported already), and so have their defaults.
     """
 
     spec: NodeSpec
@@ -94,6 +95,7 @@ class NodeView(Generic[O_co]):
     note: Callable[[str], None] = lambda _: None
     meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
     tell: Callable[[str, Meaning], None] = lambda _, __: None
+    wrong: Set[str] = frozenset()
 
     def problem(self, code: str, keys: str, message: str) -> None:
         """Reports a problem at a place below the node, such as ``inputs[1]`` or ``weights``."""
@@ -308,6 +310,11 @@ class Kind(abc.ABC, Generic[O_co]):
 def takes_missing(options: Options) -> bool:
     """Whether a node says that a null is a missing value to its model."""
     return isinstance(options, NullOptions) and options.nulls == "missing"
+
+
+def mistakes_of(node: NodeView) -> list[Mistake]:
+    """Returns the wrong values of a node's own keys (``Options.mistakes``)."""
+    return list(node.options.mistakes())
 
 
 def reads_nulls(kind: Kind, node: NodeSpec) -> bool:

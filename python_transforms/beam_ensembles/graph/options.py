@@ -10,8 +10,8 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeVar, dataclass_transform
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, TypeVar, dataclass_transform
 
 from beam_ensembles.errors import listed
 
@@ -78,6 +78,20 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+class Mistake(NamedTuple):
+    """A wrong value of an option.
+
+    Attributes:
+        place: The key, or what is wrong below it: ``batch``, ``batch.max``.
+        code: The code of the problem.
+        text: One sentence: what was found, and what is allowed.
+    """
+
+    place: str
+    code: str
+    text: str
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -85,6 +99,13 @@ class Options:
 
     A subclass of it is made a dataclass by itself. Its fields are those of its bases, then its own.
     """
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds values that are wrong although their types are right; a subclass adds its own to those of its bases.
+
+        A key that is reported has its default when its kind checks the node.
+        """
+        return iter(())
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -84,7 +84,7 @@ def settle(node: NodeView, code: str, found: Mapping[str, Type | None]) -> dict[
 def _of_a_row(node: NodeView, item: Type | None, declared: Type | None) -> Type | None:
     """Returns the type of a row's answer where a row has several items; it is not known where rows are called alone."""
     samples = samples_of(node.options)
-    if item is None or is_per_row(node.options):
+    if item is None or is_per_row(node.options) or not node.wrong.isdisjoint(("samples", "per_row")):
         return None
     if samples is None:
         return item

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Iterator
 from typing import Any
 
-from beam_ensembles.graph.options import Options, option
+from beam_ensembles.graph.class_meanings import are_labels
+from beam_ensembles.graph.options import Mistake, Options, option
 from beam_ensembles.limits import LARGEST_COUNT
 
 
@@ -17,6 +20,20 @@ class LabelOptions(Options):
         "them.",
         last=True,
     )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds labels that are no labels, and those that occur twice."""
+        yield from super().mistakes()
+        labels = self.labels
+        if labels is None:
+            return
+        if not are_labels(labels):
+            text = "labels are texts or whole numbers of 64 bits, all of one kind (quote texts)"
+            yield Mistake("labels", "bad_labels", text)
+            return
+        twice = next((label for label, count in collections.Counter(labels).items() if count > 1), None)
+        if twice is not None:
+            yield Mistake("labels", "bad_labels", f"the label {twice!r} occurs twice")
 
 
 class NullOptions(Options):
@@ -44,6 +61,16 @@ class SampleOptions(Options):
         "Call the model once per row, with the row's lists as its batch: one image and its captions.",
         last=True,
     )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds a number of answers that no row has."""
+        yield from super().mistakes()
+        if self.samples is not None and self.samples < 1:
+            text = f"'samples' is {self.samples}; a row has at least 1 answer"
+            yield Mistake("samples", "bad_value", text)
+        elif self.samples is not None and self.per_row:
+            text = "with 'per_row' all that one call gives belongs to its row; leave 'samples' out"
+            yield Mistake("samples", "bad_value", text)
 
 
 def is_per_row(options: Options) -> bool:

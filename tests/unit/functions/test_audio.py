@@ -37,7 +37,7 @@ def test_bad_rows_fail_alone() -> None:
         load_node(FOLDER, {"s": "bytes"}, node_of(max_seconds=1))({"s": rows})
     assert [len(row) for row in caught.value.columns["samples"]] == [4_000, 4_000]
     messages = {at: error.message for at, error in caught.value.faults.items()}
-    assert "no whole file of WAV, FLAC, Ogg, MP3, AIFF" in messages[1]
+    assert "not a whole file of WAV, FLAC, Ogg, MP3, AIFF" in messages[1]
     assert "longer than the 1 seconds" in messages[2]
     assert "cut off" in messages[3]
     assert {error.code for error in caught.value.faults.values()} == {"wrong_value"}

@@ -13,7 +13,6 @@ from beam_ensembles.functions.lookup.settings import (
 )
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
 from beam_ensembles.handlers.support import member
-from beam_ensembles.handlers.support.beam_config import check_calls
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 EXTRA: Final = "lookup"
@@ -39,7 +38,6 @@ class LookupKind(Kind[LookupOptions]):
         if not all(node.options.table.split(".")):
             node.problem("bad_value", "table", "name a table, or SCHEMA.TABLE")
         check_cache(node)
-        check_calls(node)
         if node.options.missing == "nullify":
             _check_nullable(node)
         return {output.column: output.type for output in node.spec.outputs}

@@ -15,7 +15,7 @@ from beam_ensembles.functions.read.places import Places
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
-from beam_ensembles.handlers.support.beam_config import AttemptOptions, BatchOptions, check_calls
+from beam_ensembles.handlers.support.beam_config import AttemptOptions, BatchOptions
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, STRING, Type
 
@@ -53,7 +53,6 @@ class ReadKind(Kind[ReadOptions]):
         """Checks what is read, and the places that rows may name."""
         _check_input(node)
         _check_under(node)
-        check_calls(node)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), BYTES))
 
     def load(self, node: CheckedNode[ReadOptions]) -> Member:

@@ -12,7 +12,6 @@ from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes, shown
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
@@ -38,7 +37,6 @@ from beam_ensembles.handlers.support.beam_config import (
     Accepted,
     CallOptions,
     check_arguments,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.categories import columns_and_names, fraction_as_category
@@ -108,8 +106,6 @@ class CatboostKind(Kind[CatboostOptions]):
         given, node = node, view_of(node)
         place = check_file(node, needs_trust=_DANGER)
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         check_arguments(node, _arguments(node))
         check_ports(node, [node.options.method])
         path = None if place is None else local_path(place)

@@ -8,7 +8,6 @@ from typing import Any, Final
 from beam_ensembles.errors import listed
 from beam_ensembles.graph.class_meanings import shown
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.huggingface import hub, hub_cache
 from beam_ensembles.handlers.huggingface.checks import (
     are_placeholders,
@@ -28,7 +27,6 @@ from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
-    check_calls,
     check_config,
 )
 from beam_ensembles.types import Type
@@ -68,7 +66,6 @@ class HuggingFaceKind(Kind[HuggingFaceOptions]):
     def check(self, node: NodeView[HuggingFaceOptions]) -> Mapping[str, Type | None]:
         """Checks a node against the table of tasks, and against ``config.json`` where the model is a local folder."""
         model = hub.check_place(node)
-        check_calls(node)
         _check_labels(node, model.config)
         task, by_class = task_of(node), node.options.model_class is not None
         unused = "load_pipeline_args" if by_class or (task and task.model_class) else "load_model_args"
@@ -132,10 +129,10 @@ def _is_regression(config: Mapping[str, Any]) -> bool:
 
 def _check_labels(node: NodeView[HuggingFaceOptions], config: Mapping[str, Any]) -> None:
     """Compares ``labels`` with the classes of the model's configuration."""
-    if check_labels(node) is None:
+    if node.options.labels is None:
         _warn_of_no_names(node, config)
         return
-    names, labels = class_names(config), list(node.options.labels or ())
+    names, labels = class_names(config), node.options.labels
     if names is None or labels == names or (are_placeholders(names) and len(labels) == len(names)):
         return
     text = (

@@ -12,7 +12,6 @@ from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
@@ -30,7 +29,6 @@ from beam_ensembles.handlers.support.beam_config import (
     Accepted,
     CallOptions,
     check_arguments,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.categories import (
@@ -103,8 +101,6 @@ class LightgbmKind(Kind[LightgbmOptions]):
         node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         check_arguments(node, ARGUMENTS)
         _check_method(node)
         check_ports(node, [node.options.method])

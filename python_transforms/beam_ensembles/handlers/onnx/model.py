@@ -16,7 +16,6 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.handlers.onnx.call import FEEDING, call, call_with_items, columns_of, extra_feeds, feeder
 from beam_ensembles.handlers.onnx.classes import ModelClasses, meanings, read_classes
@@ -53,7 +52,6 @@ from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
     Accepted,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.missing_values import filler, given, may_be_missing, view_of
@@ -108,8 +106,6 @@ class OnnxKind(Kind[OnnxOptions]):
         """Compares the node with the graph, which is read where the file is local."""
         place = check_file(node, beside=weight_files)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         path = None if place is None else local_path(place)
         signature, classes = None, None
         if path is not None:

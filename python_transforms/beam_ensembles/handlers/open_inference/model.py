@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from beam_ensembles.errors import Problem
 from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.open_inference.address import Address, AddressError, parse_address
 from beam_ensembles.handlers.open_inference.failures import CallError, unusable
 from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
@@ -19,9 +18,6 @@ from beam_ensembles.handlers.open_inference.settings import (
     seconds_of,
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
-from beam_ensembles.handlers.support.beam_config import (
-    check_calls,
-)
 from beam_ensembles.types import Type
 
 
@@ -65,12 +61,12 @@ class OpenInferenceKind(Kind[OpenInferenceOptions]):
         noting = dataclasses.replace(node, report=problems.append)
         address = _address(noting)
         check_settings(noting, address)
-        check_calls(noting)
         for problem in problems:
             node.report(problem)
-        check_labels(node)
         # Nobody is called, and no certificate is opened, for a file that may not.
-        return check_metadata(node, None if address is None or problems else _asked(node, address))
+        return check_metadata(
+            node, None if address is None or problems or node.wrong else _asked(node, address)
+        )
 
     def load(self, node: CheckedNode[OpenInferenceOptions]) -> Member:
         """Opens the channel to the server, which need not answer yet."""

@@ -22,7 +22,6 @@ from beam_ensembles.graph.kinds import (
     NodeView,
     Work,
 )
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.handlers.python.calls import Calls, blame
 from beam_ensembles.handlers.python.examples import columns_of, examples_of, shape_of_one
@@ -31,7 +30,7 @@ from beam_ensembles.handlers.python.policy import KNOWN, check_policy
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import list_argument
 from beam_ensembles.handlers.support.beam_config import HONOURED as OF_ALL
-from beam_ensembles.handlers.support.beam_config import Accepted, check_calls, check_config
+from beam_ensembles.handlers.support.beam_config import Accepted, check_config
 from beam_ensembles.handlers.support.importing import import_name
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.missing_values import view_of
@@ -87,8 +86,6 @@ class PythonKind(Kind[PythonOptions]):
         check_config(node, {**told, **OF_ALL}, CONFIG_REFUSED)
         for name in told:
             check_secret(node, below("config", name), config[name])
-        check_calls(node)
-        check_labels(node)
         inputs = node.spec.inputs
         if inputs is not None and inputs.ports is None and len(inputs.columns) > 1:
             list_argument(view_of(node))

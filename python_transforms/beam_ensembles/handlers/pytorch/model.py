@@ -12,7 +12,6 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.pytorch.answer_parts import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
 from beam_ensembles.handlers.pytorch.device import WithinMemory
@@ -25,7 +24,6 @@ from beam_ensembles.handlers.support.bad_model_files import read_or_report
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.importing import check_import, check_modules, import_modules
@@ -88,8 +86,6 @@ class PytorchKind(Kind[PytorchOptions]):
             check_import(node, "model_class", name, library=_LIBRARY)
             check_params(node, node.options.model_params, name, place)
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         check_modules(node)
         _check_numbers(node)
         return check_signature(node, _signature(node, path) if format_ == EXPORT and path else None)

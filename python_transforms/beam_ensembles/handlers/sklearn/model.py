@@ -17,7 +17,6 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, holds, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
@@ -46,7 +45,6 @@ from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
     CallOptions,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.features import (
@@ -115,8 +113,6 @@ class SklearnKind(Kind[SklearnOptions]):
         place = check_file(node, runs_code=format_ in ("joblib", "pickle"))
         facts = Facts() if place is None else _check_model(node, place)
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         feature_arguments(node)
         check_ports(node, [node.options.method])
         warn_of_order(node, facts.names)

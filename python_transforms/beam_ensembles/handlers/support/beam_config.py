@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
-from beam_ensembles.graph.options import Options, option
+from beam_ensembles.graph.options import Mistake, Options, option
 from beam_ensembles.graph.shared_options import SampleOptions
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES, MOST_RETRIES
 from beam_ensembles.spec.places import below
@@ -23,6 +23,31 @@ class BatchOptions(Options):
         "together.",
         last=True,
     )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds keys of ``batch`` that it does not have, and numbers of rows, bytes and seconds that cannot be."""
+        yield from super().mistakes()
+        for key, value in self.batch.items():
+            if key == "max_wait":
+                if (
+                    isinstance(value, bool)
+                    or not isinstance(value, int | float)
+                    or not 0 < value <= LONGEST_WAIT
+                ):
+                    wanted = f"a number of seconds above 0, at most {LONGEST_WAIT}"
+                    text = f"'max_wait' is {value!r}; it is {wanted}"
+                    yield Mistake(below("batch", "max_wait"), "bad_value", text)
+            elif key not in BATCH_KEYS:
+                text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
+                yield Mistake(below("batch", str(key)), "unknown_option", text)
+            elif not _is_count(value) or value > (LARGEST_COUNT if key == "min" else value):
+                limit = f", and 'min' of {LARGEST_COUNT:,} at most"
+                text = f"'{key}' is {value!r}; it is a whole number of at least 1{limit}"
+                yield Mistake(below("batch", key), "bad_value", text)
+        least, most = self.batch.get("min"), self.batch.get("max")
+        if _is_count(least) and _is_count(most) and least > most:
+            text = f"'min' is {least}, more than 'max', which is {most}"
+            yield Mistake(below("batch", "min"), "bad_value", text)
 
 
 class ConfigOptions(Options):
@@ -76,6 +101,17 @@ class AttemptOptions(Options):
         "How often a call that failed in passing is made again.",
         last=True,
     )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds numbers of seconds and of calls that cannot be."""
+        yield from super().mistakes()
+        retries, timeout = self.retries, self.timeout
+        if retries is not None and not 0 <= retries <= MOST_RETRIES:
+            text = f"'retries' is {retries}; allowed: 0 to {MOST_RETRIES}"
+            yield Mistake("retries", "bad_value", text)
+        if timeout is not None and not 0 < timeout <= LONGEST_WAIT:
+            text = f"'timeout' is {timeout}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
+            yield Mistake("timeout", "bad_value", text)
 
 
 def batch_of(options: Options) -> Mapping[str, Any]:
@@ -187,54 +223,6 @@ def check_arguments(node: NodeView[ArgumentOptions], known: Mapping[str, Accepte
             node.problem("unknown_option", place, text)
         elif not known[name].is_valid(value):
             node.problem("bad_value", place, f"'{name}' is {value!r}; allowed: {known[name].accepts}")
-
-
-def check_calls(node: NodeView) -> None:
-    """Reports what is wrong with a node's ``batch``, ``samples``, ``per_row``, ``timeout`` and ``retries``."""
-    options = node.options
-    if isinstance(options, BatchOptions):
-        _check_batch(node, options.batch)
-    if isinstance(options, SampleOptions):
-        _check_samples(node, options)
-    if isinstance(options, AttemptOptions):
-        _check_attempts(node, options)
-
-
-def _check_samples(node: NodeView, options: SampleOptions) -> None:
-    samples = options.samples
-    if samples is not None and samples < 1:
-        node.problem("bad_value", "samples", f"'samples' is {samples}; a row has at least 1 answer")
-    if samples is not None and options.per_row:
-        text = "with 'per_row' all that one call gives belongs to its row; leave 'samples' out"
-        node.problem("bad_value", "samples", text)
-
-
-def _check_attempts(node: NodeView, options: AttemptOptions) -> None:
-    retries, timeout = options.retries, options.timeout
-    if retries is not None and not 0 <= retries <= MOST_RETRIES:
-        text = f"'retries' is {retries}; allowed: 0 to {MOST_RETRIES}"
-        node.problem("bad_value", "retries", text)
-    if timeout is not None and not 0 < timeout <= LONGEST_WAIT:
-        text = f"'timeout' is {timeout}; it is a number of seconds above 0, at most {LONGEST_WAIT:,}"
-        node.problem("bad_value", "timeout", text)
-
-
-def _check_batch(node: NodeView, batch: Mapping[str, Any]) -> None:
-    for key, value in batch.items():
-        if key == "max_wait":
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_WAIT:
-                text = f"'max_wait' is {value!r}; it is a number of seconds above 0, at most {LONGEST_WAIT}"
-                node.problem("bad_value", below("batch", "max_wait"), text)
-        elif key not in BATCH_KEYS:
-            text = f"'batch' takes no key {key!r}{nearest(str(key), BATCH_KEYS)} (keys: {listed(BATCH_KEYS)})"
-            node.problem("unknown_option", below("batch", str(key)), text)
-        elif not _is_count(value) or value > (LARGEST_COUNT if key == "min" else value):
-            text = f"'{key}' is {value!r}; it is a whole number of at least 1, and 'min' of {LARGEST_COUNT:,} at most"
-            node.problem("bad_value", below("batch", key), text)
-    least, most = batch.get("min"), batch.get("max")
-    if _is_count(least) and _is_count(most) and least > most:
-        text = f"'min' is {least}, more than 'max', which is {most}"
-        node.problem("bad_value", below("batch", "min"), text)
 
 
 def batch_size(node: CheckedNode, default: int) -> int:

@@ -11,13 +11,11 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
     Accepted,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.importing import check_modules, import_modules
@@ -73,8 +71,6 @@ class TensorflowKind(Kind[TensorFlowOptions]):
     def check(self, node: NodeView[TensorFlowOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's own signature, where that can be read without TensorFlow."""
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         check_modules(node)
         return check_model(node)
 

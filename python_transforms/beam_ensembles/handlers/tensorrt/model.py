@@ -23,7 +23,6 @@ from beam_ensembles.graph.kinds import (
     NodeView,
     Work,
 )
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import ports_of
 from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
@@ -41,7 +40,6 @@ from beam_ensembles.handlers.support.beam_config import (
     ConfigOptions,
     TrialOptions,
     batch_limit,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
@@ -96,8 +94,6 @@ class TensorRTKind(Kind[TensorRTOptions]):
         format_ = _format(node.options.format, node.options.uri)
         place = check_file(node, runs_code=format_ == "engine")
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         path = None if place is None else local_path(place)
         return check_signature(node, _graph(node, path) if format_ == "onnx" and path is not None else None)
 

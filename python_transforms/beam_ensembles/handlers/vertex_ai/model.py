@@ -8,7 +8,6 @@ from typing import Final
 
 from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.graph.shared_options import LabelOptions
@@ -19,7 +18,6 @@ from beam_ensembles.handlers.support.beam_config import (
     AttemptOptions,
     BatchOptions,
     ConfigOptions,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
@@ -94,8 +92,6 @@ class VertexAIKind(Kind[VertexAIOptions]):
         _check_names(node)
         _check_host(node)
         check_config(node, CONFIG_HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         if node.spec.inputs is not None and node.spec.inputs.ports is None and len(node.spec.columns) > 1:
             list_argument(node)
         if node.options.private and "network" not in node.options.config:

@@ -15,7 +15,6 @@ from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.graph.class_meanings import LABELS as OF_LABELS
 from beam_ensembles.graph.class_meanings import SCORES, Meaning, of_classes
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
-from beam_ensembles.graph.labels import check_labels
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.graph.shared_options import LabelOptions, NullOptions
@@ -31,7 +30,6 @@ from beam_ensembles.handlers.support.beam_config import (
     HONOURED,
     REFUSED,
     CallOptions,
-    check_calls,
     check_config,
 )
 from beam_ensembles.handlers.support.categories import Category, categories_of, uncategorised
@@ -95,8 +93,6 @@ class XgboostKind(Kind[XgboostOptions]):
         node = view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
-        check_calls(node)
-        check_labels(node)
         _check_method(node)
         check_ports(node, [node.options.method])
         path = None if place is None else local_path(place)

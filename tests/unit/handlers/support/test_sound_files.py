@@ -85,7 +85,7 @@ def test_a_stream_of_unknown_length_is_refused() -> None:
 def test_a_file_of_another_kind_is_unknown() -> None:
     with pytest.raises(UnknownSound, match="AU is none of WAV, FLAC, Ogg, MP3, AIFF"):
         decode_sound(sound(NOISE, "AU"), 16_000, "s")
-    with pytest.raises(UnknownSound, match="no whole file of WAV"):
+    with pytest.raises(UnknownSound, match="not a whole file of WAV"):
         decode_sound(b"", 16_000, "s")
 
 
