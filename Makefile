@@ -4,6 +4,8 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
+# Tests start thousands of processes, and each would compile all modules of the project anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON := .venv/bin/python
 # Runs a command with the Go, the JDK and the Maven that setup found.
