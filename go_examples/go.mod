@@ -4,11 +4,9 @@ go 1.26.0
 
 require (
 	cloud.google.com/go/bigquery v1.83.0
-	github.com/agnivade/levenshtein v1.2.2
 	github.com/apache/arrow-go/v18 v18.8.0
 	github.com/apache/beam/sdks/v2 v2.77.0
-	google.golang.org/grpc v1.83.2
-	google.golang.org/protobuf v1.36.12
+	github.com/beam-ensembles/beam-ensembles/go_examples/ensemble v0.0.0
 )
 
 require (
@@ -26,6 +24,7 @@ require (
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/exporter/metric v0.57.0 // indirect
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/internal/resourcemapping v0.57.0 // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/agnivade/levenshtein v1.2.2 // indirect
 	github.com/apache/arrow/go/arrow v0.0.0-20211112161151-bc219186db40 // indirect
 	github.com/apache/arrow/go/v15 v15.0.2 // indirect
 	github.com/apache/thrift v0.24.0 // indirect
@@ -92,6 +91,8 @@ require (
 	google.golang.org/genproto v0.0.0-20260715232425-e75dac1f907d // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260715232425-e75dac1f907d // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260819154853-08b0e4226688 // indirect
+	google.golang.org/grpc v1.83.2 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )
 
@@ -99,3 +100,6 @@ tool (
 	github.com/apache/beam/sdks/v2/go/cmd/prism
 	honnef.co/go/tools/cmd/staticcheck
 )
+
+// The library's own version beside these examples.
+replace github.com/beam-ensembles/beam-ensembles/go_examples/ensemble => ./ensemble

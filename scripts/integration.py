@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts import servers, toolchains
-from scripts.layout import GO_MODULE, MAVEN_PROJECT, PYTHON, ROOT
+from scripts.layout import GO_EXAMPLES, GO_PACKAGES, MAVEN_PROJECT, PYTHON, ROOT
 from scripts.members import MODELS, train
 from scripts.program import exit_code, say, styled
 from scripts.shell import Command, log_path, run
@@ -37,12 +37,12 @@ def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
     pytest: Command = [PYTHON, "-m", "pytest"]
     others = [f"--ignore={name}" for name in (*BUILDING, f"{TESTS}/flink")]
     only = ["-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false"]
-    go_tests = ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", "./..."]
+    go_tests = ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", *GO_PACKAGES]
     return [
         _suite("Python builds", [*pytest, *BUILDING], ROOT, env),
         _suite("Python", [*pytest, TESTS, *others], ROOT, env),
         _suite("Java", ["mvn", *maven.QUIET, *only, "verify"], MAVEN_PROJECT, env, behind="Python builds"),
-        _suite("Go", go_tests, GO_MODULE, env, behind="Python"),
+        _suite("Go", go_tests, GO_EXAMPLES, env, behind="Python"),
     ]
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements"
-GO_MODULE = ROOT / "go_examples"
+GO_EXAMPLES = ROOT / "go_examples"
+GO_MODULE = GO_EXAMPLES / "ensemble"
+"""The library, a module of its own; Go's workspace in ``GO_EXAMPLES`` has both."""
+GO_PACKAGES = ("./...", "./ensemble/...")
+"""All packages of the workspace."""
 MAVEN_PROJECT = ROOT / "java_examples"
 EXAMPLES = ROOT / "examples"
 

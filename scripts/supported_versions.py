@@ -41,8 +41,8 @@ def _languages() -> list[tuple[str, ...]]:
     project = _project()
     beam = _pinned("dev.txt", "apache-beam")
     java = _found("java_examples/pom.xml", r"<maven.compiler.release>(\d+)<")
-    go = _found("go_examples/go.mod", r"^go (\S+)$")
-    go_beam = _found("go_examples/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
+    go = _found("go_examples/ensemble/go.mod", r"^go (\S+)$")
+    go_beam = _found("go_examples/ensemble/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
     java_beam = _found("java_examples/pom.xml", r"<beam.version>(\S+)<")
     return [
         (
@@ -60,7 +60,7 @@ def _languages() -> list[tuple[str, ...]]:
 
 
 def _runners() -> list[tuple[str, ...]]:
-    prism = _found("go_examples/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
+    prism = _found("go_examples/ensemble/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
     flink = _pinned("flink.txt", "apache-flink-libraries")
     line = ".".join(flink.split(".")[:2])
     runner = rf"<artifactId>beam-runners-flink-{line}</artifactId>\s*<version>(\S+)<"

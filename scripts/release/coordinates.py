@@ -12,7 +12,7 @@ MAVEN_GROUP: Final = "io.github.beamensembles"
 MAVEN_ARTIFACTS: Final = ("beam-ensembles-parent", "beam-ensembles")
 """The library, and the parent that its POM needs. The example is not published."""
 
-GO_MODULE_PATH: Final = "github.com/beam-ensembles/beam-ensembles/go_examples"
+GO_MODULE_PATH: Final = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 
 IMAGES: Final = ("service", "worker", "worker-gpu")
 """Targets of the Dockerfile."""
@@ -26,7 +26,7 @@ def release_tag(version: str) -> str:
 
 def go_tag(version: str) -> str:
     """Returns the tag by which Go finds a version of a module that is a folder of its repository."""
-    return f"go_examples/v{version}"
+    return f"go_examples/ensemble/v{version}"
 
 
 def image_name(target: str) -> str:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.layout import GO_MODULE, PRISM, REQUIREMENTS, TOOLS, VENV, relative
+from scripts.layout import GO_EXAMPLES, GO_MODULE, PRISM, REQUIREMENTS, TOOLS, VENV, relative
 from scripts.shell import Command, CommandFailed, Missing, log_path, output, run
 from scripts.toolchains import python
 
@@ -85,14 +85,14 @@ def require() -> Go:
 
 
 def build(package: str, target: Path) -> None:
-    """Builds a command of the Go module, or of one that it depends on. Go itself knows what has changed."""
+    """Builds a command of the Go examples, or of one that it depends on. Go itself knows what has changed."""
     target.parent.mkdir(parents=True, exist_ok=True)
     command: Command = [require().path, "build", "-o", target, package]
-    run(command, log=log_path(target.name), env=environment(), cwd=GO_MODULE)
+    run(command, log=log_path(target.name), env=environment(), cwd=GO_EXAMPLES)
 
 
 def build_commands(names: Sequence[str]) -> str:
-    """Builds commands of the Go module, each under its own name."""
+    """Builds commands of the Go examples, each under its own name."""
     TOOLS.mkdir(parents=True, exist_ok=True)
     command: Command = [
         require().path,
@@ -101,12 +101,12 @@ def build_commands(names: Sequence[str]) -> str:
         f"{TOOLS}{os.sep}",
         *(f"./cmd/{name}" for name in names),
     ]
-    run(command, log=log_path("go-commands"), env=environment(), cwd=GO_MODULE)
+    run(command, log=log_path("go-commands"), env=environment(), cwd=GO_EXAMPLES)
     return f"{relative(TOOLS)}: {', '.join(names)}"
 
 
 def build_prism() -> str:
-    """Builds Prism, Beam's local runner, in the version that go.mod pins."""
+    """Builds Prism, Beam's local runner, in the version that their go.mod pins."""
     build("github.com/apache/beam/sdks/v2/go/cmd/prism", PRISM)
     return relative(PRISM)
 

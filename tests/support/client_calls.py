@@ -122,7 +122,7 @@ def write(calls: Iterable[Call], folder: Path) -> None:
         go += _go(call, output)
     (folder / "calls.json").write_text(json.dumps(written, ensure_ascii=False), encoding="utf-8")
     (folder / _GO_FILE).write_text("\n".join(go), encoding="utf-8")
-    replaced = {str(GO_MODULE / "ensemble" / _GO_FILE): str(folder / _GO_FILE)}
+    replaced = {str(GO_MODULE / _GO_FILE): str(folder / _GO_FILE)}
     (folder / "overlay.json").write_text(json.dumps({"Replace": replaced}), encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ import pytest
 from scripts import toolchains
 from scripts.containers.engine import Engine
 from scripts.containers.images import image
-from scripts.layout import GO_MODULE, PYTHON
+from scripts.layout import GO_EXAMPLES, PYTHON
 from scripts.members import DIGITS
 from scripts.servers import prism as running_prism
 from scripts.toolchains import maven
@@ -68,7 +68,7 @@ def go(engine: Engine, prism: str, tmp_path_factory: pytest.TempPathFactory) -> 
     """Runs the Go digits pipeline with an ensemble file and a service, to a file; on Prism or another runner."""
     program = tmp_path_factory.mktemp("go") / "digits"
     build = ["go", "build", "-o", str(program), "./cmd/digits"]
-    subprocess.run(build, cwd=GO_MODULE, env=toolchains.environment(), check=True)
+    subprocess.run(build, cwd=GO_EXAMPLES, env=toolchains.environment(), check=True)
 
     def score(
         service: str, output: Path, ensemble: Path = DIGITS.ensemble_file, runner: str = prism

@@ -18,14 +18,14 @@ from scripts.answers import Answer
 from scripts.environments import locked_environment
 from scripts.example import Example
 from scripts.examples.table import EXAMPLES
-from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.layout import GO_EXAMPLES, GO_MODULE, MAVEN_PROJECT, ROOT
 from scripts.servers import SERVICE_VARIABLE
 from tests.support.service import running_service
 
 _ROW = re.compile(r"^\| (Python|Go|Java|Beam YAML) \| (.*) \|$", re.MULTILINE)
 _FILE = re.compile(r"`([\w./-]+)`")
 _GROUP = ("io", "github", "beamensembles")
-_MODULE = "github.com/beam-ensembles/beam-ensembles/go_examples"
+_MODULE = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 _BLOCK = re.compile(r"^  ```sh\n(.*?)^  ```$", re.MULTILINE | re.DOTALL)
 _PRISM, _SERVICE = "localhost:8073", "localhost:8097"
 """Where the READMEs have them."""
@@ -121,12 +121,14 @@ def go_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for file in named(example, "Go"):
             if file.suffix == ".go":
                 copied([file], module / file.parent.name)
-    text = (GO_MODULE / "go.mod").read_text(encoding="utf-8")
+    text = (GO_EXAMPLES / "go.mod").read_text(encoding="utf-8")
     text = re.sub(r"^module \S+$", "module example.com/mine", text, flags=re.MULTILINE)
     text = re.sub(r"^tool \((.|\n)*?^\)$|^tool .*$", "", text, flags=re.MULTILINE)
-    text += f"\nrequire {_MODULE} v0.0.0\n\nreplace {_MODULE} => {GO_MODULE}\n"
+    own = f"replace {_MODULE} => ./ensemble"
+    assert own in text
+    text = text.replace(own, f"replace {_MODULE} => {GO_MODULE}")
     (module / "go.mod").write_text(text, encoding="utf-8")
-    shutil.copy(GO_MODULE / "go.sum", module)
+    shutil.copy(GO_EXAMPLES / "go.sum", module)
     return module
 
 

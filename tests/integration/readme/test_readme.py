@@ -82,19 +82,15 @@ def test_the_command_line_scores_a_file(folder: Path) -> None:
 
 def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
     go = needed("go")
-    module = (ROOT / "go_examples" / "go.mod").read_text()
+    library = ROOT / "go_examples" / "ensemble"
+    module = (library / "go.mod").read_text()
     path = re.search(r"^module (\S+)$", module, re.MULTILINE)
     assert path
     (tmp_path / "go.mod").write_text(
-        re.sub(
-            r"^(module) \S+$|^tool \((.|\n)*?^\)$|^tool .*$",
-            lambda m: "module flowers" if m[1] else "",
-            module,
-            flags=re.MULTILINE,
-        )
-        + f"\nrequire {path[1]} v0.0.0\n\nreplace {path[1]} => {ROOT / 'go_examples'}\n"
+        re.sub(r"^module \S+$", "module flowers", module, flags=re.MULTILINE)
+        + f"\nrequire {path[1]} v0.0.0\n\nreplace {path[1]} => {library}\n"
     )
-    shutil.copy(ROOT / "go_examples" / "go.sum", tmp_path)
+    shutil.copy(library / "go.sum", tmp_path)
     (tmp_path / "main.go").write_text((HERE / "main.go.template").read_text() + blocks()["flowers.go"])
     run(go, "build", "-mod=mod", "-o", "flowers", ".", folder=tmp_path)
     flags = ("--runner=universal", f"--endpoint={endpoint}", "--environment_type=LOOPBACK")

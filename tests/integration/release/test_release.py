@@ -28,7 +28,7 @@ def test_the_dry_run() -> None:
     for made in ("python", "images", "go", "java"):
         assert f"  ok  {made}" in done.stdout or f"  --  {made}" in done.stdout, done.stdout
     assert f"nothing was published. --publish {version} would run:" in done.stdout
-    assert f"git push origin v{version} go_examples/v{version}" in done.stdout
+    assert f"git push origin v{version} go_examples/ensemble/v{version}" in done.stdout
     audited = "no known weaknesses" in done.stdout
     assert audited or "NOT AUDITED" in done.stdout, done.stdout
     bills = {path.name: json.loads(path.read_text()) for path in FOLDER.glob("*.cdx.json")}

@@ -85,12 +85,12 @@ def test_packages_come_last(calls: list[list[str]], tmp_path: Path) -> None:
     publishing.publish("1.0.0", "1.0.0", packages, lambda command, folder: calls.append(command))
     programs = [Path(command[0]).name for command in calls]
     assert programs == ["docker"] * 6 + ["git"] * 3 + ["twine", "mvn"]
-    assert calls[8][-2:] == ["v1.0.0", "go_examples/v1.0.0"]
+    assert calls[8][-2:] == ["v1.0.0", "go_examples/ensemble/v1.0.0"]
     assert calls[9][-1] == str(packages / "one.whl")
     assert "-Prelease,central" in calls[10]
 
 
 def test_the_module_is_where_its_path_says() -> None:
-    go_mod = (ROOT / "go_examples" / "go.mod").read_text()
+    go_mod = (ROOT / "go_examples" / "ensemble" / "go.mod").read_text()
     assert go_mod.startswith(f"module {coordinates.GO_MODULE_PATH}\n")
     assert coordinates.GO_MODULE_PATH.endswith(coordinates.go_tag("1").removesuffix("/v1"))
