@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -123,7 +122,7 @@ func (x *crossing) passThrough(fields []string) []string {
 
 // expand applies the service's transform.
 func (x *crossing) expand(
-	ctx context.Context, s beam.Scope, rows beam.PCollection, service endpoint, payload []byte,
+	call startedCall, s beam.Scope, rows beam.PCollection, service endpoint, payload []byte,
 ) (scored, failed beam.PCollection, err error) {
 	if rows, err = x.pack(s, rows); err != nil {
 		return scored, failed, err
@@ -133,7 +132,7 @@ func (x *crossing) expand(
 		outputs[errorsTag] = typex.New(x.elements(x.errors))
 	}
 	name := service.register()
-	defer expansions.start(ctx, name)()
+	defer expansions.start(name, call)()
 	addr := xlangx.Require(expansionHandler + xlangx.Separator + name)
 	got, err := beam.TryCrossLanguage(s, transformURN, payload, addr, beam.UnnamedInput(rows), outputs)
 	if err != nil {

@@ -36,7 +36,10 @@ func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.Expansion
 		return nil, err
 	}
 	service, _ := endpointOf(params.Config)
-	response, err := service.query(expansions.context(ctx, params.Config), params.Req)
+	if started := expansions.get(params.Config); started != nil {
+		ctx, params.Req.Transform.UniqueName = started.ctx, started.step
+	}
+	response, err := service.query(ctx, params.Req)
 	if err != nil {
 		return nil, err
 	}
@@ -46,24 +49,30 @@ func expand(ctx context.Context, params *xlangx.HandlerParams) (*jobpb.Expansion
 	return response, checkOutputs(service.addr, params, response)
 }
 
-// expansions are the contexts of the calls that Beam hands to expand without
-// them, by the names of their services.
-var expansions callContexts
+// expansions are what the calls say that Beam hands to expand without it, by
+// the names of their services.
+var expansions startedCalls
 
-type callContexts struct{ byName sync.Map }
+type startedCalls struct{ byName sync.Map }
 
-// start remembers the context of a call until the returned function is called.
-func (c *callContexts) start(ctx context.Context, name string) (end func()) {
-	c.byName.Store(name, ctx)
-	return func() { c.byName.Delete(name) }
+// startedCall is a call whose expansion has not ended.
+type startedCall struct {
+	ctx context.Context
+	// step is what the runner is to call its step.
+	step string
 }
 
-// context returns the context of a call, or other where it has none.
-func (c *callContexts) context(other context.Context, name string) context.Context {
-	if ctx, known := c.byName.Load(name); known {
-		return ctx.(context.Context)
-	}
-	return other
+// start remembers a call until the returned function is called.
+func (s *startedCalls) start(name string, call startedCall) (end func()) {
+	s.byName.Store(name, &call)
+	return func() { s.byName.Delete(name) }
+}
+
+// get returns the call of a name, or nil.
+func (s *startedCalls) get(name string) *startedCall {
+	found, _ := s.byName.Load(name)
+	call, _ := found.(*startedCall)
+	return call
 }
 
 // correctSchemas has the request say what Go really writes: see wireAtomics.

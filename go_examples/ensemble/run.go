@@ -128,7 +128,8 @@ func apply(
 	if err != nil {
 		return none, none, err
 	}
-	return crossing.expand(c.ctx, s.Scope(name), rows, service, payload)
+	s = s.Scope(name)
+	return crossing.expand(startedCall{c.ctx, stepNames.next(s, &c.config)}, s, rows, service, payload)
 }
 
 // service returns the service that a call names, else one that this process
