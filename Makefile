@@ -40,12 +40,14 @@ test: setup ## Everything that must hold: lint, types, import contracts, all tes
 	@$(TWO_AT_A_TIME) test-flink test-image examples
 
 .PHONY: lint
-lint: ## Format, lint, types and import contracts of the Python code
+lint: ## Format, lint, types and import contracts of the Python code, spelling and wording of all
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	.venv/bin/lint-imports
 	.venv/bin/hadolint Dockerfile scripts/containers/flink/Dockerfile
+	.venv/bin/codespell $$(git ls-files ':!tests' ':!*_test.go' ':!*/src/test/*')
+	$(PYTHON) -m scripts.words
 
 .PHONY: test-python
 test-python: ## Python's unit tests
@@ -89,6 +91,11 @@ flink: setup ## A Flink cluster to try things on, with Beam's job server and Pyt
 .PHONY: test-gpu
 test-gpu: setup ## Tests that need an NVIDIA GPU; says which it skips and why, which without a GPU is all
 	$(PYTHON) -m pytest tests/gpu
+
+.PHONY: test-upcoming
+test-upcoming: setup ## Unit and conformance tests with Beam's next release candidate and the newest frameworks
+	@$(PYTHON) -m scripts.upcoming
+	build/upcoming/.venv/bin/python -m pytest tests/unit tests/conformance
 
 .PHONY: image
 image: setup ## Build the images of the service and of the workers; TARGETS=worker-gpu builds that for GPUs
@@ -137,6 +144,10 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 .PHONY: release-check
 release-check: setup ## Make and check the packages of all languages, their bills of materials, and audit; publishes nothing
 	$(PYTHON) -m scripts.release
+
+.PHONY: release-publish
+release-publish: setup ## Check everything, then publish it in VERSION=X.Y.Z (docs/releasing.md)
+	$(PYTHON) -m scripts.release --publish $(or $(VERSION),$(error say VERSION=X.Y.Z))
 
 .PHONY: audit
 audit: setup ## Look for known weaknesses of all dependencies; says where no source of advisories is reached

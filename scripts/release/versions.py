@@ -37,6 +37,7 @@ class Place:
 PLACES: Final = (
     Place("pyproject.toml", r'^version = "({})"$'),
     Place("python_transforms/beam_ensembles/__init__.py", r'^__version__: Final = "({})"$'),
+    Place("CITATION.cff", r"^version: ({})$"),
     Place("go_examples/ensemble/config.go", r'^const Version = "({})"$'),
     Place("java_examples/pom.xml", _PARENT),
     Place("java_examples/client/pom.xml", _PARENT),

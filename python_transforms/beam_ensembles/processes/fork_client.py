@@ -1,4 +1,4 @@
-"""Processes that ``fork_server`` forks from one that has imported Beam, as who asks for them sees them.
+"""Processes that ``fork_server`` forks from one that has imported Beam, for the process that asks for them.
 
 A process that imports Beam itself needs two seconds for that; one that is forked has all that the fork server has, and
 shares its memory. A pool of workers starts a fork server. A process that is forked may have others forked from it, too.

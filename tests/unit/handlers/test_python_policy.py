@@ -1,4 +1,4 @@
-"""Which handlers may be named without leave, and that those of Beam are what is said of them."""
+"""Which handlers are allowed by default, and that those of Beam are what is said of them."""
 
 from __future__ import annotations
 

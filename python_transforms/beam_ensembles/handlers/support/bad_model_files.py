@@ -39,7 +39,7 @@ def refused(node: CheckedNode, path: str | None = None) -> Iterator[None]:
         path: Where a copy of the file lies on this machine, for a hint of which kind it is; None gives no hint.
 
     Raises:
-        InvalidEnsemble: ``bad_model_file``, in place of a ``ModelFormatError``.
+        InvalidEnsemble: ``bad_model_file``, instead of a ``ModelFormatError``.
     """
     try:
         yield
