@@ -123,6 +123,10 @@ docs: ## Write what is generated: docs/handlers.md, the JSON Schema of ensemble 
 	$(PYTHON) -m scripts.go_codes
 	$(PYTHON) -m scripts.supported_versions
 
+.PHONY: docs-site
+docs-site: setup ## Build the site of the pages, with search, into build/site; a broken link is an error
+	@$(PYTHON) -m scripts.site
+
 .PHONY: lock
 lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/uv.in -o requirements/uv.txt
@@ -138,6 +142,7 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt
+	$(UV_COMPILE) --upgrade requirements/docs.in -o requirements/docs.txt
 	$(UV_COMPILE) --upgrade requirements/bench_spark.in --constraints requirements/dev.txt -o requirements/bench_spark.txt
 	$(UV_COMPILE) --upgrade requirements/bench_ray.in --constraints requirements/dev.txt -o requirements/bench_ray.txt
 
