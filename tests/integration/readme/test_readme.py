@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.servers import PRISM_VARIABLE, SERVICE_VARIABLE
+from tests.support import pages
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
@@ -78,6 +79,14 @@ def test_the_command_line_scores_a_file(folder: Path) -> None:
     files = ("--input", "flowers.jsonl", "--output", "run.jsonl")
     run(sys.executable, "-m", "beam_ensembles.cli.main", "run", "flowers.yaml", *files, folder=folder)
     assert answers(folder / "run.jsonl") == ANSWERS
+
+
+def test_the_commands_of_the_page_run(folder: Path) -> None:
+    (block,) = [one for one in pages.blocks("command-line.md") if one.run_by is None]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run("bash", "-euc", block.text, folder=folder, PATH=path)
+    assert answers(folder / "scored.jsonl") == ANSWERS[:1]
+    (folder / "scored.jsonl").unlink()
 
 
 def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
