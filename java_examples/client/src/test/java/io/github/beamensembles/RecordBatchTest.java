@@ -200,9 +200,9 @@ public class RecordBatchTest {
   @Test
   public void whatIsNoBatchIsRefused() throws IOException {
     byte[] good = written(NUMBERS, ROWS);
-    assertRefused(new byte[0], "no Arrow batch");
-    assertRefused("not Arrow at all".getBytes(UTF_8), "no Arrow batch");
-    assertRefused(Arrays.copyOf(good, good.length / 2), "no Arrow batch");
+    assertRefused(new byte[0], "not an Arrow batch");
+    assertRefused("not Arrow at all".getBytes(UTF_8), "not an Arrow batch");
+    assertRefused(Arrays.copyOf(good, good.length / 2), "not an Arrow batch");
     try (VectorSchemaRoot root = VectorSchemaRoot.create(ArrowSchema.of(NUMBERS), memory)) {
       assertRefused(foreign(root, 0), "holds no record batch");
       assertRefused(foreign(root, 2), "more than one record batch");
@@ -221,7 +221,7 @@ public class RecordBatchTest {
     Row empty = Row.withSchema(nullable).addValues(null, List.of()).build();
 
     assertRefused(written(renamed, List.of()), "its columns are [number, xs, __event_time]");
-    assertRefused(written(retyped, List.of()), "'xs' is", "no array<double>");
+    assertRefused(written(retyped, List.of()), "'xs' is", "not of type array<double>");
     assertRefused(
         written(nullable, List.of(TimestampedValue.of(empty, Instant.EPOCH))), "'id' is null");
   }
