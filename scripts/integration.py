@@ -23,7 +23,7 @@ PYTHON_VARIABLE = "BEAM_ENSEMBLES_PYTHON"
 PLUGINS: Final = "installed"
 """The folder of packages that ``tests.support.client_calls`` makes for the service."""
 TESTS = "tests/integration"
-BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "readme", "release"))
+BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "java", "readme", "release"))
 """Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
 
 

@@ -9,8 +9,8 @@ PYTHON_PACKAGE: Final = "beam-ensembles"
 
 MAVEN_GROUP: Final = "io.github.beamensembles"
 """On Maven Central."""
-MAVEN_ARTIFACTS: Final = ("beam-ensembles-parent", "beam-ensembles")
-"""The library, and the parent that its POM needs. The example is not published."""
+MAVEN_ARTIFACTS: Final = ("beam-ensembles-bom", "beam-ensembles")
+"""The versions that belong together, and the library. The examples are not published."""
 
 GO_MODULE_PATH: Final = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -16,9 +15,10 @@ from scripts.toolchains.maven import QUIET
 
 _LOG: Final = "release-java"
 _POM: Final = "{http://maven.apache.org/POM/4.0.0}"
-_INHERITED: Final = ("url", "licenses/license/name", "developers/developer/name", "scm/connection", "scm/url")
-_OWN: Final = ("name", "description")
-_LIBRARY: Final = ("-DskipTests", "-Dmaven.install.skip", "--projects", ".,client", "deploy")
+_DEMANDED: Final = (
+    "name", "description", "url", "licenses/license/name", "developers/developer/name", "scm/connection", "scm/url",
+)  # fmt: skip
+_LIBRARY: Final = ("-DskipTests", "-Dmaven.install.skip", "--projects", "bom,client", "deploy")
 PUBLISH: Final = ("mvn", *QUIET, "-Prelease,central", *_LIBRARY)
 """Signs with the key of the machine's GnuPG, and uploads with the token of server ``central`` in settings.xml."""
 
@@ -39,7 +39,7 @@ def make(folder: Path, version: str) -> str:
     to_folder = f"-DaltDeploymentRepository=folder::{repository.as_uri()}"
     run([*deploy, to_folder, *_LIBRARY], log=log_path(_LOG), env=java.environment(), cwd=folder)
     names = [str(path.relative_to(repository)) for path in repository.rglob("*") if path.is_file()]
-    problems = [*_missing_files(names, version), *_strange_files(names), *_gaps(folder)]
+    problems = [*_missing_files(names, version), *_strange_files(names), *_gaps(repository)]
     if problems:
         raise CommandFailed("Maven Central would refuse this:\n" + "\n".join(problems))
     return f"{MAVEN_GROUP}:{MAVEN_ARTIFACTS[-1]}:{version}, {len(names)} files"
@@ -63,13 +63,13 @@ def _strange_files(names: list[str]) -> list[str]:
     return [f"it holds {name}" for name in names if not name.startswith(folders)]
 
 
-def _gaps(folder: Path) -> list[str]:
-    """Names what Central demands of a POM, own or inherited, and does not find."""
-    parent = ElementTree.parse(folder / "pom.xml").getroot()  # noqa: S314
-    client = ElementTree.parse(folder / "client" / "pom.xml").getroot()  # noqa: S314
-    poms = {"pom.xml": parent, os.path.join("client", "pom.xml"): client}
-    gaps = [f"{file} has no <{path}>" for file, pom in poms.items() for path in _OWN if not _text(pom, path)]
-    return gaps + [f"pom.xml has no <{path}>" for path in _INHERITED if not _text(parent, path)]
+def _gaps(repository: Path) -> list[str]:
+    """Names what Central demands of a POM and does not find."""
+    poms = {path.name: ElementTree.parse(path).getroot() for path in repository.rglob("*.pom")}  # noqa: S314
+    gaps = [
+        f"{name} has no <{path}>" for name, pom in poms.items() for path in _DEMANDED if not _text(pom, path)
+    ]
+    return gaps + [f"{name} needs a parent" for name, pom in poms.items() if _text(pom, "parent/artifactId")]
 
 
 def _text(pom: ElementTree.Element, path: str) -> str:

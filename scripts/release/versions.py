@@ -40,6 +40,7 @@ PLACES: Final = (
     Place("CITATION.cff", r"^version: ({})$"),
     Place("go_examples/ensemble/config.go", r'^const Version = "({})"$'),
     Place("java_examples/pom.xml", _PARENT),
+    Place("java_examples/bom/pom.xml", _PARENT),
     Place("java_examples/client/pom.xml", _PARENT),
     Place("java_examples/digits/pom.xml", _PARENT),
     Place("java_examples/examples/pom.xml", _PARENT),
