@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from scripts import java_beam
 from scripts.containers import stand_ins
 from scripts.layout import REQUIREMENTS, ROOT
 
@@ -43,7 +44,6 @@ def _languages() -> list[tuple[str, ...]]:
     java = _found("java_examples/pom.xml", r"<maven.compiler.release>(\d+)<")
     go = _found("go_examples/ensemble/go.mod", r"^go (\S+)$")
     go_beam = _found("go_examples/ensemble/go.mod", r"^\tgithub.com/apache/beam/sdks/v2 v(\S+)$")
-    java_beam = _found("java_examples/pom.xml", r"<beam.version>(\S+)<")
     return [
         (
             "Python",
@@ -55,8 +55,17 @@ def _languages() -> list[tuple[str, ...]]:
         ("Go", f"{go} or newer", go, "Go's tests"),
         ("Beam for Go", f"{go_beam}", go_beam, "Go's tests"),
         ("Java", f"{java} or newer", java, "Java's tests"),
-        ("Beam for Java", f"{java_beam}", java_beam, "Java's tests"),
+        (
+            "Beam for Java",
+            f"{_minor(java_beam.TESTED[0])} to {_minor(java_beam.TESTED[-1])}",
+            ", ".join(java_beam.TESTED),
+            f"`make test-integration`; all of Java's tests with {java_beam.TESTED[0]}",
+        ),
     ]
+
+
+def _minor(version: str) -> str:
+    return version.rpartition(".")[0]
 
 
 def _runners() -> list[tuple[str, ...]]:

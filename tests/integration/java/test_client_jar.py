@@ -13,12 +13,14 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-import beam_ensembles
 import pytest
 
+import beam_ensembles
+from scripts import java_beam
 from scripts.layout import MAVEN_PROJECT, ROOT
 from scripts.servers import PRISM_VARIABLE, SERVICE_VARIABLE
 from scripts.toolchains import java
+from scripts.toolchains.maven import OPENED, QUIET
 
 README: Final = (MAVEN_PROJECT / "README.md").read_text(encoding="utf-8")
 ROOT_README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -103,7 +105,7 @@ def installed(home: Home) -> Path:
 
 def test_the_installed_pom_needs_no_other_file(installed: Path) -> None:
     (pom,) = installed.glob("*.pom")
-    project = ElementTree.parse(pom).getroot()  # noqa: S314
+    project = ElementTree.parse(pom).getroot()
     assert project.find(f"{_POM}parent") is None
     dependencies = project.findall(f"{_POM}dependencies/{_POM}dependency")
     scopes = {one.findtext(f"{_POM}artifactId"): one.findtext(f"{_POM}scope") for one in dependencies}
@@ -128,18 +130,107 @@ def test_the_jar_holds_nothing_under_a_name_of_others(installed: Path) -> None:
 def test_the_program_of_the_readme(home: Home, tmp_path: Path) -> None:
     if PRISM_VARIABLE not in os.environ:
         pytest.skip(f"{PRISM_VARIABLE} names no Prism; 'make test-integration' starts one")
-    for block in (*blocks("(?:python|yaml)", ROOT_README), *blocks("java")):
-        named = re.match(r"(?:#|//) (\S+\.\w+)\n", block)
-        if named is not None:
-            (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / named[1]).write_text(block)
+    trained(tmp_path)
     shutil.copy(MAVEN_PROJECT / "starter" / "pom.xml", tmp_path)
-    subprocess.run([sys.executable, "train.py"], cwd=tmp_path, check=True)
     script = commands(naming="mvn package").replace(PRISM_OF_README, os.environ[PRISM_VARIABLE])
     said = home.run(script, tmp_path)
     (expected,) = (block for block in blocks("json") if "species" in block)
     assert scored(expected) == scored((tmp_path / "scored.jsonl").read_text())
     assert scored(expected) == scored("\n".join(said.splitlines()[-2:]))
+
+
+@pytest.mark.parametrize("version", java_beam.TESTED)
+def test_one_jar_on_each_version_of_beam(
+    version: str, installed: Path, flowers: Path, tmp_path: Path
+) -> None:
+    path = [*installed.glob("*.jar"), *class_path(tmp_path, version)]
+    assert scores(path, flowers, tmp_path) == FLOWERS
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
+def test_beside_libraries_with_other_versions_of_arrow(
+    first: bool, installed: Path, flowers: Path, tmp_path: Path
+) -> None:
+    client = list(installed.glob("*.jar"))
+    others = class_path(tmp_path, java_beam.TESTED[0], *NEIGHBOURS)
+    for name in ("arrow-vector-1", "flatbuffers-java-2", "lz4-java-1", "kafka-clients-"):
+        assert any(jar.name.startswith(name) for jar in others), f"the test is of no use without {name}"
+    assert scores(client + others if first else others + client, flowers, tmp_path) == FLOWERS
+
+
+NEIGHBOURS: Final = (
+    ("org.apache.beam", "beam-sdks-java-io-google-cloud-platform", ""),
+    ("org.apache.beam", "beam-sdks-java-extensions-arrow", ""),
+    ("org.apache.kafka", "kafka-clients", "3.9.0"),
+)
+"""What brings other versions of Arrow and LZ4; without a version, that of Beam."""
+FLOWERS: Final = {
+    encoding: ["1 setosa null 9.50", "2 virginica tall 9.50"] for encoding in ("ROWS.txt", "ARROW.txt")
+}
+
+
+@pytest.fixture(scope="module")
+def flowers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the README's ensemble, where there is a Prism."""
+    if PRISM_VARIABLE not in os.environ:
+        pytest.skip(f"{PRISM_VARIABLE} names no Prism; 'make test-integration' starts one")
+    return trained(tmp_path_factory.mktemp("flowers"))
+
+
+def trained(folder: Path) -> Path:
+    """Writes the files of both READMEs, and trains the models; returns the folder."""
+    for block in (*blocks("(?:python|yaml)", ROOT_README), *blocks("java")):
+        named = re.match(r"(?:#|//) (\S+\.\w+)\n", block)
+        if named is not None:
+            (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / named[1]).write_text(block)
+    subprocess.run([sys.executable, "train.py"], cwd=folder, check=True)
+    return folder
+
+
+def class_path(folder: Path, beam: str, *others: tuple[str, str, str]) -> list[Path]:
+    """Returns the jars that a program has beside the client, as Maven chooses them."""
+    wanted = [
+        ("org.apache.beam", "beam-sdks-java-core", beam),
+        ("org.apache.beam", "beam-sdks-java-harness", beam),
+        ("com.github.jbellis", "jamm", "0.4.0"),
+        ("org.slf4j", "slf4j-jdk14", "2.0.16"),
+        *others,
+    ]
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version or beam}</version></dependency>"
+        for group, name, version in wanted
+    )
+    (folder / "pom.xml").write_text(
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>com.example</groupId><artifactId>program</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+    goal = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
+    command = ["mvn", *QUIET, goal, "-Dmdep.outputFile=jars"]
+    done = subprocess.run(
+        command, cwd=folder, env=java.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    return [Path(jar) for jar in (folder / "jars").read_text().split(os.pathsep)]
+
+
+def scores(jars: list[Path], flowers: Path, folder: Path) -> dict[str, list[str]]:
+    """Compiles and runs the program that scores flowers; returns the lines of each file that it writes."""
+    path = os.pathsep.join(map(str, jars))
+    env = java.environment() | {"BEAM_ENSEMBLES_PYTHON": sys.executable}
+    env.pop(SERVICE_VARIABLE, None)
+    shutil.copytree(flowers, folder, dirs_exist_ok=True)
+    program = Path(__file__).with_name("Score.java")
+    prism = os.environ[PRISM_VARIABLE]
+    for command in (
+        ["javac", "-nowarn", "-d", "classes", "-cp", path, program],
+        ["java", OPENED, "-cp", f"classes{os.pathsep}{path}", "Score", prism, folder],
+    ):
+        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return {file.name: sorted(file.read_text().splitlines()) for file in folder.glob("*.txt")}
 
 
 def scored(lines: str) -> list[dict[str, object]]:

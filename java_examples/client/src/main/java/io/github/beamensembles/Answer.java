@@ -118,6 +118,7 @@ final class Answer<K, T> {
 
   private Field restoredElement(Field element) {
     Schema row = crossing.restored(element.getType().getRowSchema(), Optional.empty());
-    return element.withType(FieldType.row(row).withNullable(element.getType().getNullable()));
+    return element.withType(
+        FieldType.row(row).withNullable(FieldTypes.isNullable(element.getType())));
   }
 }

@@ -27,7 +27,7 @@ final class ArrowSchema {
   }
 
   private static Field field(String name, FieldType type) {
-    return field(name, type.getNullable(), arrowType(type), children(type));
+    return field(name, FieldTypes.isNullable(type), arrowType(type), children(type));
   }
 
   private static Field field(String name, boolean nullable, ArrowType type, List<Field> children) {

@@ -43,7 +43,7 @@ interface ColumnReader {
    */
   static ColumnReader of(FieldType type, FieldVector column, String path) {
     ColumnReader values = ofValues(type, column, path);
-    if (type.getNullable()) {
+    if (FieldTypes.isNullable(type)) {
       return index -> column.isNull(index) ? null : values.read(index);
     }
     return index -> {

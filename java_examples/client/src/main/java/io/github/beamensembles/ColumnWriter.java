@@ -37,7 +37,7 @@ interface ColumnWriter {
    */
   static ColumnWriter of(FieldType type, FieldVector column, String path) {
     ColumnWriter values = ofValues(type, column, path);
-    if (type.getNullable()) {
+    if (FieldTypes.isNullable(type)) {
       return (index, value) -> {
         if (value == null) {
           column.setNull(index);

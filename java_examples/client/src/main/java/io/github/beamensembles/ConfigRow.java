@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
-import org.apache.beam.model.pipeline.v1.ExternalTransforms.SchemaTransformPayload;
 import org.apache.beam.sdk.coders.CoderException;
 import org.apache.beam.sdk.coders.RowCoder;
 import org.apache.beam.sdk.schemas.Schema;
@@ -16,7 +15,6 @@ import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.schemas.SchemaTranslation;
 import org.apache.beam.sdk.util.CoderUtils;
 import org.apache.beam.sdk.values.Row;
-import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.ByteString;
 
 /**
  * The configuration that is sent to the service: a row that has only the fields that are set, so
@@ -68,12 +66,12 @@ final class ConfigRow {
 
   /** The payload of the external transform that {@code config} configures. */
   static byte[] toPayload(Row config) {
-    return SchemaTransformPayload.newBuilder()
-        .setIdentifier(IDENTIFIER)
-        .setConfigurationSchema(SchemaTranslation.schemaToProto(config.getSchema(), true))
-        .setConfigurationRow(ByteString.copyFrom(encode(config)))
-        .build()
-        .toByteArray();
+    // A SchemaTransformPayload.
+    return new ProtoWriter()
+        .string(1, IDENTIFIER)
+        .bytes(2, SchemaTranslation.schemaToProto(config.getSchema(), true).toByteArray())
+        .bytes(3, encode(config))
+        .written();
   }
 
   private static byte[] encode(Row row) {

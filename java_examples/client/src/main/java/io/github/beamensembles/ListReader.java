@@ -1,17 +1,17 @@
 package io.github.beamensembles;
 
+import java.io.Serializable;
+import java.util.AbstractList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.RandomAccess;
+import java.util.function.IntFunction;
 import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.IntVector;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
-import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.primitives.Doubles;
-import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.primitives.Floats;
-import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.primitives.Ints;
-import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.primitives.Longs;
 
 /** Reads lists from the column of their items. Numbers stay unboxed until somebody takes them. */
 @FunctionalInterface
@@ -37,14 +37,30 @@ interface ListReader {
   }
 
   private static ListReader ofItems(FieldType type, FieldVector items, ColumnReader reader) {
-    if (type.getNullable()) {
+    if (FieldTypes.isNullable(type)) {
       return (start, end) -> Arrays.asList(values(reader, start, end));
     }
     return switch (type.getTypeName()) {
-      case DOUBLE -> (start, end) -> Doubles.asList(doubles((Float8Vector) items, start, end));
-      case FLOAT -> (start, end) -> Floats.asList(floats((Float4Vector) items, start, end));
-      case INT64 -> (start, end) -> Longs.asList(longs((BigIntVector) items, start, end));
-      case INT32 -> (start, end) -> Ints.asList(ints((IntVector) items, start, end));
+      case DOUBLE ->
+          (start, end) -> {
+            double[] values = doubles((Float8Vector) items, start, end);
+            return new Numbers(values.length, index -> values[index]);
+          };
+      case FLOAT ->
+          (start, end) -> {
+            float[] values = floats((Float4Vector) items, start, end);
+            return new Numbers(values.length, index -> values[index]);
+          };
+      case INT64 ->
+          (start, end) -> {
+            long[] values = longs((BigIntVector) items, start, end);
+            return new Numbers(values.length, index -> values[index]);
+          };
+      case INT32 ->
+          (start, end) -> {
+            int[] values = ints((IntVector) items, start, end);
+            return new Numbers(values.length, index -> values[index]);
+          };
       default -> (start, end) -> Arrays.asList(values(reader, start, end));
     };
   }
@@ -87,5 +103,29 @@ interface ListReader {
       values[at - start] = items.get(at);
     }
     return values;
+  }
+
+  /** Boxes a number of an array. */
+  interface Values extends IntFunction<Object>, Serializable {}
+
+  /** Numbers of one type, boxed when they are taken. */
+  final class Numbers extends AbstractList<Object> implements RandomAccess, Serializable {
+    private final int size;
+    private final Values values;
+
+    private Numbers(int size, Values values) {
+      this.size = size;
+      this.values = values;
+    }
+
+    @Override
+    public Object get(int index) {
+      return values.apply(index);
+    }
+
+    @Override
+    public int size() {
+      return size;
+    }
   }
 }

@@ -23,7 +23,7 @@ interface ListWriter {
    * @param path what an item is called in messages
    */
   static ListWriter of(FieldType type, FieldVector items, String path) {
-    if (!type.getNullable()) {
+    if (!FieldTypes.isNullable(type)) {
       switch (type.getTypeName()) {
         case DOUBLE -> {
           return ofNumbers(items, type, path, (to, item) -> to.putDouble((Double) item));

@@ -1,8 +1,10 @@
 package io.github.beamensembles;
 
+import java.io.IOException;
 import java.util.List;
-import org.apache.beam.fn.harness.ExternalWorkerService;
+import org.apache.beam.sdk.fn.server.FnService;
 import org.apache.beam.sdk.fn.server.GrpcFnServer;
+import org.apache.beam.sdk.fn.server.ServerFactory;
 import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.options.PortablePipelineOptions;
 import org.apache.beam.sdk.util.construction.Environments;
@@ -20,13 +22,16 @@ import org.apache.beam.sdk.util.construction.Environments;
  * }
  * }</pre>
  *
+ * <p>One worker serves all pipelines with these options, also one after the other. What they set in
+ * the options must have a form in JSON, as for a worker elsewhere.
+ *
  * <p>Needs {@code beam-sdks-java-harness} on the class path, and {@code com.github.jbellis:jamm}.
  */
 public final class LoopbackWorker implements AutoCloseable {
 
-  private final GrpcFnServer<ExternalWorkerService> server;
+  private final GrpcFnServer<FnService> server;
 
-  private LoopbackWorker(GrpcFnServer<ExternalWorkerService> server) {
+  private LoopbackWorker(GrpcFnServer<FnService> server) {
     this.server = server;
   }
 
@@ -34,11 +39,12 @@ public final class LoopbackWorker implements AutoCloseable {
   public static LoopbackWorker start(PipelineOptions options) {
     PortablePipelineOptions portable = options.as(PortablePipelineOptions.class);
     portable.setDefaultEnvironmentType(Environments.ENVIRONMENT_EXTERNAL);
-    portable.setDefaultEnvironmentConfig("");
-    GrpcFnServer<ExternalWorkerService> server;
+    GrpcFnServer<FnService> server;
     try {
-      server = new ExternalWorkerService(options).start();
-    } catch (Exception e) {
+      server =
+          GrpcFnServer.allocatePortAndCreateFor(
+              WorkerPool.of(options), ServerFactory.createDefault());
+    } catch (IOException e) {
       throw new IllegalStateException("no worker can be started in this program", e);
     }
     portable.setDefaultEnvironmentConfig(server.getApiServiceDescriptor().getUrl());

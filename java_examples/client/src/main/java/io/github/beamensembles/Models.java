@@ -1,5 +1,6 @@
 package io.github.beamensembles;
 
+import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionResponse;
@@ -13,8 +14,6 @@ import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.PCollectionTuple;
 import org.apache.beam.sdk.values.Row;
 import org.apache.beam.sdk.values.TupleTag;
-import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.ByteString;
-import org.apache.beam.vendor.grpc.v1p69p0.com.google.protobuf.InvalidProtocolBufferException;
 
 /** The ensemble as one external transform: rows in, rows out, whatever they cross as. */
 final class Models {
@@ -86,21 +85,19 @@ final class Models {
 
   /** Batches are bytes to Beam, so the service says beside them what they hold. */
   private void rememberSchemas(ExpansionResponse response) {
-    response
-        .getTransform()
-        .getAnnotationsMap()
-        .forEach(
-            (name, value) -> {
-              if (name.startsWith(SCHEMA)) {
-                schemas.put(name.substring(SCHEMA.length()), parsed(value));
-              }
-            });
+    Map<String, ?> annotations = response.getTransform().getAnnotationsMap();
+    annotations.forEach(
+        (name, value) -> {
+          if (name.startsWith(SCHEMA)) {
+            schemas.put(name.substring(SCHEMA.length()), parsed(BeamGrpc.bytes(value)));
+          }
+        });
   }
 
-  private static Schema parsed(ByteString schema) {
+  private static Schema parsed(byte[] schema) {
     try {
       return SchemaTranslation.schemaFromProto(SchemaApi.Schema.parseFrom(schema));
-    } catch (InvalidProtocolBufferException e) {
+    } catch (IOException e) {
       throw new EnsembleException("the service says which rows it gives in no known way", e);
     }
   }

@@ -27,7 +27,7 @@ final class PortableTypes {
 
   /** Names a type as the ensemble file would; a type of Java's own keeps Beam's name for it. */
   static String nameOf(FieldType type) {
-    return nameOfValue(type) + (type.getNullable() ? "?" : "");
+    return nameOfValue(type) + (FieldTypes.isNullable(type) ? "?" : "");
   }
 
   private static String nameOfValue(FieldType type) {

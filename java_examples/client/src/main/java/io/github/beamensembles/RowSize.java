@@ -8,7 +8,6 @@ import java.util.function.ToLongFunction;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.values.Row;
-import org.apache.beam.vendor.guava.v32_1_2_jre.com.google.common.base.Utf8;
 
 /** The bytes that one row takes in a record batch, up to a few bits; chosen once, by the schema. */
 final class RowSize implements ToLongFunction<Row> {
@@ -105,11 +104,15 @@ final class RowSize implements ToLongFunction<Row> {
     return sum;
   }
 
+  /** The bytes in UTF-8; half a surrogate pair, which is not valid there, counts for two. */
   private static long textSize(String text) {
-    try {
-      return Utf8.encodedLength(text);
-    } catch (IllegalArgumentException e) {
-      return 3L * text.length(); // half a surrogate pair, which becomes a question mark
+    long size = text.length();
+    for (int index = 0; index < text.length(); index++) {
+      char unit = text.charAt(index);
+      if (unit >= 0x80) {
+        size += unit < 0x800 || Character.isSurrogate(unit) ? 1 : 2;
+      }
     }
+    return size;
   }
 }

@@ -2,24 +2,24 @@ package io.github.beamensembles;
 
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Field;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.Map;
 import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionResponse;
 import org.apache.beam.model.jobmanagement.v1.ArtifactApi.GetArtifactRequest;
 import org.apache.beam.model.jobmanagement.v1.ArtifactApi.GetArtifactResponse;
 import org.apache.beam.model.jobmanagement.v1.ArtifactApi.ResolveArtifactsRequest;
-import org.apache.beam.model.jobmanagement.v1.ArtifactRetrievalServiceGrpc;
-import org.apache.beam.model.jobmanagement.v1.ArtifactRetrievalServiceGrpc.ArtifactRetrievalServiceBlockingStub;
+import org.apache.beam.model.jobmanagement.v1.ArtifactApi.ResolveArtifactsResponse;
 import org.apache.beam.model.pipeline.v1.RunnerApi.ArtifactFilePayload;
 import org.apache.beam.model.pipeline.v1.RunnerApi.ArtifactInformation;
 import org.apache.beam.model.pipeline.v1.RunnerApi.Components;
 import org.apache.beam.model.pipeline.v1.RunnerApi.Environment;
 import org.apache.beam.sdk.util.construction.External.ExpandableTransform;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.Channel;
 
 /**
  * The files that workers need, such as bundles, from a service with TLS or a token.
@@ -32,13 +32,19 @@ final class SecuredArtifacts {
 
   private static final String FILE = "beam:artifact:type:file:v1";
   private static final String FIELD = "expandedComponents";
+  private static final String SERVICE =
+      "org.apache.beam.model.job_management.v1.ArtifactRetrievalService/";
+  private static final String RESOLVE = SERVICE + "ResolveArtifacts";
+  private static final String GET = SERVICE + "GetArtifact";
+  private static final Duration RESOLVING = Duration.ofSeconds(60);
+
+  /** By reflection, because the type of the bytes differs between versions of Beam. */
+  private static final Method DATA = data();
 
   private final Map<String, Environment> environments = new HashMap<>();
 
   /** Fetches the files that an answer names; returns the answer without them. */
-  ExpansionResponse fetch(Channel channel, Components known, ExpansionResponse response) {
-    ArtifactRetrievalServiceBlockingStub service =
-        ArtifactRetrievalServiceGrpc.newBlockingStub(channel);
+  ExpansionResponse fetch(GrpcChannel service, Components known, ExpansionResponse response) {
     Components.Builder components = response.getComponents().toBuilder();
     response
         .getComponents()
@@ -58,41 +64,68 @@ final class SecuredArtifacts {
     return environments.get(id);
   }
 
-  private static Environment fetched(
-      ArtifactRetrievalServiceBlockingStub service, Environment environment) {
+  private static Method data() {
+    try {
+      return GetArtifactResponse.class.getMethod("getData");
+    } catch (NoSuchMethodException e) {
+      throw new IllegalStateException("this version of Beam is not supported", e);
+    }
+  }
+
+  private static Environment fetched(GrpcChannel service, Environment environment) {
     ResolveArtifactsRequest request =
         ResolveArtifactsRequest.newBuilder()
             .addAllArtifacts(environment.getDependenciesList())
             .build();
     Environment.Builder resolved = environment.toBuilder().clearDependencies();
-    for (ArtifactInformation artifact : service.resolveArtifacts(request).getReplacementsList()) {
-      ArtifactFilePayload file =
-          ArtifactFilePayload.newBuilder().setPath(fetched(service, artifact).toString()).build();
-      resolved.addDependencies(
-          artifact.toBuilder().setTypeUrn(FILE).setTypePayload(file.toByteString()));
+    try {
+      byte[] answer = service.ask(RESOLVE, request.toByteArray(), RESOLVING);
+      for (ArtifactInformation artifact :
+          ResolveArtifactsResponse.parseFrom(answer).getReplacementsList()) {
+        byte[] file =
+            ArtifactFilePayload.newBuilder()
+                .setPath(fetched(service, artifact).toString())
+                .build()
+                .toByteArray();
+        resolved.addDependencies(
+            ArtifactInformation.parseFrom(
+                new ProtoWriter()
+                    .message(artifact.toByteArray())
+                    .string(ArtifactInformation.TYPE_URN_FIELD_NUMBER, FILE)
+                    .bytes(ArtifactInformation.TYPE_PAYLOAD_FIELD_NUMBER, file)
+                    .written()));
+      }
+    } catch (IOException e) {
+      throw new EnsembleException("the service names the files of the ensemble in no known way", e);
     }
     return resolved.build();
   }
 
   /** Writes an artifact to a file that only this user may read, deleted with the program. */
-  private static Path fetched(
-      ArtifactRetrievalServiceBlockingStub service, ArtifactInformation artifact) {
-    Iterator<GetArtifactResponse> parts =
-        service.getArtifact(GetArtifactRequest.newBuilder().setArtifact(artifact).build());
+  private static Path fetched(GrpcChannel service, ArtifactInformation artifact) {
+    byte[] request = GetArtifactRequest.newBuilder().setArtifact(artifact).build().toByteArray();
     try {
       Path path = Files.createTempFile("beam-ensembles-artifact", "");
       path.toFile().deleteOnExit();
       try (OutputStream file = Files.newOutputStream(path)) {
-        while (parts.hasNext()) {
-          parts.next().getData().writeTo(file);
-        }
+        service.stream(GET, request, part -> write(part, file));
       }
       return path;
-    } catch (IOException e) {
+    } catch (IOException | UncheckedIOException e) {
       throw new EnsembleException(
           "a file of the ensemble cannot be written to the folder for temporary files: "
               + e.getMessage(),
           e);
+    }
+  }
+
+  private static void write(byte[] part, OutputStream file) {
+    try {
+      file.write(BeamGrpc.bytes(DATA.invoke(GetArtifactResponse.parseFrom(part))));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -1,22 +1,16 @@
 package io.github.beamensembles;
 
-import static java.util.concurrent.TimeUnit.SECONDS;
-
+import java.io.IOException;
+import java.time.Duration;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.beam.model.expansion.v1.ExpansionApi.DiscoverSchemaTransformRequest;
 import org.apache.beam.model.expansion.v1.ExpansionApi.DiscoverSchemaTransformResponse;
 import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionRequest;
 import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionResponse;
-import org.apache.beam.model.expansion.v1.ExpansionServiceGrpc;
 import org.apache.beam.model.pipeline.v1.Endpoints.ApiServiceDescriptor;
 import org.apache.beam.sdk.util.construction.ExpansionServiceClient;
 import org.apache.beam.sdk.util.construction.ExpansionServiceClientFactory;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.Channel;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.ManagedChannel;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.StatusRuntimeException;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.health.v1.HealthCheckRequest;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.health.v1.HealthGrpc;
 
 /**
  * Asks a beam-ensembles service, and answers in one sentence where Beam's own client gives a gRPC
@@ -24,10 +18,13 @@ import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.health.v1.HealthGrpc;
  */
 final class ServiceClient implements ExpansionServiceClient {
 
-  private static final int HEALTH_SECONDS = 5;
+  private static final Duration HEALTH = Duration.ofSeconds(5);
 
   /** Long, because the service may have to fetch models to check them. */
-  private static final int ANSWER_SECONDS = 300;
+  private static final Duration ANSWER = Duration.ofSeconds(300);
+
+  private static final String SERVICE = "org.apache.beam.model.expansion.v1.ExpansionService/";
+  private static final String CHECK = "grpc.health.v1.Health/Check";
 
   private final ServiceEndpoint service;
   private final Consumer<ExpansionResponse> listener;
@@ -63,7 +60,7 @@ final class ServiceClient implements ExpansionServiceClient {
   public ExpansionResponse expand(ExpansionRequest request) {
     return ask(
         channel -> {
-          ExpansionResponse response = stub(channel).expand(request);
+          ExpansionResponse response = expand(channel, request);
           if (!response.getError().isEmpty()) {
             throw EnsembleException.fromService(response.getError());
           }
@@ -76,7 +73,16 @@ final class ServiceClient implements ExpansionServiceClient {
 
   @Override
   public DiscoverSchemaTransformResponse discover(DiscoverSchemaTransformRequest request) {
-    return ask(channel -> stub(channel).discoverSchemaTransform(request));
+    return ask(
+        channel -> {
+          byte[] answer =
+              channel.ask(SERVICE + "DiscoverSchemaTransform", request.toByteArray(), ANSWER);
+          try {
+            return DiscoverSchemaTransformResponse.parseFrom(answer);
+          } catch (IOException e) {
+            throw unreadable(e);
+          }
+        });
   }
 
   @Override
@@ -84,44 +90,44 @@ final class ServiceClient implements ExpansionServiceClient {
     // Every call closes its own channel.
   }
 
-  private <T> T ask(Function<Channel, T> question) {
-    ManagedChannel open = service.open();
+  private ExpansionResponse expand(GrpcChannel channel, ExpansionRequest request) {
+    byte[] answer = channel.ask(SERVICE + "Expand", request.toByteArray(), ANSWER);
     try {
-      Channel channel = service.withToken(open);
-      checkHealth(channel);
-      return question.apply(channel);
-    } catch (StatusRuntimeException e) {
-      throw new EnsembleException(service.refusal(e).orElseGet(() -> explain(e)), e);
-    } finally {
-      open.shutdownNow();
+      return ExpansionResponse.parseFrom(answer);
+    } catch (IOException e) {
+      throw unreadable(e);
     }
   }
 
-  private static ExpansionServiceGrpc.ExpansionServiceBlockingStub stub(Channel channel) {
-    return ExpansionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(ANSWER_SECONDS, SECONDS);
+  private <T> T ask(Function<GrpcChannel, T> question) {
+    try (GrpcChannel channel = service.open()) {
+      channel.ask(CHECK, new byte[0], HEALTH); // of the whole server
+      return question.apply(channel);
+    } catch (GrpcFailure e) {
+      throw new EnsembleException(service.refusal(e).orElseGet(() -> explain(e)), e);
+    }
   }
 
-  private static void checkHealth(Channel channel) {
-    HealthCheckRequest wholeServer = HealthCheckRequest.getDefaultInstance();
-    HealthGrpc.newBlockingStub(channel)
-        .withDeadlineAfter(HEALTH_SECONDS, SECONDS)
-        .check(wholeServer);
+  private EnsembleException unreadable(IOException cause) {
+    return new EnsembleException(
+        "the service at " + service.address() + " answers in a way that this client cannot read",
+        cause);
   }
 
-  private String explain(StatusRuntimeException failure) {
+  private String explain(GrpcFailure failure) {
     String address = service.address();
-    return switch (failure.getStatus().getCode()) {
-      case UNAVAILABLE ->
+    return switch (failure.code()) {
+      case "UNAVAILABLE" ->
           "no beam-ensembles service answers at "
               + address
               + ": start one with 'beam-ensembles serve', or correct the address";
-      case DEADLINE_EXCEEDED ->
+      case "DEADLINE_EXCEEDED" ->
           "what listens at " + address + " does not answer: is it a beam-ensembles service?";
-      case UNIMPLEMENTED ->
+      case "UNIMPLEMENTED" ->
           "what listens at "
               + address
               + " is not a beam-ensembles service, or one of another version: correct the address";
-      default -> "the beam-ensembles service at " + address + " failed: " + failure.getStatus();
+      default -> "the beam-ensembles service at " + address + " failed: " + failure.status();
     };
   }
 }

@@ -25,8 +25,6 @@ import javax.net.ssl.SSLSocket;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509ExtendedTrustManager;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.ChannelCredentials;
-import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.TlsChannelCredentials;
 
 /**
  * TLS to one service. A connection is tried first, because gRPC's errors do not tell an expired
@@ -113,11 +111,14 @@ final class Tls {
     return store;
   }
 
-  /** What gRPC needs. */
-  ChannelCredentials credentials() {
-    TlsChannelCredentials.Builder builder =
-        TlsChannelCredentials.newBuilder().trustManager(trusted);
-    return (own.length == 0 ? builder : builder.keyManager(own)).build();
+  /** What verifies the service. */
+  TrustManager[] trusted() {
+    return trusted;
+  }
+
+  /** What shows the client's certificate; empty if it has none. */
+  KeyManager[] own() {
+    return own;
   }
 
   /**

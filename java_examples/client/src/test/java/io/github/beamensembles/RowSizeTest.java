@@ -39,6 +39,6 @@ public class RowSizeTest {
     Schema schema = Schema.builder().addStringField("text").build();
 
     assertEquals(
-        7, RowSize.of(schema).applyAsLong(Row.withSchema(schema).addValue("\ud83d").build()));
+        6, RowSize.of(schema).applyAsLong(Row.withSchema(schema).addValue("\ud83d").build()));
   }
 }

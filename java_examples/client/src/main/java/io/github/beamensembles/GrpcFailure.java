@@ -1,0 +1,42 @@
+package io.github.beamensembles;
+
+/** A call that failed, with the status that gRPC gives it. */
+final class GrpcFailure extends RuntimeException {
+
+  private final String code;
+  private final String description;
+
+  private GrpcFailure(String code, String description, RuntimeException cause) {
+    super(code, cause);
+    this.code = code;
+    this.description = description;
+  }
+
+  /** Returns a failure of gRPC as one of these, and any other as it is. */
+  static RuntimeException of(RuntimeException failure) {
+    if (!BeamGrpc.type("io.grpc.StatusRuntimeException").isInstance(failure)) {
+      return failure;
+    }
+    Object status =
+        BeamGrpc.call(BeamGrpc.method("io.grpc.StatusRuntimeException", "getStatus"), failure);
+    Enum<?> code = (Enum<?>) BeamGrpc.call(BeamGrpc.method("io.grpc.Status", "getCode"), status);
+    Object description = BeamGrpc.call(BeamGrpc.method("io.grpc.Status", "getDescription"), status);
+    return new GrpcFailure(code.name(), description == null ? "" : description.toString(), failure);
+  }
+
+  /** The name of the status code, such as {@code UNAVAILABLE}. */
+  String code() {
+    return code;
+  }
+
+  /** Code and description, on one line. */
+  String status() {
+    String said = description.strip().replaceAll("\\s+", " ");
+    return said.isEmpty() ? code : code + ": " + said;
+  }
+
+  /** What the other side says; may be empty. */
+  String description() {
+    return description;
+  }
+}
