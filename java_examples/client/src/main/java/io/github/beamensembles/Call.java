@@ -66,8 +66,9 @@ final class Call<K> {
   }
 
   private <T> Answer<K, T> ask(RunEnsemble ensemble, RowType<T> type, boolean withErrors) {
+    RunnerCheck.check(sent.getPipeline().getOptions());
     Encoding encoding =
-        Encoding.of(ensemble.encoding(), sent.getWindowingStrategy(), ArrowMemory.isOpen());
+        Encoding.of(ensemble.encoding(), sent.getWindowingStrategy(), ArrowMemory::obstacle);
     Row config = ConfigRow.of(ensemble, crossing, type.schema(), withErrors, encoding);
     PCollectionTuple received = Models.apply(config, ServiceAddress.of(ensemble), encoding, sent);
     return new Answer<>(received, crossing, type, ensemble.passThrough());

@@ -3,6 +3,7 @@ package io.github.beamensembles;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.apache.beam.sdk.values.WindowingStrategy;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -13,7 +14,8 @@ public enum Encoding {
   ROWS,
 
   /**
-   * Many rows in one element, an Arrow record batch: several times faster.
+   * Many rows in one element, an Arrow record batch: 1.8 to 1.9 times as fast as {@link #ROWS} for
+   * 400,000 rows and more of two small models. For few rows it makes no difference.
    *
    * <p>Java 17 and newer allow that where the program and its workers are started with {@value
    * ArrowMemory#FLAG}; Beam's worker images are.
@@ -26,10 +28,12 @@ public enum Encoding {
   /**
    * Gives what the caller asks for, or else the faster one where it can be used and is of use.
    *
-   * @param memoryIsOpen whether this program may use Arrow's memory
+   * @param obstacle says why rows cannot be packed in this program; asked only where they would be
    */
   static Encoding of(
-      Optional<Encoding> asked, WindowingStrategy<?, ?> windowing, boolean memoryIsOpen) {
+      Optional<Encoding> asked,
+      WindowingStrategy<?, ?> windowing,
+      Supplier<Optional<String>> obstacle) {
     if (asked.isPresent()) {
       return asked.get();
     }
@@ -39,14 +43,9 @@ public enum Encoding {
               + " there is nothing to pack");
       return ROWS;
     }
-    if (!memoryIsOpen) {
-      sayOnce(
-          "Rows go to the ensemble one by one, which is slower: to have them packed, start this"
-              + " program with "
-              + ArrowMemory.FLAG);
-      return ROWS;
-    }
-    return ARROW;
+    Optional<String> why = obstacle.get();
+    why.ifPresent(it -> sayOnce("Rows go to the ensemble one by one, which is slower: " + it));
+    return why.isPresent() ? ROWS : ARROW;
   }
 
   private static void sayOnce(String sentence) {

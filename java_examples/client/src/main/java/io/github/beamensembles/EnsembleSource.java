@@ -1,17 +1,29 @@
 package io.github.beamensembles;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import java.io.IOException;
 import java.io.Serializable;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Where an ensemble's text comes from. */
 sealed interface EnsembleSource extends Serializable {
 
   /** How the name of a bundle ends, which only the service reads. */
   String BUNDLE = ".ensemble.zip";
+
+  /** At the start of a line of YAML, or anywhere in JSON. */
+  Pattern NAME =
+      Pattern.compile("(?m)(?:^|\\{\\s*|,\\s*)[\"']?ensemble[\"']?\\s*:\\s*[\"']?([\\w-]+)");
 
   /** Puts what the service needs to know into the configuration. */
   void describe(ConfigRow.Builder config);
@@ -21,6 +33,21 @@ sealed interface EnsembleSource extends Serializable {
 
   /** What people call it. */
   String shown();
+
+  /** The ensemble's name, or that of its file where only the service reads it. */
+  String name();
+
+  /** Finds the name in the text of an ensemble file, without reading all of it. */
+  static Optional<String> nameIn(String text) {
+    Matcher found = NAME.matcher(text);
+    return found.find() ? Optional.of(found.group(1)) : Optional.empty();
+  }
+
+  /** The last part of a path, without what follows its first dot. */
+  static String stem(String path) {
+    String file = path.substring(path.lastIndexOf('/') + 1);
+    return file.contains(".") ? file.substring(0, file.indexOf('.')) : file;
+  }
 
   /** A file that this program reads; the service reads the models that lie beside it. */
   record LocalFile(String path) implements EnsembleSource {
@@ -49,6 +76,18 @@ sealed interface EnsembleSource extends Serializable {
     @Override
     public String shown() {
       return path;
+    }
+
+    @Override
+    public String name() {
+      if (path.endsWith(BUNDLE)) {
+        return stem(path);
+      }
+      try {
+        return nameIn(read()).orElseGet(() -> stem(path));
+      } catch (EnsembleException e) {
+        return stem(path); // told when the file is needed
+      }
     }
 
     private Path absolute() {
@@ -100,7 +139,22 @@ sealed interface EnsembleSource extends Serializable {
 
     @Override
     public String shown() {
-      return "text, relative to '" + baseUri + "'";
+      String place = baseUri.isEmpty() ? "" : ", relative to '" + baseUri + "'";
+      return "text with SHA-256 " + digest() + place;
+    }
+
+    @Override
+    public String name() {
+      return nameIn(text).orElse("text");
+    }
+
+    private String digest() {
+      try {
+        byte[] hash = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8));
+        return HexFormat.of().formatHex(hash);
+      } catch (NoSuchAlgorithmException e) {
+        throw new IllegalStateException("each Java has SHA-256", e);
+      }
     }
   }
 
@@ -115,6 +169,11 @@ sealed interface EnsembleSource extends Serializable {
     @Override
     public String folder() {
       return uri.substring(0, Math.max(0, uri.lastIndexOf('/')));
+    }
+
+    @Override
+    public String name() {
+      return stem(uri);
     }
 
     @Override

@@ -29,6 +29,20 @@ final class GrpcFailure extends RuntimeException {
     return code;
   }
 
+  /** Whether the other side answered in HTTP, but not as gRPC does. */
+  boolean isFromHttp() {
+    for (Throwable cause = this; cause != null; cause = cause.getCause()) {
+      String said = String.valueOf(cause.getMessage());
+      if (said.contains("First received frame was not SETTINGS")
+          || said.contains("http2 exception")
+          || said.contains("HTTP status code")
+          || said.contains("invalid content-type")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Code and description, on one line. */
   String status() {
     String said = description.strip().replaceAll("\\s+", " ");

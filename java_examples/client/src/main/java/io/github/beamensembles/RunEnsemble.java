@@ -5,7 +5,9 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.transforms.PTransform;
 import org.apache.beam.sdk.transforms.WithFailures;
 import org.apache.beam.sdk.transforms.display.DisplayData;
@@ -57,6 +59,12 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   /** The environment variable that names the service to use: {@code host:port}. */
   public static final String ADDRESS_VARIABLE = "BEAM_ENSEMBLES_ADDR";
 
+  /** The name of the output of scored rows, of {@link WithErrors}. */
+  public static final String OUTPUT = Answer.OUTPUT;
+
+  /** The name of the output of rows that could not be scored, of {@link WithErrors}. */
+  public static final String ERRORS = Answer.ERRORS;
+
   abstract EnsembleSource source();
 
   abstract Optional<String> expansionService();
@@ -78,6 +86,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
   abstract Optional<Duration> refreshInterval();
 
   abstract Optional<Encoding> encoding();
+
+  abstract Timeouts timeouts();
 
   abstract Builder toBuilder();
 
@@ -105,6 +115,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
     abstract Builder encoding(Encoding encoding);
 
+    abstract Builder timeouts(Timeouts timeouts);
+
     abstract RunEnsemble build();
   }
 
@@ -115,7 +127,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * it with the pipeline.
    */
   public static RunEnsemble fromFile(String path) {
-    return from(new EnsembleSource.LocalFile(path));
+    return from(new EnsembleSource.LocalFile(Given.notNull(path, "path")));
   }
 
   /**
@@ -130,7 +142,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   /** Uses an ensemble file that the service reads, from its own disk or a file system of Beam. */
   public static RunEnsemble fromUri(String uri) {
-    return from(new EnsembleSource.Uri(uri));
+    return from(new EnsembleSource.Uri(Given.notNull(uri, "uri")));
   }
 
   private static RunEnsemble from(EnsembleSource source) {
@@ -139,6 +151,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
         .parameters(Map.of())
         .columns(Map.of())
         .provenance(false)
+        .timeouts(Timeouts.DEFAULT)
         .build();
   }
 
@@ -147,7 +160,9 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * needs {@link #withTls(String)}, and mostly {@link #withTokenFile}.
    */
   public RunEnsemble withExpansionService(String address) {
-    return toBuilder().expansionService(ServiceAddress.checked(address)).build();
+    return toBuilder()
+        .expansionService(ServiceAddress.checked(address, "the address of withExpansionService"))
+        .build();
   }
 
   /**
@@ -169,7 +184,8 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    *     {@code "system"} means those that this Java trusts
    */
   public RunEnsemble withTls(String ca) {
-    return withTls(new TlsFiles(Optional.of(ca), Optional.empty(), Optional.empty()));
+    return withTls(
+        new TlsFiles(Optional.of(Given.notNull(ca, "ca")), Optional.empty(), Optional.empty()));
   }
 
   /**
@@ -181,7 +197,11 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param key the certificate's private key, a PEM file in PKCS #8 form, not encrypted
    */
   public RunEnsemble withTls(String ca, String certificate, String key) {
-    return withTls(new TlsFiles(Optional.of(ca), Optional.of(certificate), Optional.of(key)));
+    return withTls(
+        new TlsFiles(
+            Optional.of(Given.notNull(ca, "ca")),
+            Optional.of(Given.notNull(certificate, "certificate")),
+            Optional.of(Given.notNull(key, "key"))));
   }
 
   private RunEnsemble withTls(TlsFiles files) {
@@ -194,27 +214,27 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * environment variable {@code BEAM_ENSEMBLES_TOKEN_FILE} names the file.
    */
   public RunEnsemble withTokenFile(String path) {
-    return toBuilder().tokenFile(path).build();
+    return toBuilder().tokenFile(Given.notNull(path, "path")).build();
   }
 
   /** Fills the places in the file that say <code>${name}</code>. */
   public RunEnsemble withParameters(Map<String, String> parameters) {
-    return toBuilder().parameters(new TreeMap<>(parameters)).build();
+    return toBuilder().parameters(entries(parameters, "parameters")).build();
   }
 
   /** Says which field of the rows an input column of the file is, where the names differ. */
   public RunEnsemble withColumns(Map<String, String> columnToField) {
-    return toBuilder().columns(new TreeMap<>(columnToField)).build();
+    return toBuilder().columns(entries(columnToField, "columnToField")).build();
   }
 
   /** Puts {@code prefix} before the name of every added column. */
   public RunEnsemble withPrefix(String prefix) {
-    return toBuilder().prefix(prefix).build();
+    return toBuilder().prefix(Given.notNull(prefix, "prefix")).build();
   }
 
   /** Keeps only these of the rows' own fields; without fields, none. */
   public RunEnsemble withPassThrough(String... fields) {
-    return toBuilder().passThrough(List.of(fields)).build();
+    return toBuilder().passThrough(texts(fields)).build();
   }
 
   /**
@@ -232,6 +252,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param interval a whole number of seconds, at least one
    */
   public RunEnsemble withRefreshInterval(Duration interval) {
+    Given.notNull(interval, "interval");
     if (interval.toSeconds() < 1 || interval.getNano() != 0) {
       throw new IllegalArgumentException(
           "a refresh interval is a whole number of seconds, at least one, not " + interval);
@@ -244,7 +265,12 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * taken wherever it can be, and otherwise {@link Encoding#ROWS}.
    */
   public RunEnsemble withEncoding(Encoding encoding) {
-    return toBuilder().encoding(encoding).build();
+    return toBuilder().encoding(Given.notNull(encoding, "encoding")).build();
+  }
+
+  /** Bounds the parts of the call to the service. */
+  public RunEnsemble withTimeouts(Timeouts timeouts) {
+    return toBuilder().timeouts(Given.notNull(timeouts, "timeouts")).build();
   }
 
   /** Gives the rows that cannot be scored as a second output instead of failing. */
@@ -267,10 +293,66 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     return Call.ofRows(input).ask(this, RowType.rows()).scored();
   }
 
+  /** The name of the step where the pipeline gives it none: it holds the ensemble's name. */
+  @Override
+  protected String getKindString() {
+    return "RunEnsemble(" + source().name() + ")";
+  }
+
+  /** Refuses runners that cannot run an ensemble; {@link #expand} does as well. */
+  @Override
+  public void validate(PipelineOptions options) {
+    if (options != null) {
+      RunnerCheck.check(options);
+    }
+  }
+
   @Override
   public void populateDisplayData(DisplayData.Builder builder) {
     super.populateDisplayData(builder);
+    show(builder, false);
+  }
+
+  private void show(DisplayData.Builder builder, boolean withErrors) {
     builder.add(DisplayData.item("ensemble", source().shown()).withLabel("Ensemble"));
+    show(builder, "expansionService", "Service", expansionService());
+    show(builder, "encoding", "Encoding", encoding().map(Encoding::name));
+    // Without their values, which may be secret.
+    show(builder, "parameters", "Parameters", shown(parameters().keySet()));
+    show(builder, "columns", "Columns", shown(columns().entrySet()));
+    show(builder, "prefix", "Prefix", prefix());
+    show(builder, "passThrough", "Fields that pass through", passThrough().map(List::toString));
+    show(builder, "refreshInterval", "Refresh", refreshInterval().map(Duration::toString));
+    show(builder, "tls", "TLS", tls().map(files -> files.ca().orElse("CAs of this machine")));
+    show(builder, "tokenFile", "File of the token", tokenFile());
+    builder.add(DisplayData.item("provenance", provenance()).withLabel("Provenance"));
+    builder.add(DisplayData.item("errors", withErrors).withLabel("Output of errors"));
+  }
+
+  private static void show(
+      DisplayData.Builder builder, String key, String label, Optional<String> value) {
+    value.ifPresent(it -> builder.add(DisplayData.item(key, it).withLabel(label)));
+  }
+
+  private static Optional<String> shown(Set<?> values) {
+    return Optional.of(values).filter(it -> !it.isEmpty()).map(Object::toString);
+  }
+
+  private static Map<String, String> entries(Map<String, String> given, String name) {
+    Given.notNull(given, name)
+        .forEach(
+            (key, value) -> {
+              Given.notNull(key, "a key of " + name);
+              Given.notNull(value, "the value of " + name + " for " + key);
+            });
+    return new TreeMap<>(given);
+  }
+
+  private static List<String> texts(String... given) {
+    for (String field : Given.notNull(given, "fields")) {
+      Given.notNull(field, "a field of withPassThrough");
+    }
+    return List.of(given);
   }
 
   /** Rows in; the outputs {@code output} and {@code errors}. */
@@ -292,6 +374,22 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
+    protected String getKindString() {
+      return ensemble.getKindString();
+    }
+
+    @Override
+    public void validate(PipelineOptions options) {
+      ensemble.validate(options);
+    }
+
+    @Override
+    public void populateDisplayData(DisplayData.Builder builder) {
+      super.populateDisplayData(builder);
+      ensemble.show(builder, true);
+    }
+
+    @Override
     public PCollectionRowTuple expand(PCollection<?> input) {
       Answer<Void, Row> answer = Call.ofRows(input).askWithErrors(ensemble, RowType.rows());
       return PCollectionRowTuple.of(Answer.OUTPUT, answer.scored())
@@ -310,12 +408,28 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
     private As(RunEnsemble ensemble, Class<T> type) {
       this.ensemble = ensemble;
-      this.type = type;
+      this.type = Given.notNull(type, "type");
     }
 
     /** Takes keyed rows and gives keyed objects. */
     public <K> Keyed<K, T> keyed() {
       return new Keyed<>(ensemble, type);
+    }
+
+    @Override
+    protected String getKindString() {
+      return ensemble.getKindString();
+    }
+
+    @Override
+    public void validate(PipelineOptions options) {
+      ensemble.validate(options);
+    }
+
+    @Override
+    public void populateDisplayData(DisplayData.Builder builder) {
+      super.populateDisplayData(builder);
+      ensemble.show(builder, false);
     }
 
     @Override
@@ -336,12 +450,28 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
     private AsWithErrors(RunEnsemble ensemble, Class<T> type) {
       this.ensemble = ensemble;
-      this.type = type;
+      this.type = Given.notNull(type, "type");
     }
 
     /** Takes keyed rows and gives both outputs keyed. */
     public <K> KeyedWithErrors<K, T> keyed() {
       return new KeyedWithErrors<>(ensemble, type);
+    }
+
+    @Override
+    protected String getKindString() {
+      return ensemble.getKindString();
+    }
+
+    @Override
+    public void validate(PipelineOptions options) {
+      ensemble.validate(options);
+    }
+
+    @Override
+    public void populateDisplayData(DisplayData.Builder builder) {
+      super.populateDisplayData(builder);
+      ensemble.show(builder, true);
     }
 
     @Override
@@ -365,7 +495,23 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
     private Keyed(RunEnsemble ensemble, Class<T> type) {
       this.ensemble = ensemble;
-      this.type = type;
+      this.type = Given.notNull(type, "type");
+    }
+
+    @Override
+    protected String getKindString() {
+      return ensemble.getKindString();
+    }
+
+    @Override
+    public void validate(PipelineOptions options) {
+      ensemble.validate(options);
+    }
+
+    @Override
+    public void populateDisplayData(DisplayData.Builder builder) {
+      super.populateDisplayData(builder);
+      ensemble.show(builder, false);
     }
 
     @Override
@@ -390,7 +536,23 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
     private KeyedWithErrors(RunEnsemble ensemble, Class<T> type) {
       this.ensemble = ensemble;
-      this.type = type;
+      this.type = Given.notNull(type, "type");
+    }
+
+    @Override
+    protected String getKindString() {
+      return ensemble.getKindString();
+    }
+
+    @Override
+    public void validate(PipelineOptions options) {
+      ensemble.validate(options);
+    }
+
+    @Override
+    public void populateDisplayData(DisplayData.Builder builder) {
+      super.populateDisplayData(builder);
+      ensemble.show(builder, true);
     }
 
     @Override

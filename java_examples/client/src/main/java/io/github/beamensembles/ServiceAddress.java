@@ -20,25 +20,54 @@ final class ServiceAddress {
     return ensemble
         .expansionService()
         .or(() -> fromEnvironment(environment))
-        .map(address -> new ServiceEndpoint(address, security(ensemble, environment)))
-        .orElseGet(() -> new ServiceEndpoint(started(ensemble, environment), Security.NONE));
+        .map(
+            address ->
+                new ServiceEndpoint(address, security(ensemble, environment), ensemble.timeouts()))
+        .orElseGet(
+            () ->
+                new ServiceEndpoint(
+                    started(ensemble, environment), Security.NONE, ensemble.timeouts()));
   }
 
   private static Security security(RunEnsemble ensemble, Map<String, String> environment) {
     return Security.of(ensemble.tls(), ensemble.tokenFile(), environment);
   }
 
-  static String checked(String address) {
-    if (!ADDRESS.matcher(address).matches()) {
+  /**
+   * Returns an address.
+   *
+   * @param source what names it, in the caller's words
+   */
+  static String checked(String address, String source) {
+    Given.notNull(address, "address");
+    int scheme = address.indexOf("://");
+    if (scheme >= 0) {
+      String without = address.substring(scheme + 3).replaceFirst("/+$", "");
       throw new IllegalArgumentException(
-          "the address of a service is host:port, such as localhost:8097, not '" + address + "'");
+          source
+              + " must be host:port without a scheme, not '"
+              + address
+              + "'"
+              + (ADDRESS.matcher(without).matches() ? "; write '" + without + "'" : "")
+              + (address.startsWith("https") ? ", and add withTls" : ""));
+    }
+    if (!ADDRESS.matcher(address).matches() || !isPort(address)) {
+      throw new IllegalArgumentException(
+          source + " must be host:port, such as localhost:8097, not '" + address + "'");
     }
     return address;
   }
 
-  private static Optional<String> fromEnvironment(Map<String, String> environment) {
+  private static boolean isPort(String address) {
+    String digits = address.substring(address.lastIndexOf(':') + 1);
+    return digits.length() <= 5 && Integer.parseInt(digits) <= 65_535;
+  }
+
+  /** The address of the environment; an empty variable counts as none. */
+  static Optional<String> fromEnvironment(Map<String, String> environment) {
     return Optional.ofNullable(environment.get(RunEnsemble.ADDRESS_VARIABLE))
-        .map(ServiceAddress::checked);
+        .filter(address -> !address.isBlank())
+        .map(address -> checked(address, RunEnsemble.ADDRESS_VARIABLE));
   }
 
   private static String started(RunEnsemble ensemble, Map<String, String> environment) {
@@ -47,6 +76,7 @@ final class ServiceAddress {
           "withTls and withTokenFile need the address of a service; add withExpansionService or set "
               + RunEnsemble.ADDRESS_VARIABLE);
     }
-    return ServiceProcess.addressOf(ServiceCommand.find(environment, ensemble.source().folder()));
+    return ServiceProcess.addressOf(
+        ServiceCommand.find(environment, ensemble.source().folder()), ensemble.timeouts().start());
   }
 }

@@ -18,11 +18,6 @@ import org.apache.beam.sdk.util.construction.ExpansionServiceClientFactory;
  */
 final class ServiceClient implements ExpansionServiceClient {
 
-  private static final Duration HEALTH = Duration.ofSeconds(5);
-
-  /** Long, because the service may have to fetch models to check them. */
-  private static final Duration ANSWER = Duration.ofSeconds(300);
-
   private static final String SERVICE = "org.apache.beam.model.expansion.v1.ExpansionService/";
   private static final String CHECK = "grpc.health.v1.Health/Check";
 
@@ -76,7 +71,10 @@ final class ServiceClient implements ExpansionServiceClient {
     return ask(
         channel -> {
           byte[] answer =
-              channel.ask(SERVICE + "DiscoverSchemaTransform", request.toByteArray(), ANSWER);
+              channel.ask(
+                  SERVICE + "DiscoverSchemaTransform",
+                  request.toByteArray(),
+                  service.timeouts().expand());
           try {
             return DiscoverSchemaTransformResponse.parseFrom(answer);
           } catch (IOException e) {
@@ -91,7 +89,8 @@ final class ServiceClient implements ExpansionServiceClient {
   }
 
   private ExpansionResponse expand(GrpcChannel channel, ExpansionRequest request) {
-    byte[] answer = channel.ask(SERVICE + "Expand", request.toByteArray(), ANSWER);
+    byte[] answer =
+        channel.ask(SERVICE + "Expand", request.toByteArray(), service.timeouts().expand());
     try {
       return ExpansionResponse.parseFrom(answer);
     } catch (IOException e) {
@@ -101,11 +100,37 @@ final class ServiceClient implements ExpansionServiceClient {
 
   private <T> T ask(Function<GrpcChannel, T> question) {
     try (GrpcChannel channel = service.open()) {
-      channel.ask(CHECK, new byte[0], HEALTH); // of the whole server
-      return question.apply(channel);
-    } catch (GrpcFailure e) {
-      throw new EnsembleException(service.refusal(e).orElseGet(() -> explain(e)), e);
+      try {
+        channel.ask(CHECK, new byte[0], service.timeouts().connect()); // of the whole server
+      } catch (GrpcFailure e) {
+        throw failed(e, "does not answer within", service.timeouts().connect(), "connect");
+      }
+      try {
+        return question.apply(channel);
+      } catch (GrpcFailure e) {
+        throw failed(e, "did not check the ensemble within", service.timeouts().expand(), "expand");
+      }
     }
+  }
+
+  private EnsembleException failed(
+      GrpcFailure failure, String what, Duration patience, String timeout) {
+    String late =
+        "the beam-ensembles service at "
+            + service.address()
+            + " "
+            + what
+            + " "
+            + ServiceProcess.seconds(patience)
+            + "; it is stopped or busy, or something else listens there: look into its log, correct"
+            + " the address, or allow more with the timeout '"
+            + timeout
+            + "' of withTimeouts";
+    String said =
+        failure.code().equals("DEADLINE_EXCEEDED")
+            ? late
+            : service.refusal(failure).orElseGet(() -> explain(failure));
+    return new EnsembleException(said, failure);
   }
 
   private EnsembleException unreadable(IOException cause) {
@@ -116,15 +141,18 @@ final class ServiceClient implements ExpansionServiceClient {
 
   private String explain(GrpcFailure failure) {
     String address = service.address();
+    if (failure.isFromHttp()) {
+      return "an HTTP server, not a beam-ensembles service, listens at "
+          + address
+          + ": correct the address";
+    }
     return switch (failure.code()) {
       case "UNAVAILABLE" ->
           "no beam-ensembles service answers at "
               + address
               + ": start one with 'beam-ensembles serve', or correct the address";
-      case "DEADLINE_EXCEEDED" ->
-          "what listens at " + address + " does not answer: is it a beam-ensembles service?";
       case "UNIMPLEMENTED" ->
-          "what listens at "
+          "the server at "
               + address
               + " is not a beam-ensembles service, or one of another version: correct the address";
       default -> "the beam-ensembles service at " + address + " failed: " + failure.status();

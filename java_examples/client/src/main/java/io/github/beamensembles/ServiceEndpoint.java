@@ -7,8 +7,9 @@ import java.util.Optional;
  *
  * @param address {@code host:port}
  * @param security how the service and this program verify each other
+ * @param timeouts how long it may take to answer
  */
-record ServiceEndpoint(String address, Security security) {
+record ServiceEndpoint(String address, Security security, Timeouts timeouts) {
 
   /**
    * Opens a channel, over which all calls carry the token as its file has it now; with TLS, tries a

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -30,7 +31,6 @@ final class ServiceProcess {
 
   private static final Logger LOG = LoggerFactory.getLogger(ServiceProcess.class);
   private static final Pattern READY = Pattern.compile("beam-ensembles \\S+ listening on (\\S+)");
-  private static final Duration START = Duration.ofSeconds(60);
   private static final Duration STOP = Duration.ofSeconds(5);
   private static final int LAST_LINES = 5;
 
@@ -45,9 +45,9 @@ final class ServiceProcess {
   }
 
   /** The address of the service that {@code command} starts, which is started once a program. */
-  static String addressOf(List<String> command) {
+  static String addressOf(List<String> command, Duration patience) {
     return RUNNING
-        .compute(command, (it, old) -> old != null && old.isAlive() ? old : start(it, START))
+        .compute(command, (it, old) -> old != null && old.isAlive() ? old : start(it, patience))
         .address();
   }
 
@@ -103,7 +103,7 @@ final class ServiceProcess {
       }
     } catch (TimeoutException e) {
       stop();
-      throw failed("did not listen within " + patience.toSeconds() + " s");
+      throw failed("did not listen within " + seconds(patience) + "; allow more with withTimeouts");
     } catch (ExecutionException e) {
       throw new IllegalStateException("neither stage fails", e);
     } catch (InterruptedException e) {
@@ -111,6 +111,11 @@ final class ServiceProcess {
       Thread.currentThread().interrupt();
       throw failed("was interrupted while starting");
     }
+  }
+
+  /** Shows a time in seconds. */
+  static String seconds(Duration time) {
+    return BigDecimal.valueOf(time.toMillis(), 3).stripTrailingZeros().toPlainString() + " s";
   }
 
   private EnsembleException failed(String how) {

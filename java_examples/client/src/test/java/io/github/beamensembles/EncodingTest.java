@@ -26,7 +26,8 @@ public class EncodingTest {
   private static final WindowingStrategy<?, ?> GLOBAL = WindowingStrategy.globalDefault();
 
   private static Encoding chosen(WindowingStrategy<?, ?> windowing, boolean memoryIsOpen) {
-    return Encoding.of(Optional.empty(), windowing, memoryIsOpen);
+    Optional<String> obstacle = memoryIsOpen ? Optional.empty() : Optional.of("of a test");
+    return Encoding.of(Optional.empty(), windowing, () -> obstacle);
   }
 
   private static WindowingStrategy<?, ?> in(WindowFn<?, ?> windows) {
@@ -49,8 +50,25 @@ public class EncodingTest {
 
   @Test
   public void whatIsAskedForIsTaken() {
-    assertEquals(Encoding.ROWS, Encoding.of(Optional.of(Encoding.ROWS), GLOBAL, true));
-    assertEquals(Encoding.ARROW, Encoding.of(Optional.of(Encoding.ARROW), GLOBAL, false));
+    assertEquals(Encoding.ROWS, Encoding.of(Optional.of(Encoding.ROWS), GLOBAL, Optional::empty));
+    assertEquals(
+        Encoding.ARROW, Encoding.of(Optional.of(Encoding.ARROW), GLOBAL, () -> Optional.of("why")));
+  }
+
+  @Test
+  public void whatArrowLacksIsSaidInOneSentence() {
+    assertEquals(Optional.empty(), ArrowMemory.obstacle());
+    Optional<String> why =
+        ArrowMemory.obstacle(
+            () -> {
+              throw new NoClassDefFoundError("org/example/Missing");
+            });
+
+    assertEquals(
+        Optional.of(
+            "Arrow cannot be used with this Java and these libraries"
+                + " (java.lang.NoClassDefFoundError: org/example/Missing)"),
+        why);
   }
 
   /** What {@link #withoutTheFlag} runs. */
@@ -59,8 +77,8 @@ public class EncodingTest {
 
     /** Says what becomes of rows, twice, and of a worker. */
     public static void main(String[] args) {
-      System.out.println(chosen(GLOBAL, ArrowMemory.isOpen()));
-      System.out.println(chosen(GLOBAL, ArrowMemory.isOpen()));
+      System.out.println(Encoding.of(Optional.empty(), GLOBAL, ArrowMemory::obstacle));
+      System.out.println(Encoding.of(Optional.empty(), GLOBAL, ArrowMemory::obstacle));
       try {
         new PackRows(Schema.builder().build()).open();
       } catch (IllegalStateException e) {

@@ -10,16 +10,24 @@ import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.beam.model.pipeline.v1.SchemaApi;
+import org.apache.beam.sdk.Pipeline;
+import org.apache.beam.sdk.PipelineResult;
+import org.apache.beam.sdk.PipelineRunner;
 import org.apache.beam.sdk.coders.KvCoder;
 import org.apache.beam.sdk.coders.RowCoder;
 import org.apache.beam.sdk.coders.StringUtf8Coder;
+import org.apache.beam.sdk.options.PipelineOptions;
+import org.apache.beam.sdk.options.PipelineOptionsFactory;
 import org.apache.beam.sdk.schemas.JavaFieldSchema;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.SchemaTranslation;
 import org.apache.beam.sdk.schemas.annotations.DefaultSchema;
+import org.apache.beam.sdk.testing.CrashingRunner;
 import org.apache.beam.sdk.testing.TestPipeline;
 import org.apache.beam.sdk.transforms.Create;
 import org.apache.beam.sdk.transforms.PTransform;
@@ -30,6 +38,7 @@ import org.apache.beam.sdk.values.POutput;
 import org.apache.beam.sdk.values.Row;
 import org.junit.Rule;
 import org.junit.Test;
+import org.junit.function.ThrowingRunnable;
 import org.junit.rules.TemporaryFolder;
 import org.junit.runner.RunWith;
 import org.junit.runners.JUnit4;
@@ -249,13 +258,112 @@ public class RunEnsembleTest {
     assertTrue(error.getMessage(), error.getMessage().contains("fromUri"));
   }
 
+  private String refusedAddress(String address) {
+    return assertThrows(
+            IllegalArgumentException.class, () -> ensemble().withExpansionService(address))
+        .getMessage();
+  }
+
   @Test
   public void anAddressIsHostAndPort() {
-    IllegalArgumentException error =
-        assertThrows(
-            IllegalArgumentException.class, () -> ensemble().withExpansionService("localhost"));
+    assertEquals(
+        "the address of withExpansionService must be host:port, such as localhost:8097, not"
+            + " 'localhost'",
+        refusedAddress("localhost"));
+    assertTrue(refusedAddress("localhost:70000").contains("host:port"));
+    assertTrue(refusedAddress("").contains("host:port"));
+    assertTrue(refusedAddress("http://localhost:8097/").endsWith("; write 'localhost:8097'"));
+    assertTrue(refusedAddress("https://a.b:1").endsWith("; write 'a.b:1', and add withTls"));
+    assertEquals("'address' is null", refusedAddress(null));
+  }
 
-    assertTrue(error.getMessage(), error.getMessage().contains("host:port"));
+  @Test
+  public void anEmptyVariableNamesNoService() {
+    for (String value : new String[] {"", " "}) {
+      Map<String, String> environment = Map.of(RunEnsemble.ADDRESS_VARIABLE, value);
+      assertEquals(Optional.empty(), ServiceAddress.fromEnvironment(environment));
+    }
+    Map<String, String> wrong = Map.of(RunEnsemble.ADDRESS_VARIABLE, "http://localhost:1");
+    IllegalArgumentException error =
+        assertThrows(IllegalArgumentException.class, () -> ServiceAddress.fromEnvironment(wrong));
+    assertTrue(error.getMessage(), error.getMessage().startsWith("BEAM_ENSEMBLES_ADDR must be"));
+  }
+
+  @Test
+  public void nothingIsNull() {
+    List<ThrowingRunnable> calls =
+        List.of(
+            () -> RunEnsemble.fromFile(null),
+            () -> RunEnsemble.fromUri(null),
+            () -> ensemble().withTls(null),
+            () -> ensemble().withTls("ca", null, "key"),
+            () -> ensemble().withTokenFile(null),
+            () -> ensemble().withParameters(null),
+            () -> ensemble().withColumns(Collections.singletonMap("x", null)),
+            () -> ensemble().withPrefix(null),
+            () -> ensemble().withPassThrough("id", null),
+            () -> ensemble().withRefreshInterval(null),
+            () -> ensemble().withEncoding(null),
+            () -> ensemble().withTimeouts(null),
+            () -> ensemble().as(null),
+            () -> ensemble().withErrors().as(null),
+            () -> Timeouts.DEFAULT.withStart(null));
+    for (ThrowingRunnable call : calls) {
+      IllegalArgumentException error = assertThrows(IllegalArgumentException.class, call);
+      assertTrue(error.getMessage(), error.getMessage().endsWith(" is null"));
+    }
+  }
+
+  @Test
+  public void aTimeoutIsLongerThanZero() {
+    for (Duration wrong : List.of(Duration.ZERO, Duration.ofSeconds(-1))) {
+      IllegalArgumentException error =
+          assertThrows(IllegalArgumentException.class, () -> Timeouts.DEFAULT.withConnect(wrong));
+      assertEquals(
+          "the timeout 'connect' must be longer than zero, not " + wrong, error.getMessage());
+    }
+  }
+
+  /** Has the name of the runner that is refused. */
+  public static final class DirectRunner extends PipelineRunner<PipelineResult> {
+    public static DirectRunner fromOptions(PipelineOptions options) {
+      return new DirectRunner();
+    }
+
+    @Override
+    public PipelineResult run(Pipeline pipeline) {
+      throw new AssertionError("the pipeline is not built");
+    }
+  }
+
+  @Test
+  public void theDirectRunnerIsRefused() {
+    PipelineOptions options = PipelineOptionsFactory.create();
+    options.setRunner(DirectRunner.class);
+    PCollection<Row> rows = Pipeline.create(options).apply(Create.of(ROW).withRowSchema(SCHEMA));
+
+    for (EnsembleException error :
+        List.of(
+            apply(rows, ensemble()),
+            apply(rows, ensemble().withErrors().as(Scored.class)),
+            assertThrows(
+                EnsembleException.class, () -> ensemble().as(Scored.class).validate(options)))) {
+      assertTrue(error.getMessage(), error.getMessage().startsWith("the DirectRunner of Beam"));
+      assertTrue(error.getMessage(), error.getMessage().contains("LoopbackWorker"));
+    }
+  }
+
+  @Test
+  public void beamsLoopbackIsRefused() {
+    PipelineOptions options =
+        PipelineOptionsFactory.fromArgs("--defaultEnvironmentType=LOOPBACK").create();
+    options.setRunner(CrashingRunner.class);
+    PCollection<Row> rows = Pipeline.create(options).apply(Create.of(ROW).withRowSchema(SCHEMA));
+
+    EnsembleException error = apply(rows, ensemble());
+
+    assertTrue(error.getMessage(), error.getMessage().contains("LOOPBACK cannot be used"));
+    assertTrue(error.getMessage(), error.getMessage().contains("LoopbackWorker"));
   }
 
   @Test
@@ -290,6 +398,40 @@ public class RunEnsembleTest {
     DisplayData shown = DisplayData.from(RunEnsemble.fromFile("digits.yaml"));
 
     assertTrue(shown.toString(), shown.toString().contains("digits.yaml"));
-    assertEquals("RunEnsemble", ensemble().getName());
+  }
+
+  @Test
+  public void aStepIsCalledByItsEnsemble() throws IOException {
+    Path file = folder.newFile("file.yaml").toPath();
+    Files.writeString(file, "# ensemble: no\nensemble: 'fraud-eu' # ensemble: no");
+    RunEnsemble json = RunEnsemble.fromText("{\n  \"ensemble\": \"in_json\"}", null);
+
+    assertEquals("RunEnsemble(e)", ensemble().getName());
+    assertEquals("RunEnsemble(e)", ensemble().withErrors().as(Scored.class).keyed().getName());
+    assertEquals("RunEnsemble(in_json)", json.getName());
+    assertEquals("RunEnsemble(fraud-eu)", RunEnsemble.fromFile(file.toString()).getName());
+    assertEquals("RunEnsemble(such)", RunEnsemble.fromFile("no/such.yaml").getName());
+    assertEquals("RunEnsemble(b)", RunEnsemble.fromUri("gs://a/b.ensemble.zip").getName());
+    assertEquals("RunEnsemble(text)", RunEnsemble.fromText("nodes: {}", null).getName());
+  }
+
+  @Test
+  public void aPipelinesPictureNamesTheSettings() {
+    RunEnsemble all =
+        ensemble()
+            .withParameters(Map.of("p", "hidden"))
+            .withColumns(Map.of("x", "id"))
+            .withPrefix("e_")
+            .withPassThrough("id")
+            .withEncoding(Encoding.ROWS)
+            .withRefreshInterval(Duration.ofMinutes(1));
+
+    String shown = DisplayData.from(all.withErrors().as(Scored.class)).items().toString();
+
+    for (String part :
+        List.of("SHA-256", "/models", service.address(), "ROWS", "[p]", "x=id", "e_", "PT1M")) {
+      assertTrue(part + " in " + shown, shown.contains(part));
+    }
+    assertFalse(shown, shown.contains("hidden"));
   }
 }

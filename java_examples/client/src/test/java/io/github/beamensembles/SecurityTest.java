@@ -78,7 +78,9 @@ public class SecurityTest {
   private ServiceClient client(String address, Optional<TlsFiles> tls, Optional<String> token) {
     Security security = Security.of(tls, token, environment);
     return new ServiceClient(
-        new ServiceEndpoint(address, security), response -> {}, new SecuredArtifacts());
+        new ServiceEndpoint(address, security, Timeouts.DEFAULT),
+        response -> {},
+        new SecuredArtifacts());
   }
 
   /** What comes of a call, which must be one line. */
@@ -304,7 +306,8 @@ public class SecurityTest {
         new GuardedService(Optional.of(good), Optional.empty(), token, answer)) {
       SecuredArtifacts artifacts = new SecuredArtifacts();
       Security security = Security.of(tls(ours.file()), Optional.of(file("token", "t")), Map.of());
-      ServiceEndpoint endpoint = new ServiceEndpoint("127.0.0.1:" + service.port(), security);
+      ServiceEndpoint endpoint =
+          new ServiceEndpoint("127.0.0.1:" + service.port(), security, Timeouts.DEFAULT);
       ServiceClient client = new ServiceClient(endpoint, response -> {}, artifacts);
 
       ExpansionResponse forBeam = client.expand(ExpansionRequest.getDefaultInstance());

@@ -4,9 +4,12 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
+import java.time.Duration;
 import org.apache.beam.model.expansion.v1.ExpansionApi.ExpansionRequest;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.Server;
 import org.apache.beam.vendor.grpc.v1p69p0.io.grpc.ServerBuilder;
@@ -23,7 +26,9 @@ public class ServiceClientTest {
   @Rule public final Timeout soon = Timeout.seconds(300);
 
   private static ServiceClient client(String address) {
-    ServiceEndpoint service = new ServiceEndpoint(address, Security.NONE);
+    ServiceEndpoint service =
+        new ServiceEndpoint(
+            address, Security.NONE, Timeouts.DEFAULT.withConnect(Duration.ofMillis(500)));
     return new ServiceClient(service, response -> {}, new SecuredArtifacts());
   }
 
@@ -50,7 +55,22 @@ public class ServiceClientTest {
   @Test
   public void somethingListensAndSaysNothing() throws IOException {
     try (ServerSocket silent = new ServerSocket(0, 5, InetAddress.getLoopbackAddress())) {
-      assertTrue(failure(silent.getLocalPort()).contains("does not answer"));
+      String said = failure(silent.getLocalPort());
+      assertTrue(said, said.contains("does not answer within 0.5 s"));
+      assertTrue(said, said.contains("'connect' of withTimeouts"));
+    }
+  }
+
+  @Test
+  public void anHttpServerListens() throws IOException {
+    HttpServer other =
+        HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    other.start();
+    try {
+      String said = failure(other.getAddress().getPort());
+      assertTrue(said, said.startsWith("an HTTP server, not a beam-ensembles service"));
+    } finally {
+      other.stop(0);
     }
   }
 

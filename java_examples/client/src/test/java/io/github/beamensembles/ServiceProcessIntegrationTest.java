@@ -27,7 +27,8 @@ public class ServiceProcessIntegrationTest {
     List<String> command = ServiceCommand.find(System.getenv(), folder.getRoot().toString());
 
     ServiceProcess process = ServiceProcess.start(command, Duration.ofMinutes(5));
-    ServiceEndpoint service = new ServiceEndpoint(process.address(), Security.NONE);
+    ServiceEndpoint service =
+        new ServiceEndpoint(process.address(), Security.NONE, Timeouts.DEFAULT);
     ServiceClient client = new ServiceClient(service, response -> {}, new SecuredArtifacts());
 
     DiscoverSchemaTransformRequest everything = DiscoverSchemaTransformRequest.getDefaultInstance();

@@ -46,7 +46,9 @@ public class ServiceProcessTest {
     List<String> command =
         shell("echo \"beam-ensembles 0.1.0 listening on 127.0.0.1:$$\"; exec cat");
 
-    assertEquals(ServiceProcess.addressOf(command), ServiceProcess.addressOf(command));
+    assertEquals(
+        ServiceProcess.addressOf(command, Timeouts.DEFAULT.start()),
+        ServiceProcess.addressOf(command, Timeouts.DEFAULT.start()));
   }
 
   @Test
@@ -54,9 +56,9 @@ public class ServiceProcessTest {
     List<String> command =
         shell("echo \"beam-ensembles 0.1.0 listening on 127.0.0.1:$$\"; sleep 0.2");
 
-    String first = ServiceProcess.addressOf(command);
+    String first = ServiceProcess.addressOf(command, Timeouts.DEFAULT.start());
 
-    while (first.equals(ServiceProcess.addressOf(command))) {
+    while (first.equals(ServiceProcess.addressOf(command, Timeouts.DEFAULT.start()))) {
       Thread.sleep(50);
     }
   }
@@ -73,7 +75,9 @@ public class ServiceProcessTest {
   public void aServiceThatNeverListensIsGivenUp() {
     String message = failure(shell("exec sleep 3600"), Duration.ofSeconds(1));
 
-    assertEquals("the beam-ensembles service did not listen within 1 s", message);
+    assertEquals(
+        "the beam-ensembles service did not listen within 1 s; allow more with withTimeouts",
+        message);
   }
 
   @Test
