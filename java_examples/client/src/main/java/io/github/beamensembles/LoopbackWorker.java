@@ -39,6 +39,7 @@ public final class LoopbackWorker implements AutoCloseable {
   public static LoopbackWorker start(PipelineOptions options) {
     PortablePipelineOptions portable = options.as(PortablePipelineOptions.class);
     portable.setDefaultEnvironmentType(Environments.ENVIRONMENT_EXTERNAL);
+    WorkerChannels.quiet();
     GrpcFnServer<FnService> server;
     try {
       server =

@@ -15,6 +15,7 @@ import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.PCollectionRowTuple;
 import org.apache.beam.sdk.values.Row;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs an ensemble of models on every row: rows go in, the same rows come out with the answers
@@ -136,7 +137,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param baseUri the absolute folder or URI that URIs in the text are relative to; empty or null
    *     where there are none
    */
-  public static RunEnsemble fromText(String text, String baseUri) {
+  public static RunEnsemble fromText(String text, @Nullable String baseUri) {
     return from(new EnsembleSource.Text(text, baseUri));
   }
 
@@ -301,7 +302,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
 
   /** Refuses runners that cannot run an ensemble; {@link #expand} does as well. */
   @Override
-  public void validate(PipelineOptions options) {
+  public void validate(@Nullable PipelineOptions options) {
     if (options != null) {
       RunnerCheck.check(options);
     }
@@ -379,7 +380,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
-    public void validate(PipelineOptions options) {
+    public void validate(@Nullable PipelineOptions options) {
       ensemble.validate(options);
     }
 
@@ -422,7 +423,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
-    public void validate(PipelineOptions options) {
+    public void validate(@Nullable PipelineOptions options) {
       ensemble.validate(options);
     }
 
@@ -464,7 +465,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
-    public void validate(PipelineOptions options) {
+    public void validate(@Nullable PipelineOptions options) {
       ensemble.validate(options);
     }
 
@@ -504,7 +505,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
-    public void validate(PipelineOptions options) {
+    public void validate(@Nullable PipelineOptions options) {
       ensemble.validate(options);
     }
 
@@ -545,7 +546,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     }
 
     @Override
-    public void validate(PipelineOptions options) {
+    public void validate(@Nullable PipelineOptions options) {
       ensemble.validate(options);
     }
 

@@ -45,4 +45,7 @@
  * BEAM_ENSEMBLES_TLS_CA}, {@code BEAM_ENSEMBLES_TLS_CERT}, {@code BEAM_ENSEMBLES_TLS_KEY} and
  * {@code BEAM_ENSEMBLES_TOKEN_FILE} hold the files that no method sets.
  */
+@NullMarked
 package io.github.beamensembles;
+
+import org.jspecify.annotations.NullMarked;
