@@ -16,6 +16,11 @@ public class EnsembleException extends RuntimeException {
 
   private static final Pattern PROBLEM =
       Pattern.compile("^\\s*\\[([a-z0-9_]+)\\] (\\S.*?): (.*)$", Pattern.MULTILINE);
+  private static final Pattern NULLABLE =
+      Pattern.compile(
+          "(?m)^(\\s*\\[output_schema_mismatch\\] .* as (.+), but the ensemble gives \\2\\?)$");
+  private static final String BOXED =
+      "; declare the field with a boxed type and @Nullable, such as '@Nullable Double'";
   private static final String TRACEBACK = "Traceback (most recent call last)";
 
   private final List<Problem> problems;
@@ -35,7 +40,8 @@ public class EnsembleException extends RuntimeException {
 
   /** The service's answer: one line that says what failed, then one line a problem. */
   static EnsembleException fromService(String text) {
-    return new EnsembleException(withoutTraceback(text.strip()), parse(text), null);
+    String said = NULLABLE.matcher(withoutTraceback(text.strip())).replaceAll("$1" + BOXED);
+    return new EnsembleException(said, parse(said), null);
   }
 
   /** What the client itself found wrong, in the words that the service would use. */

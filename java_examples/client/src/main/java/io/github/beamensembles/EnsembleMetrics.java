@@ -12,6 +12,7 @@ import org.apache.beam.sdk.metrics.DistributionResult;
 import org.apache.beam.sdk.metrics.MetricKey;
 import org.apache.beam.sdk.metrics.MetricQueryResults;
 import org.apache.beam.sdk.metrics.MetricResult;
+import org.apache.beam.sdk.metrics.MetricResults;
 import org.apache.beam.sdk.metrics.MetricsFilter;
 
 /**
@@ -37,9 +38,19 @@ public final class EnsembleMetrics implements Serializable {
     this.nodes = List.copyOf(nodes);
   }
 
-  /** The metrics of the ensembles of a pipeline that has finished, by name. */
+  /**
+   * The metrics of the ensembles of a pipeline that has finished, by name.
+   *
+   * @throws IllegalStateException the runner has no metrics before the pipeline has ended
+   */
   public static List<EnsembleMetrics> of(PipelineResult result) {
-    return of(result.metrics().queryMetrics(MetricsFilter.builder().build()));
+    MetricResults metrics = Given.notNull(result, "result").metrics();
+    if (metrics == null) {
+      throw new IllegalStateException(
+          "this runner has metrics only of a pipeline that has ended; call waitUntilFinish() of the"
+              + " result first");
+    }
+    return of(metrics.queryMetrics(MetricsFilter.builder().build()));
   }
 
   static List<EnsembleMetrics> of(MetricQueryResults results) {

@@ -1,6 +1,7 @@
 package io.github.beamensembles;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
 
 import java.util.List;
 import org.junit.Test;
@@ -58,5 +59,27 @@ public class EnsembleExceptionTest {
     EnsembleException here = EnsembleException.of("not readable", List.of(problem));
 
     assertEquals(here.problems(), EnsembleException.fromService(here.getMessage()).problems());
+  }
+
+  @Test
+  public void aFieldThatMayBeNullIsToldInJavasWords() {
+    EnsembleException error =
+        EnsembleException.fromService(
+            "not valid: 2 problems\n"
+                + "  [output_schema_mismatch] output_schema.p: the caller's type has 'p' as double,"
+                + " but the ensemble gives double?\n"
+                + "  [output_schema_mismatch] output_schema.q: the caller's type has 'q' as double,"
+                + " but the ensemble gives string?");
+
+    assertTrue(
+        error.problems().get(0).message(),
+        error
+            .problems()
+            .get(0)
+            .message()
+            .endsWith(
+                "gives double?; declare the field with a boxed type and @Nullable, such as"
+                    + " '@Nullable Double'"));
+    assertTrue(error.problems().get(1).message().endsWith("gives string?"));
   }
 }

@@ -1,14 +1,17 @@
 package io.github.beamensembles;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.beam.sdk.PipelineResult;
 import org.apache.beam.sdk.metrics.DistributionResult;
 import org.apache.beam.sdk.metrics.MetricKey;
 import org.apache.beam.sdk.metrics.MetricName;
@@ -54,6 +57,21 @@ public class EnsembleMetricsTest {
     }
     return MetricQueryResults.create(
         counters, distributions, List.of(), List.of(), List.of(), List.of());
+  }
+
+  @Test
+  public void beforeTheEndSomeRunnersHaveNone() {
+    PipelineResult running =
+        (PipelineResult)
+            Proxy.newProxyInstance(
+                getClass().getClassLoader(),
+                new Class<?>[] {PipelineResult.class},
+                (proxy, method, arguments) -> null);
+
+    IllegalStateException error =
+        assertThrows(IllegalStateException.class, () -> EnsembleMetrics.of(running));
+
+    assertTrue(error.getMessage(), error.getMessage().contains("call waitUntilFinish()"));
   }
 
   @Test
