@@ -44,7 +44,12 @@ public final class EnsembleMetrics implements Serializable {
    * @throws IllegalStateException the runner has no metrics before the pipeline has ended
    */
   public static List<EnsembleMetrics> of(PipelineResult result) {
-    MetricResults metrics = Given.notNull(result, "result").metrics();
+    MetricResults metrics;
+    try {
+      metrics = Given.notNull(result, "result").metrics();
+    } catch (NullPointerException e) {
+      metrics = null; // what Beam's portable runner throws while the job runs
+    }
     if (metrics == null) {
       throw new IllegalStateException(
           "this runner has metrics only of a pipeline that has ended; call waitUntilFinish() of the"

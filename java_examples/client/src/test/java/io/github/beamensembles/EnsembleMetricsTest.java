@@ -66,7 +66,9 @@ public class EnsembleMetricsTest {
             Proxy.newProxyInstance(
                 getClass().getClassLoader(),
                 new Class<?>[] {PipelineResult.class},
-                (proxy, method, arguments) -> null);
+                (proxy, method, arguments) -> {
+                  throw new NullPointerException();
+                });
 
     IllegalStateException error =
         assertThrows(IllegalStateException.class, () -> EnsembleMetrics.of(running));
