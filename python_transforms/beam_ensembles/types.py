@@ -332,6 +332,17 @@ def fields_within(type_: Type) -> int:
     return sum(1 + fields_within(field) for _, field in type_.fields) if isinstance(type_, Row) else 0
 
 
+def has_instants(type_: Type) -> bool:
+    """Returns whether values of a type are points in time or hold some."""
+    if isinstance(type_, Array):
+        return has_instants(type_.element)
+    if isinstance(type_, Map):
+        return has_instants(type_.key) or has_instants(type_.value)
+    if isinstance(type_, Row):
+        return any(has_instants(field) for _, field in type_.fields)
+    return isinstance(type_, Scalar) and type_.name == "timestamp"
+
+
 def is_portable(type_: Type) -> bool:
     """Returns whether values of the type can cross to the other languages."""
     if isinstance(type_, Scalar):

@@ -104,7 +104,9 @@ def stage_of(graph: EnsembleGraph, columns: Columns) -> StageCode:
     """Returns the one stage in which all nodes score the chunks of a file."""
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     form = ChunkRows(columns.added_names, columns.inputs)
-    return StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, form)
+    return StageCode(
+        graph.spec.name, graph.nodes, inputs, graph.outputs, form, truncated=graph.spec.truncated
+    )
 
 
 def _trusted(call: Call) -> tuple[str, ...]:

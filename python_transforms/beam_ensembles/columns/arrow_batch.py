@@ -18,8 +18,16 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 from beam_ensembles.columns.arrow_checks import check_batch, check_stream
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
-from beam_ensembles.columns.arrow_types import EVENT_TIME, beyond_micros, in_wire_layout, taken
-from beam_ensembles.columns.to_arrow import array_of
+from beam_ensembles.columns.arrow_types import (
+    EVENT_TIME,
+    beyond_micros,
+    finer_than_micros,
+    in_wire_layout,
+    taken,
+)
+from beam_ensembles.columns.from_arrow import values_of
+from beam_ensembles.columns.logical_types import reading
+from beam_ensembles.columns.to_arrow import array_of, array_of_values
 from beam_ensembles.errors import EnsembleError
 
 Element: TypeAlias = Any
@@ -62,12 +70,34 @@ class ArrowBatch:
         """Returns of which rows a field is a point in time that ``column`` cannot give; None where it can of all."""
         return beyond_micros(self.batch.column(field))
 
-    def scored(self, rows: np.ndarray, added: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> Element:
+    def finer_than_micros(self, field: str) -> np.ndarray | None:
+        """Returns of which rows a field has nanoseconds that ``column`` cannot give; None where it can of all."""
+        return finer_than_micros(self.batch.column(field))
+
+    def logical(self, field: str) -> list[Any] | None:
+        """Returns the values of a field of a logical type; None where ``column`` gives them."""
+        reader = self.rows.readers.get(field)
+        if reader is None or self.rows.announced is not None:
+            return None
+        read = reading(reader)
+        of = dict(self.rows.fields)[field]
+        values = (
+            self.batch.column(field).to_pylist() if of is None else values_of(self.batch.column(field), of)
+        )
+        return [None if value is None else read(value) for value in values]
+
+    def scored(
+        self,
+        rows: np.ndarray,
+        added: Sequence[tuple[np.ndarray, np.ndarray | None]],
+        written: Sequence[list[Any] | None] = (),
+    ) -> Element:
         """Creates the main output's element.
 
         Args:
             rows: The rows that were scored, by their place, in order.
             added: The added columns, one leading item a scored row; each with which rows have a value (None: all).
+            written: The values of those that cross as another type, None for the others; may be empty.
         """
         kept = self.batch if len(rows) == len(self) else taken(self.batch, rows)
         count, schema = len(self.rows.fields), self.schemas.output
@@ -75,6 +105,9 @@ class ArrowBatch:
             array_of(column, of, valid)
             for (column, valid), (_, of) in zip(added, self.rows.added, strict=True)
         ]
+        for at, values in enumerate(written):
+            if values is not None:
+                made[at] = array_of_values(values, self.rows.crossing[at])
         arrays = [kept.column(at) if at < count else made[at - count] for at in self.rows.positions]
         arrays += kept.columns[count:]
         if self.rows.announced is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from beam_ensembles.columns.arrow_types import (
     with_plain_lists,
 )
 from beam_ensembles.columns.rows import ERROR_FIELDS
+from beam_ensembles.columns.schemas import written_type
 from beam_ensembles.errors import EnsembleError, listed
 from beam_ensembles.types import STRING, Type
 
@@ -32,12 +35,16 @@ class ArrowRows:
             an added column.
         announced: The schema of the record batches of a Python pipeline, which may have any of Arrow's types and no
             event times; None where they cross from another language.
+        readers: How the values of some fields are read (``columns.logical_types.reader_of``).
+        written: For each added column how its values cross (``columns.logical_types.writer_of``); may be empty.
     """
 
     fields: tuple[tuple[str, Type | None], ...]
     added: tuple[tuple[str, Type], ...]
     positions: tuple[int, ...]
     announced: pa.Schema | None = None
+    readers: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+    written: tuple[bytes | None, ...] = ()
 
     def schemas(self, incoming: pa.Schema) -> Schemas:
         """Settles the schemas of both outputs for one schema of incoming record batches.
@@ -55,7 +62,8 @@ class ArrowRows:
     def _schemas(self, incoming: pa.Schema, plain: pa.Schema, instant: pa.DataType) -> Schemas:
         count = len(self.fields)
         kept, times = list(plain)[:count], list(plain)[count:]
-        fields = [*kept, *(arrow_field(name, type_, instant) for name, type_ in self.added)]
+        added = zip(self.added, self.crossing, strict=True)
+        fields = [*kept, *(arrow_field(name, type_, instant) for (name, _), type_ in added)]
         element = pa.field(ERROR_FIELDS[0], pa.struct(kept), nullable=False)
         details = [arrow_field(name, STRING) for name in ERROR_FIELDS[1:]]
         return Schemas(
@@ -64,6 +72,14 @@ class ArrowRows:
             pa.schema([*(fields[at] for at in self.positions), *times]),
             pa.schema([element, *details, *times]),
         )
+
+    @functools.cached_property
+    def crossing(self) -> tuple[Type, ...]:
+        """The type of each added column as it crosses."""
+        types = [type_ for _, type_ in self.added]
+        for at, writer in enumerate(self.written):
+            types[at] = types[at] if writer is None else written_type(writer)
+        return tuple(types)
 
     def _check_announced(self, incoming: pa.Schema, announced: pa.Schema) -> None:
         if incoming.equals(announced):

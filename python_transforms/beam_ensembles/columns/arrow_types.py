@@ -7,7 +7,7 @@ the first of them, with 32-bit offsets. Nothing is compressed or put into dictio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -118,17 +118,43 @@ def in_wire_layout(array: pa.Array) -> pa.Array:
 
 def beyond_micros(array: pa.Array) -> np.ndarray | None:
     """Returns for each row whether a point in time of it is too far away for microseconds; None where none is."""
-    if not _has_coarse_instants(array.type):
+    return _rows_with_instants(array, ("s", "ms"), _is_beyond)
+
+
+def finer_than_micros(array: pa.Array) -> np.ndarray | None:
+    """Returns for each row whether a point in time of it has nanoseconds; None where none has."""
+    return _rows_with_instants(array, ("ns",), _is_finer)
+
+
+def _is_beyond(counts: np.ndarray, unit: str) -> np.ndarray:
+    most = np.iinfo(np.int64).max // _MICROS_OF[unit]
+    beyond: np.ndarray = (counts > most) | (counts < -most)
+    return beyond
+
+
+def _is_finer(counts: np.ndarray, unit: str) -> np.ndarray:
+    finer: np.ndarray = counts % 1_000 != 0
+    return finer
+
+
+def _rows_with_instants(
+    array: pa.Array, units: Sequence[str], test: Callable[[np.ndarray, str], np.ndarray]
+) -> np.ndarray | None:
+    """Returns for each row whether a point in time of it, in one of some units, passes a test; None where none does."""
+    if not _has_instants_in(array.type, units):
         return None
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
     if pa.types.is_timestamp(array.type):
         counts = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        most = np.iinfo(np.int64).max // _MICROS_OF[array.type.unit]
-        beyond: np.ndarray = (counts > most) | (counts < -most)
-        return beyond if beyond.any() else None
+        passed = test(counts, array.type.unit)
+        return passed if passed.any() else None
     if pa.types.is_map(array.type):
         key, item = pa.field("key", array.type.key_type), array.type.item_field
         array = array.cast(pa.list_(pa.struct([key, item])))
-    parts = [part for child in _children(array) if (part := beyond_micros(child)) is not None]
+    parts = [
+        part for child in _children(array) if (part := _rows_with_instants(child, units, test)) is not None
+    ]
     if not parts:
         return None
     found: np.ndarray = np.logical_or.reduce(parts)
@@ -138,14 +164,14 @@ def beyond_micros(array: pa.Array) -> np.ndarray | None:
     return np.isin(np.arange(len(array)), parents[found])
 
 
-def _has_coarse_instants(found: pa.DataType) -> bool:
+def _has_instants_in(found: pa.DataType, units: Sequence[str]) -> bool:
     if pa.types.is_timestamp(found):
-        return found.unit in _MICROS_OF
-    if is_list(found):
-        return _has_coarse_instants(found.value_type)
+        return found.unit in units
+    if pa.types.is_dictionary(found) or is_list(found):
+        return _has_instants_in(found.value_type, units)
     if pa.types.is_map(found):
-        return _has_coarse_instants(found.key_type) or _has_coarse_instants(found.item_type)
-    return pa.types.is_struct(found) and any(_has_coarse_instants(field.type) for field in found)
+        return _has_instants_in(found.key_type, units) or _has_instants_in(found.item_type, units)
+    return pa.types.is_struct(found) and any(_has_instants_in(field.type, units) for field in found)
 
 
 def _children(array: pa.Array) -> list[pa.Array]:

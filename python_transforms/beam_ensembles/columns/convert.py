@@ -20,6 +20,7 @@ from apache_beam.utils.timestamp import Timestamp
 from beam_ensembles.columns.exact_numbers import numbers_of
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
 from beam_ensembles.columns.number_lists import matrix_of
+from beam_ensembles.columns.timestamps import is_finer, whole_micros
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -148,6 +149,8 @@ def _scalars(values: Sequence[Any], type_: Scalar) -> Sequence[Any] | None:
     kinds = set(map(type, values))
     if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
         return None
+    if type_.name == "timestamp":
+        return whole_micros(values)
     return None if type_.name == "string" and not _are_unicode(values) else values
 
 
@@ -242,12 +245,29 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
             )
     if _has_bad_text(value):
         return bad_text(name)
+    if _is_finer(value):
+        return finer_than_micros(name, type_)
     return NodeError("wrong_value", f"input '{name}' is {_shown(value)}, which is not of type {type_}")
 
 
 def bad_text(name: str) -> NodeError:
     """Returns the error of a row with a text that is not UTF-8."""
     return NodeError("wrong_value", f"input '{name}' holds a text that is not UTF-8")
+
+
+def finer_than_micros(name: str, type_: Type) -> NodeError:
+    """Returns the error of a row with a point in time that has nanoseconds."""
+    what = "has" if isinstance(type_, Scalar) else "holds a timestamp with"
+    text = f"input '{name}' {what} nanoseconds, and a timestamp is whole microseconds"
+    how = f"{name}: {{type: {type_}, nanoseconds: truncate}}"
+    return NodeError("wrong_value", f"{text}; to drop them, declare it as '{how}'")
+
+
+def _is_finer(value: Any) -> bool:
+    """Returns whether a point in time with nanoseconds stands in a value."""
+    if isinstance(value, Mapping):
+        return any(map(_is_finer, itertools.chain(value.keys(), value.values())))
+    return any(map(_is_finer, value)) if isinstance(value, list | tuple) else is_finer(value)
 
 
 def _has_null(value: Any, type_: Type) -> bool:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from beam_ensembles.columns.convert import Converted, to_column
 from beam_ensembles.columns.from_arrow import column_of
+from beam_ensembles.columns.timestamps import truncated
 from beam_ensembles.types import Type, dtype_of, row_shape
 
 
@@ -58,6 +59,22 @@ def nullable_column(values: Sequence[Any], type_: Type, name: str) -> tuple[Conv
     return _around_nulls(
         to_column([value for value in values if value is not None], type_.required(), name), present, type_
     )
+
+
+def field_of_values(
+    values: Sequence[Any], type_: Type, name: str, truncates: bool = False
+) -> tuple[Converted, np.ndarray | None]:
+    """Creates a column of a field's values; gives what ``nullable_column`` gives.
+
+    Args:
+        values: One a row.
+        type_: The declared type.
+        name: The column's name, for messages.
+        truncates: Whether points in time lose their nanoseconds.
+    """
+    if truncates:
+        values = list(map(truncated, values))
+    return nullable_column(values, type_, name) if type_.nullable else (to_column(values, type_, name), None)
 
 
 def nullable_arrow_column(array: pa.Array, type_: Type, name: str) -> tuple[Converted, np.ndarray | None]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import apache_beam as beam
 
 from beam_ensembles.beam_repairs.row_coder import getter, row_class
 from beam_ensembles.columns.convert import reader
+from beam_ensembles.columns.logical_types import reading
 
 ERROR_FIELDS = ("element", "ensemble", "node", "code", "msg", "stack")
 """Fields of a row on the error output, in order; ``element`` is the input row."""
@@ -47,14 +48,17 @@ class TupleRows:
         positions: For each field of the output where it is: below ``len(fields)`` a field of the input, from there on
             an added column.
         output: Names of the output's fields.
+        readers: How the values of some fields are read (``columns.logical_types.reader_of``).
     """
 
     fields: tuple[str, ...]
     positions: tuple[int, ...]
     output: tuple[str, ...]
+    readers: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
 
     def values(self, elements: Sequence[Any], field: str) -> list[Any]:
-        return list(map(operator.itemgetter(self.fields.index(field)), elements))
+        found = list(map(operator.itemgetter(self.fields.index(field)), elements))
+        return _read(found, self.readers.get(field))
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
         make = row_class(self.output)._make
@@ -77,16 +81,19 @@ class ObjectRows:
     Attributes:
         kept: Names of the fields that the output keeps.
         added: Names of the columns that the output gains.
+        readers: How the values of some fields are read (``columns.logical_types.reader_of``).
     """
 
     kept: tuple[str, ...]
     added: tuple[str, ...]
+    readers: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
 
     def values(self, elements: Sequence[Any], field: str) -> list[Any]:
         try:
-            return list(map(reader(field), elements))
+            found = list(map(reader(field), elements))
         except AttributeError:
-            return [getattr(element, field, None) for element in elements]
+            found = [getattr(element, field, None) for element in elements]
+        return _read(found, self.readers.get(field))
 
     def extend(self, elements: Sequence[Any], added: Sequence[Sequence[Any]]) -> list[Any]:
         kept, width = self.kept, len(self.kept)
@@ -127,6 +134,13 @@ class KeyedRows:
 
     def row(self, fields: dict[str, Any]) -> Any:
         return self.rows.row(fields)
+
+
+def _read(values: list[Any], how: bytes | None) -> list[Any]:
+    if how is None:
+        return values
+    read = reading(how)
+    return [None if value is None else read(value) for value in values]
 
 
 def _across(columns: Sequence[Sequence[Any]], count: int) -> Iterator[tuple[Any, ...]]:

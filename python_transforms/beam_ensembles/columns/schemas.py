@@ -7,6 +7,7 @@ from typing import Final
 
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.columns.logical_types import type_of_logical
 from beam_ensembles.types import INSTANTS, MICROS_INSTANT, TIMESTAMP, Array, Map, Row, Scalar, Type
 
 _ATOMIC: Final = {
@@ -82,7 +83,43 @@ def _non_null_type_of(found: schema_pb2.FieldType) -> Type | None:
         fields = [(field.name, type_of(field.type)) for field in found.row_type.schema.fields]
         known = tuple((name, type_) for name, type_ in fields if type_)
         return Row(known) if len(known) == len(fields) else None
-    return TIMESTAMP if info == "logical_type" and found.logical_type.urn in INSTANTS else None
+    return type_of_logical(found.logical_type) if info == "logical_type" else None
+
+
+def wire_type_of(found: schema_pb2.FieldType) -> Type | None:
+    """Returns the type of a field's values as they cross, or None where the type language has no word for it.
+
+    A logical type is its representation then, but for the two that Arrow record batches have as microseconds.
+    """
+    return type_of(represented(found))
+
+
+def written_type(writer: bytes) -> Type:
+    """Returns the type of the values that ``logical_types.writing`` gives, as they cross."""
+    found = wire_type_of(schema_pb2.FieldType.FromString(writer))
+    if found is None:
+        raise TypeError("no point in time has such a representation")
+    return found
+
+
+def represented(found: schema_pb2.FieldType) -> schema_pb2.FieldType:
+    """Returns a field's type with the representations of logical types in their place."""
+    info = found.WhichOneof("type_info")
+    plain = schema_pb2.FieldType(nullable=found.nullable)
+    if info in ("array_type", "iterable_type"):
+        plain.array_type.element_type.CopyFrom(represented(getattr(found, info).element_type))
+    elif info == "map_type":
+        plain.map_type.key_type.CopyFrom(represented(found.map_type.key_type))
+        plain.map_type.value_type.CopyFrom(represented(found.map_type.value_type))
+    elif info == "row_type":
+        for field in found.row_type.schema.fields:
+            plain.row_type.schema.fields.add(name=field.name, type=represented(field.type))
+    elif info == "logical_type" and found.logical_type.urn not in INSTANTS:
+        plain.CopyFrom(represented(found.logical_type.representation))
+        plain.nullable = plain.nullable or found.nullable
+    else:
+        plain.CopyFrom(found)
+    return plain
 
 
 def describe(found: schema_pb2.FieldType) -> str:

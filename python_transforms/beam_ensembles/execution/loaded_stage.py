@@ -59,6 +59,9 @@ class StageCode:
         form: How rows are read and built.
         alive: The columns that later stages read; None for the last stage, which builds the outputs.
         provenance: What the last stage says of every row, if it says that.
+        truncated: The input columns whose points in time lose their nanoseconds.
+        written: For each output how its values cross (``columns.logical_types.writer_of``); empty where all of them
+            cross as they are.
     """
 
     ensemble: str
@@ -68,6 +71,8 @@ class StageCode:
     form: RowForm
     alive: tuple[str, ...] | None = None
     provenance: Provenance | None = None
+    truncated: frozenset[str] = frozenset()
+    written: tuple[bytes | None, ...] = ()
 
     @property
     def kept(self) -> frozenset[str]:
@@ -211,18 +216,19 @@ def in_order(failures: Sequence[RowFailure]) -> tuple[RowFailure, ...]:
     return tuple(sorted(failures, key=lambda failure: failure.index))
 
 
-def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type], Read]) -> ColumnBatch:
+def read_columns(code: StageCode, rows: int, read_field: Callable[[str, Type, bool], Read]) -> ColumnBatch:
     """Reads the stage's input columns; a row that is not as declared leaves the batch with its reason.
 
     Args:
         code: What the stage does.
         rows: How many rows there are.
-        read_field: Gives a field of the rows as a column of a type.
+        read_field: Gives a field of the rows as a column of a type; the last argument says whether its points in
+            time lose their nanoseconds.
     """
     faults: dict[int, NodeError] = {}
     read: dict[str, Read] = {}
     for column, field, type_ in code.inputs:
-        read[column] = read_field(field, type_)
+        read[column] = read_field(field, type_, column in code.truncated)
         for at, error in read[column][0].faults.items():
             faults.setdefault(at, error)
     batch = ColumnBatch(np.arange(rows), {})

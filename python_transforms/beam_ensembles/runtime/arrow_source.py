@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from beam_ensembles.columns.arrow_batch import ArrowBatch, Element, size_of_element
 from beam_ensembles.columns.batch import ColumnBatch, RowFailure
+from beam_ensembles.columns.convert import finer_than_micros
 from beam_ensembles.columns.from_arrow import column_of
-from beam_ensembles.columns.nulls import nullable_arrow_column
+from beam_ensembles.columns.nulls import field_of_values, nullable_arrow_column
 from beam_ensembles.errors import NodeError
 from beam_ensembles.execution.loaded_stage import Read, StageCode, bundle_error, in_order, read_columns
+from beam_ensembles.execution.written_outputs import written_outputs
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.types import Scalar, Type
 
@@ -54,14 +56,17 @@ class ArrowSource:
 
     def read(self, code: StageCode) -> ColumnBatch:
         """Creates the ensemble's input columns; rows that are not as declared leave."""
-        return read_columns(code, len(self), lambda field, type_: _field(self.batch, field, type_))
+        return read_columns(
+            code, len(self), lambda field, type_, truncates: _field(self.batch, field, type_, truncates)
+        )
 
     def finish(self, code: StageCode, columns: ColumnBatch) -> ArrowResult:
         """Builds the elements of both outputs."""
+        written = written_outputs(code, columns, None)
         scored = None
         if len(columns):
             added = [(columns.columns[name], columns.columns.get(validity(name))) for name, _ in code.outputs]
-            scored = self.batch.scored(columns.rows, added)
+            scored = self.batch.scored(columns.rows, added, written)
         if not columns.failures:
             return ArrowResult(scored, None, None)
         failures = in_order(columns.failures)
@@ -89,15 +94,28 @@ class ArrowSource:
         return ArrowSource(self.batch.joined([other.batch for other in others]))
 
 
-def _field(batch: ArrowBatch, field: str, type_: Type) -> Read:
+def _field(batch: ArrowBatch, field: str, type_: Type, truncates: bool) -> Read:
+    if (values := batch.logical(field)) is not None:
+        return field_of_values(values, type_, field, truncates)
     array, beyond = batch.column(field), batch.beyond_micros(field)
-    if beyond is None:
+    finer = None if truncates else batch.finer_than_micros(field)
+    if beyond is None and finer is None:
         return _read(array, field, type_)
-    found, valid = _read(array.filter(pa.array(~beyond)), field, type_)
     what = "is" if isinstance(type_, Scalar) else "has a point in time that is"
-    error = NodeError("wrong_value", f"input '{field}' {what} farther away than a timestamp can be")
-    faults = dict.fromkeys(np.flatnonzero(beyond).tolist(), error)
-    return found.among(np.flatnonzero(~beyond), faults), valid
+    faults = {
+        **_faults(finer, finer_than_micros(field, type_)),
+        **_faults(
+            beyond, NodeError("wrong_value", f"input '{field}' {what} farther away than a timestamp can be")
+        ),
+    }
+    good = np.ones(len(array), dtype=np.bool_)
+    good[list(faults)] = False
+    found, valid = _read(array.filter(pa.array(good)), field, type_)
+    return found.among(np.flatnonzero(good), faults), valid
+
+
+def _faults(rows: np.ndarray | None, error: NodeError) -> dict[int, NodeError]:
+    return {} if rows is None else dict.fromkeys(np.flatnonzero(rows).tolist(), error)
 
 
 def _read(array: pa.Array, field: str, type_: Type) -> Read:

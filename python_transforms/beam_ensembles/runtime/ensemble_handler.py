@@ -81,7 +81,14 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
             )
         added = tuple(name for name, _ in graph.outputs)
         inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-        self._code = StageCode(graph.spec.name, graph.nodes, inputs, graph.outputs, ObjectRows((), added))
+        self._code = StageCode(
+            graph.spec.name,
+            graph.nodes,
+            inputs,
+            graph.outputs,
+            ObjectRows((), added),
+            truncated=graph.spec.truncated,
+        )
 
     def load_model(self) -> Stage:
         """Loads every member of the ensemble."""

@@ -121,7 +121,7 @@ def shape_of(graph: EnsembleGraph) -> dict[str, Any]:
         for stage in found.stages
     ]
     return {
-        "the columns that it reads": graph.columns_read,
+        "the columns that it reads": (graph.columns_read, graph.spec.truncated),
         "the columns that it adds": graph.outputs,
         "its stages": stages,
         "the columns between its stages": alive_between(graph, found),

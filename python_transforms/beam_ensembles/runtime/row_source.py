@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
-from beam_ensembles.columns.convert import to_column, to_values
-from beam_ensembles.columns.nulls import nullable_column, values_with_nulls
-from beam_ensembles.execution.loaded_stage import Read, StageCode, in_order, read_columns
+from beam_ensembles.columns.convert import to_values
+from beam_ensembles.columns.nulls import field_of_values, values_with_nulls
+from beam_ensembles.execution.loaded_stage import StageCode, in_order, read_columns
 from beam_ensembles.execution.stage_processes import Stage
+from beam_ensembles.execution.written_outputs import written_outputs
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.types import Type
 
@@ -78,17 +79,26 @@ class RowSource:
         """Creates the ensemble's input columns; rows that are not as declared leave."""
         elements, form = self.batch.elements, code.form
         return read_columns(
-            code, len(elements), lambda field, type_: _field(form.values(elements, field), type_, field)
+            code,
+            len(elements),
+            lambda field, type_, truncates: field_of_values(
+                form.values(elements, field), type_, field, truncates
+            ),
         )
 
     def finish(self, code: StageCode, columns: ColumnBatch) -> BatchResult:
         """Builds the elements of both outputs, each with its event time."""
+        written = written_outputs(code, columns, code.form.row)
         batch, failures = self.batch, in_order(columns.failures)
         elements, micros = batch.elements, batch.micros
         if failures:
             elements = [batch.elements[at] for at in columns.rows]
             micros = _at(batch.micros, columns.rows.tolist())
-        ok = code.form.extend(elements, values_of(code, columns))
+        added = (
+            values if own is None else own
+            for values, own in zip(values_of(code, columns), written, strict=True)
+        )
+        ok = code.form.extend(elements, tuple(added))
         failed = tuple((failure, _error_row(code, batch, failure)) for failure in failures)
         failed_micros = _at(batch.micros, [failure.index for failure in failures])
         return BatchResult(ok, micros, failed, failed_micros, batch.windows)
@@ -132,10 +142,6 @@ def _values(code: StageCode, columns: ColumnBatch, name: str, type_: Type) -> li
     row = code.form.row
     valid = columns.columns.get(validity(name))
     return values_with_nulls(columns.columns[name], valid, lambda column: to_values(column, type_, row))
-
-
-def _field(values: Sequence[Any], type_: Type, name: str) -> Read:
-    return nullable_column(values, type_, name) if type_.nullable else (to_column(values, type_, name), None)
 
 
 def _at(micros: Sequence[int] | None, rows: Sequence[int]) -> list[int] | None:

@@ -11,6 +11,12 @@ from beam_ensembles.messages.printable import is_visible
 TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
 """The keys of a file."""
 
+INPUT_KEYS: Final = ("type", "nanoseconds")
+"""The keys of an input where it is more than a type."""
+
+TRUNCATE: Final = "truncate"
+"""The only value of an input's ``nanoseconds``."""
+
 OUTPUT_KEYS: Final = ("from", "type")
 """The keys of a node's output where it is more than a type."""
 

@@ -11,14 +11,14 @@ from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_sugg
 from beam_ensembles.limits import LONGEST_FILE, MOST_NODES
 from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
-from beam_ensembles.spec.language import TOP_KEYS
+from beam_ensembles.spec.language import INPUT_KEYS, TOP_KEYS, TRUNCATE
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill, names_in
 from beam_ensembles.spec.places import above, around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
-from beam_ensembles.types import Type
+from beam_ensembles.types import Type, has_instants
 
 _ZIP: Final = b"PK\3\4"
 _MOST_BYTES: Final = 4 * LONGEST_FILE + 3
@@ -177,27 +177,70 @@ def _ensemble(
     name = mistakes.name(given["ensemble"], "ensemble", "digits") if "ensemble" in given else None
     description = given.get("description", "")
     nodes, disabled = _nodes(given, options_of, mistakes)
+    inputs = _inputs(given, mistakes)
     return EnsembleSpec(
         name=name or "",
         description=mistakes.text(description, "description", "'Votes on a handwritten digit.'") or "",
-        inputs=_inputs(given, mistakes),
+        inputs=tuple((found.column, found.type) for found in inputs),
         nodes=nodes,
         outputs=_outputs(given, mistakes, {column for columns in disabled.values() for column in columns}),
         base_uri=base_uri,
         text=text,
         disabled=disabled,
+        truncated=frozenset(found.column for found in inputs if found.truncated),
     )
 
 
-def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[tuple[str, Type], ...]:
+def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[InputSpec, ...]:
     if "inputs" not in given:
         return ()
     value = mistakes.mapping(given["inputs"], "inputs", '{pixels: "array<double>[64]"}')
     if value is not None and not value:
         mistakes.add("inputs", "no_inputs", "an ensemble reads at least one column of the incoming rows")
     columns = [column for column in value or {} if mistakes.is_name(column, below("inputs", column))]
-    types = ((column, mistakes.type((value or {})[column], below("inputs", column))) for column in columns)
-    return tuple((column, type_) for column, type_ in types if type_ is not None)
+    inputs = (_input(column, (value or {})[column], below("inputs", column), mistakes) for column in columns)
+    return tuple(found for found in inputs if found is not None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputSpec:
+    """An input of the file.
+
+    Attributes:
+        column: Its name.
+        type: Its type.
+        truncated: Whether its points in time lose their nanoseconds.
+    """
+
+    column: str
+    type: Type
+    truncated: bool
+
+
+def _input(column: str, value: Any, path: str, mistakes: Mistakes) -> InputSpec | None:
+    truncates = False
+    if isinstance(value, dict):
+        mistakes.unknown_keys(value, INPUT_KEYS, path, "an input")
+        truncates = _truncates(value, path, mistakes)
+        if "type" not in value:
+            mistakes.add(path, "missing_key", "an input needs the key 'type', such as {type: timestamp}")
+            return None
+        value, path = value["type"], below(path, "type")
+    type_ = mistakes.type(value, path)
+    if type_ is None:
+        return None
+    if truncates and not has_instants(type_):
+        text = f"only points in time have nanoseconds, and '{column}' is {type_}; take 'nanoseconds' away"
+        mistakes.add(path, "wrong_type", text)
+    return InputSpec(column, type_, truncates)
+
+
+def _truncates(value: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
+    if "nanoseconds" not in value:
+        return False
+    if value["nanoseconds"] != TRUNCATE:
+        mistakes.wrong(value["nanoseconds"], below(path, "nanoseconds"), f"'{TRUNCATE}'")
+    return True
 
 
 def _nodes(

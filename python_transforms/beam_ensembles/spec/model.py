@@ -152,6 +152,7 @@ class EnsembleSpec:
         base_uri: What relative URIs in the file are relative to; None where there is nothing.
         text: The file's text as it was read.
         parameters: The names of all ``${name}`` in the file, sorted.
+        truncated: The inputs whose points in time lose their nanoseconds.
     """
 
     name: str
@@ -163,3 +164,4 @@ class EnsembleSpec:
     text: str
     disabled: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     parameters: tuple[str, ...] = ()
+    truncated: frozenset[str] = frozenset()

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
-from beam_ensembles.columns.timestamps import as_micros, has_instants, with_instants
+from beam_ensembles.columns.timestamps import as_micros, truncated, with_instants
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.json_text import to_json
-from beam_ensembles.types import BYTES, NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type
+from beam_ensembles.types import BYTES, NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type, has_instants
 
 _SCALARS: Final = {
     "string": pa.string(),
@@ -91,7 +91,7 @@ def array_of(values: Sequence[Any], field: pa.Field, declared: Type | None) -> p
     """
     if declared is not None:
         if has_instants(declared):
-            values = [with_instants(value) for value in values]
+            values = [truncated(with_instants(value)) for value in values]
         present = [value for value in values if value is not None]
         found = iter(to_values(to_column(present, declared, field.name).values, declared) if present else ())
         return array_of_values([None if value is None else next(found) for value in values], declared)
@@ -110,7 +110,7 @@ def array_of_values(values: Sequence[Any], type_: Type) -> pa.Array:
 def values_of(array: pa.Array) -> list[Any]:
     """Returns the values of an Arrow array as a row holds them; lists of one length come as rows of a numpy matrix.
 
-    Points in time are exact to the microsecond, which is all that Python's own can hold.
+    Points in time are Python's own, or Beam's where they have nanoseconds.
     """
     if array.null_count == 0 and len(array):
         if _is_number(array.type):

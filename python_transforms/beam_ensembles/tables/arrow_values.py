@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.arrow_types import is_list
 
@@ -22,7 +23,8 @@ def plain_values(array: pa.Array, *, micros: bool = False) -> list[Any]:
 
     Args:
         array: The array. A map whose keys Python cannot hash becomes a list of pairs.
-        micros: Whether to leave nanoseconds out, as what reads points in time does.
+        micros: Whether points in time that have nanoseconds come as Beam's, which what reads them takes; other
+            values lose theirs.
     """
     found = array.type
     if not _needs_care(found):
@@ -89,6 +91,11 @@ def _with_nanos(array: pa.Array, micros: bool) -> list[Any]:
     counts: Sequence[int | None] = array.cast(pa.int64()).to_pylist()
     parts = [(None, 0) if count is None else divmod(count, 1000) for count in counts]
     whole = pa.array([part for part, _ in parts], pa.int64()).cast(_in_micros(array.type)).to_pylist()
+    if micros and pa.types.is_timestamp(array.type):
+        return [
+            value if not rest or count is None else Timestamp(0, count, Timestamp.NANOS_PRECISION)
+            for value, count, (_, rest) in zip(whole, counts, parts, strict=True)
+        ]
     if micros:
         return list(whole)
     return [value if not rest else _text(value, rest) for value, (_, rest) in zip(whole, parts, strict=True)]

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from beam_ensembles.columns.rows import ERROR_FIELDS
-from beam_ensembles.columns.timestamps import has_instants, with_instants
+from beam_ensembles.columns.timestamps import with_instants
 from beam_ensembles.errors import NodeError
-from beam_ensembles.types import Type
+from beam_ensembles.types import Type, has_instants
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 
 from apache_beam.utils.timestamp import Timestamp
 
+from beam_ensembles.columns.timestamps import instant_of_text, text_of_instant
 from beam_ensembles.types import BYTES, STRING, TIMESTAMP, Array, Map, Row, Scalar, Type, dtype_of
 
 _MARK: Final = f"number {secrets.token_hex(16)} "
@@ -127,7 +128,7 @@ def _stand_in(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Timestamp):
         with contextlib.suppress(OverflowError):  # Python's own end with the year 9999
-            return value.to_utc_datetime(has_tz=True).isoformat()
+            return text_of_instant(value)
     if hasattr(value, "tolist"):  # numpy's scalars and arrays
         return value.tolist()
     return str(value)
@@ -165,6 +166,7 @@ def to_json(value: Any) -> str:
 
 
 _PLAIN: Final = Parser()
+_NANOS: Final = re.compile(r"[.,]\d{7}")
 
 
 def values_from_json(values: list[Any], type_: Type) -> list[Any]:
@@ -187,8 +189,13 @@ def from_json(value: Any, type_: Type) -> Any:
         if type_.required() == BYTES and isinstance(value, str):
             return base64.b64decode(value, validate=True)
         if type_.required() == TIMESTAMP and isinstance(value, str):
-            return datetime.datetime.fromisoformat(value)
+            return instant_of_text(value) if _has_nanos(value) else datetime.datetime.fromisoformat(value)
     return value
+
+
+def _has_nanos(text: str) -> bool:
+    """Whether a text may name a point in time that Python's own would cut to microseconds."""
+    return _NANOS.search(text) is not None
 
 
 def _key_from_json(key: Any, type_: Type) -> Any:

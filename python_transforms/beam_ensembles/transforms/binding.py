@@ -13,7 +13,9 @@ from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
 from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.arrow_rows import ArrowRows
+from beam_ensembles.columns.logical_types import writer_of
 from beam_ensembles.columns.rows import TupleRows
+from beam_ensembles.columns.schemas import wire_type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
@@ -56,10 +58,13 @@ class Binding:
     Attributes:
         inputs: For each input column: its name, the row's field, its type.
         outputs: The form and the element types of what comes out.
+        written: For each added column how its values cross (``columns.logical_types.writer_of``); empty where all of
+            them cross as they are.
     """
 
     inputs: tuple[tuple[str, str, Type], ...]
     outputs: OutputRows
+    written: tuple[bytes | None, ...] = ()
 
 
 def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
@@ -78,10 +83,10 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     outputs = output_rows(rows, kept, added)
     if call.output_schema is not None or call.errors_schema is not None:
         try:
-            outputs = _ordered(outputs, call)
+            outputs = _ordered(outputs, call, frozenset(name for name, _ in added))
         except InvalidEnsemble as error:
             raise InvalidEnsemble(error.problems, ensemble=graph.spec.name) from error
-    return Binding(inputs, outputs)
+    return Binding(inputs, outputs, _written(call.output_schema, added))
 
 
 def arrow_rows(
@@ -98,11 +103,21 @@ def arrow_rows(
     form = binding.outputs.form
     if not isinstance(form, TupleRows):
         raise TypeError(f"rows that cross are tuples, not {type(form).__name__}")
-    fields = tuple((name, rows.type_of(name)) for name in rows.fields)
+    fields = tuple((name, _layout(rows, name)) for name in rows.fields)
     output = dict(zip(form.positions, form.output, strict=True))
     names = (output.get(len(fields) + at, "") for at in range(len(graph.outputs)))
     added = tuple((name, type_) for name, (_, type_) in zip(names, graph.outputs, strict=True))
-    return ArrowRows(fields, added, form.positions, announced)
+    return ArrowRows(fields, added, form.positions, announced, form.readers, binding.written)
+
+
+def _layout(rows: InputRows, field: str) -> Type | None:
+    return wire_type_of(rows.fields[field]) if rows.types is None else rows.types[field]
+
+
+def _written(wanted: schema_pb2.Schema | None, added: Sequence[tuple[str, Type]]) -> tuple[bytes | None, ...]:
+    fields = {field.name: field.type for field in wanted.fields} if wanted is not None else {}
+    written = tuple(writer_of(fields[name]) if name in fields else None for name, _ in added)
+    return written if any(written) else ()
 
 
 def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:
@@ -231,7 +246,7 @@ def _field_names_in(type_: Type) -> Iterator[str]:
         yield from _field_names_in(type_.value)
 
 
-def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:
+def _ordered(outputs: OutputRows, call: CallOptions, added: frozenset[str]) -> OutputRows:
     """Puts columns into the order of the caller's schemas, which then stand on the wire as they are."""
     form, hint, errors_hint = outputs.form, outputs.hint, outputs.errors_hint
     if not isinstance(hint, RowType) or not isinstance(form, TupleRows):
@@ -239,7 +254,7 @@ def _ordered(outputs: OutputRows, call: CallOptions) -> OutputRows:
         raise InvalidEnsemble([Problem("output_schema", "wrong_config", text)])
     if call.output_schema is not None:
         wanted = call.output_schema
-        found = positions_in(hint.schema, wanted, "output_schema")
+        found = positions_in(hint.schema, wanted, "output_schema", added)
         names = tuple(field.name for field in wanted.fields)
         form = dataclasses.replace(form, positions=tuple(form.positions[at] for at in found), output=names)
         hint = RowType(wanted)

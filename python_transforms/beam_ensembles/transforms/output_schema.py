@@ -6,10 +6,12 @@ client sends the whole schema it expects, and the columns come in that order und
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Final
 
 from apache_beam.portability.api import schema_pb2
 
+from beam_ensembles.columns.logical_types import PRECISE_INSTANT, is_written
 from beam_ensembles.columns.schema_checks import schema_fault
 from beam_ensembles.columns.schemas import describe
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
@@ -34,13 +36,16 @@ def parse_schema(data: bytes, path: str) -> schema_pb2.Schema:
     return schema
 
 
-def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) -> tuple[int, ...]:
+def positions_in(
+    made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str, added: Set[str] = frozenset()
+) -> tuple[int, ...]:
     """Finds each wanted field among those made.
 
     Args:
         made: What the transform gives.
         wanted: What the caller decodes with: some or all of the fields, in any order.
         path: The configuration's field, for messages.
+        added: The fields that are written as they are wanted: a point in time as any logical type that is one.
 
     Returns:
         For each wanted field its position in ``made``.
@@ -62,7 +67,7 @@ def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) 
             problems.append(Problem(where, "output_schema_mismatch", text))
             continue
         position = places[field.name]
-        if not fits(made.fields[position].type, field.type):
+        if not fits(made.fields[position].type, field.type, field.name in added):
             text = f"the caller's type has '{field.name}' as {describe(field.type)}, "
             text += f"but the ensemble gives {describe(made.fields[position].type)}"
             problems.append(Problem(where, "output_schema_mismatch", text))
@@ -72,28 +77,40 @@ def positions_in(made: schema_pb2.Schema, wanted: schema_pb2.Schema, path: str) 
     return tuple(positions)
 
 
-def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType) -> bool:
-    """Whether bytes written as ``made`` are read rightly as ``wanted``: the same, or null allowed in addition."""
+def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType, is_added: bool = False) -> bool:
+    """Whether bytes written as ``made`` are read rightly as ``wanted``: the same, or null allowed in addition.
+
+    Args:
+        made: What the transform gives.
+        wanted: What the caller decodes with.
+        is_added: Whether the ensemble makes the values, so that points in time can be written as they are wanted.
+    """
     if made.nullable and not wanted.nullable:
         return False
     info, other = made.WhichOneof("type_info"), wanted.WhichOneof("type_info")
     if info in _LISTS and other in _LISTS:
-        return _same(getattr(made, info).element_type, getattr(wanted, other).element_type)
+        return _same(getattr(made, info).element_type, getattr(wanted, other).element_type, is_added)
     if info != other:
         return False
     if info == "map_type":
-        keys = _same(made.map_type.key_type, wanted.map_type.key_type)
-        return keys and _same(made.map_type.value_type, wanted.map_type.value_type)
+        keys = _same(made.map_type.key_type, wanted.map_type.key_type, is_added)
+        return keys and _same(made.map_type.value_type, wanted.map_type.value_type, is_added)
     if info == "row_type":
         ours, theirs = made.row_type.schema.fields, wanted.row_type.schema.fields
         return [f.name for f in ours] == [f.name for f in theirs] and all(
-            fits(a.type, b.type) for a, b in zip(ours, theirs, strict=True)
+            fits(a.type, b.type, is_added) for a, b in zip(ours, theirs, strict=True)
         )
     if info == "logical_type":
-        return bool(made.logical_type.urn == wanted.logical_type.urn)
+        if is_added and is_written(wanted.logical_type.urn):
+            return True
+        return _same_logical(made.logical_type, wanted.logical_type)
     return bool(made.atomic_type == wanted.atomic_type)
 
 
-def _same(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType) -> bool:
+def _same_logical(made: schema_pb2.LogicalType, wanted: schema_pb2.LogicalType) -> bool:
+    return bool(made.urn == wanted.urn) and (made.urn != PRECISE_INSTANT or made.argument == wanted.argument)
+
+
+def _same(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType, is_added: bool) -> bool:
     """Items of lists and maps carry a mark where they are nullable, so that must be the same."""
-    return made.nullable == wanted.nullable and fits(made, wanted)
+    return made.nullable == wanted.nullable and fits(made, wanted, is_added)

@@ -15,6 +15,7 @@ from apache_beam.typehints import row_type, schemas, typehints
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.beam_repairs.row_coder import RowType
+from beam_ensembles.columns.logical_types import reader_of
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem
@@ -158,8 +159,15 @@ def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str,
     positions = (*(places[name] for name in kept), *range(len(fields), len(fields) + len(added)))
     names = tuple(field.name for field in schema.fields)
     return OutputRows(
-        TupleRows(fields, positions, names), RowType(schema), RowType(_errors_schema(rows.schema))
+        TupleRows(fields, positions, names, _readers(rows)),
+        RowType(schema),
+        RowType(_errors_schema(rows.schema)),
     )
+
+
+def _readers(rows: InputRows) -> dict[str, bytes]:
+    found = {name: reader_of(type_) for name, type_ in rows.fields.items()}
+    return {name: reader for name, reader in found.items() if reader is not None}
 
 
 def _errors_schema(element: schema_pb2.Schema) -> schema_pb2.Schema:
@@ -176,7 +184,7 @@ def _object_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str
     fields = [(name, hints[name]) for name in kept] + [(name, python_type(type_)) for name, type_ in added]
     errors = [(ERROR_FIELDS[0], rows.hint)] + [(name, str) for name in ERROR_FIELDS[1:]]
     return OutputRows(
-        ObjectRows(tuple(kept), tuple(name for name, _ in added)),
+        ObjectRows(tuple(kept), tuple(name for name, _ in added), _readers(rows)),
         row_type.RowTypeConstraint.from_fields(fields),
         row_type.RowTypeConstraint.from_fields(errors),
     )

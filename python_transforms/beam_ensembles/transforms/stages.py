@@ -107,6 +107,8 @@ def _run(
             form=binding.outputs.form,
             alive=alive,
             provenance=provenance,
+            truncated=graph.spec.truncated,
+            written=binding.written,
         )
         handler = ends.handler(code, watch and dataclasses.replace(watch, stage=at))
         transform: beam.PTransform[Any, Any] = _RunStage(stage, code, ends, handler, is_first=at == 0)

@@ -36,6 +36,13 @@ DAY = datetime.timedelta(days=1)
 ARMS = {"a": 1, "b": 1}
 
 
+class Nanos(NamedTuple):
+    """A row of a pipeline with a point in time of nanoseconds."""
+
+    t: Timestamp
+    x: int
+
+
 class Times(NamedTuple):
     """A row of a pipeline."""
 
@@ -111,6 +118,64 @@ def test_a_text_that_is_none_fails_its_row(folder: Path) -> None:
     failed = read(folder / "out.errors.jsonl")
     assert [(row["row"], row["code"]) for row in failed] == [(2, "wrong_value"), (3, "wrong_value")]
     assert [row["element"] for row in failed] == rows[1:]
+
+
+NANOS = """
+ensemble: nanos
+inputs: {t: INPUT, x: int64}
+nodes:
+  later: {apply: sql, select: {later: "t + INTERVAL '1 day'"}, outputs: {later: timestamp}}
+  more: {apply: sql, select: {y: x + 1}, outputs: {y: int64}}
+"""
+WHOLE, FINER = "2024-05-01T12:00:00.123456Z", "2024-05-01T12:00:00.123456789Z"
+
+
+@pytest.mark.parametrize("target", MAKERS)
+@pytest.mark.parametrize("source", MAKERS)
+def test_nanoseconds_are_refused_unless_the_file_drops_them(folder: Path, source: str, target: str) -> None:
+    ns = 1_714_564_800_123_456_000
+    match source:
+        case ".jsonl":
+            lines = [json.dumps({"t": t, "x": at}) for at, t in enumerate((WHOLE, FINER))]
+            (folder / "rows.jsonl").write_text("\n".join(lines))
+        case ".csv":
+            (folder / "rows.csv").write_text(f"t,x\n{WHOLE},0\n{FINER},1\n")
+        case _:
+            table = pa.table({"t": pa.array([ns, ns + 789], pa.timestamp("ns", "UTC")), "x": [0, 1]})
+            pq.write_table(table, folder / "rows.parquet")
+    run = ["run", "nanos.yaml", "--input", f"rows{source}", "--output", f"out{target}"]
+    (folder / "nanos.yaml").write_text(NANOS.replace("INPUT", "timestamp"))
+    assert main(run) == 1
+    (failed,) = read(folder / "out.errors.jsonl")
+    assert (int(failed["row"]), failed["code"]) == (2, "wrong_value")
+    assert "t: {type: timestamp, nanoseconds: truncate}" in failed["msg"]
+    (folder / "nanos.yaml").write_text(NANOS.replace("INPUT", "{type: timestamp, nanoseconds: truncate}"))
+    assert main(run) == 0
+    if target == ".parquet":
+        later = pq.read_table(folder / "out.parquet").column("later").to_pylist()
+    else:
+        rows = read_errors(folder / f"out{target}")
+        assert rows[1]["t"].rstrip("Z").removesuffix("+00:00") == FINER.rstrip("Z")
+        later = [plain(row["later"]) for row in rows]
+    assert later == [NOON + DAY] * 2
+
+
+def read_errors(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".csv":
+        return list(csv.DictReader(path.open(newline="")))
+    return read(path)
+
+
+def test_a_pipeline_refuses_nanoseconds_too(folder: Path) -> None:
+    (folder / "nanos.yaml").write_text(NANOS.replace("INPUT", "timestamp"))
+    rows = [Nanos(Timestamp(7, nanos, 9), nanos) for nanos in (5, 5_000)]
+    with beam.Pipeline() as pipeline:
+        scored, failed = (
+            pipeline | beam.Create(rows).with_output_types(Nanos) | RunEnsemble("nanos.yaml").with_errors()
+        )
+        later = Timestamp(micros=7_000_005 + 86_400_000_000)
+        assert_that(scored | beam.Map(lambda row: row.later), equal_to([later]), "output")
+        assert_that(failed | "codes" >> beam.Map(lambda row: row.code), equal_to(["wrong_value"]), "bad")
 
 
 def test_a_pipeline_gives_the_same(folder: Path) -> None:

@@ -153,3 +153,35 @@ def test_a_value_that_is_not_read_is_the_only_thing_told_of_its_node(node: str, 
     text = f"ensemble: e\ninputs: {{x: double}}\nnodes:\n  a: {other}\n  b: {node}\n"
     _, problems = examine_text(text, OPTIONS)
     assert [(problem.code, problem.path) for problem in problems] == [("syntax", place)]
+
+
+HEAD = "ensemble: e\nnodes: {n: {combine: mean, inputs: [x], outputs: {m: double}}}\ninputs: "
+
+
+def test_an_input_may_say_that_nanoseconds_are_dropped() -> None:
+    text = '{x: double, t: {type: "array<timestamp>", nanoseconds: truncate}, u: {type: timestamp}}'
+    spec = load_text(HEAD + text, OPTIONS)
+    assert [(name, str(type_)) for name, type_ in spec.inputs] == [
+        ("x", "double"),
+        ("t", "array<timestamp>"),
+        ("u", "timestamp"),
+    ]
+    assert spec.truncated == {"t"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "path", "part"),
+    [
+        ("{nanoseconds: truncate}", "missing_key", "inputs.t", "needs the key 'type'"),
+        ("{type: timestamp, nanoseconds: round}", "wrong_type", "inputs.t.nanoseconds", "'truncate'"),
+        ("{type: double, nanoseconds: truncate}", "wrong_type", "inputs.t.type", "only points in time"),
+        ("{type: timestamp, nanosecond: truncate}", "unknown_key", "inputs.t.nanosecond", "nanoseconds"),
+        ("{type: timestmp}", "bad_type", "inputs.t.type", "timestamp"),
+    ],
+)
+def test_what_an_input_may_not_say(given: str, code: str, path: str, part: str) -> None:
+    with pytest.raises(InvalidEnsemble) as caught:
+        load_text(f"{HEAD}{{x: double, t: {given}}}", OPTIONS)
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == (code, path)
+    assert part in problem.message

@@ -14,6 +14,7 @@ from beam_ensembles.graph.json_schema.policies import policy_schemas, policy_tex
 from beam_ensembles.graph.json_schema.values import (
     PARAMETER,
     Schema,
+    input_schema,
     inputs_schema,
     key_schema,
     list_of,
@@ -65,7 +66,7 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
             "description": {"type": "string", "description": "What it is for, in free text."},
             "inputs": {
                 "description": "The columns that it reads from a row, with their types: the contract with the caller.",
-                **mapping_of("type"),
+                **mapping_of("input"),
             },
             "nodes": {"description": "What it runs, by name.", **mapping_of("node")},
             "outputs": {
@@ -79,6 +80,7 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
             "key": key_schema(),
             "type": type_schema(),
             "expression": {"type": "string", "description": "SQL over the columns of one row."},
+            "input": input_schema(),
             "inputs": inputs_schema(),
             "output": output_schema(),
             **policy_schemas(),

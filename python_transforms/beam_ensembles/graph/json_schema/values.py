@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from beam_ensembles.graph.options import Option
-from beam_ensembles.spec.language import NAME_RULE, OUTPUT_KEYS
+from beam_ensembles.spec.language import INPUT_KEYS, NAME_RULE, OUTPUT_KEYS, TRUNCATE
 from beam_ensembles.types import SCALARS
 
 Schema = dict[str, Any]
@@ -106,6 +106,29 @@ def inputs_schema() -> Schema:
     return {
         "description": "The columns that it reads: a list is one argument; a mapping names them, {port: column}.",
         "anyOf": [list_of("name"), ports],
+    }
+
+
+def input_schema() -> Schema:
+    """Returns the schema of one column that an ensemble reads."""
+    keys: Schema = {
+        "type": ref("type"),
+        "nanoseconds": {
+            "description": "What becomes of nanoseconds in timestamps; a row that has some fails without this key.",
+            "enum": [TRUNCATE],
+        },
+    }
+    return {
+        "description": "A column that the ensemble reads: its type, or {type: type, nanoseconds: truncate}.",
+        "anyOf": [
+            ref("type"),
+            {
+                "type": "object",
+                "required": ["type"],
+                "additionalProperties": False,
+                "properties": {key: keys[key] for key in INPUT_KEYS},
+            },
+        ],
     }
 
 

@@ -1,0 +1,238 @@
+"""Beam's logical types: which of the language's types each one is, and its values on the wire as columns have them.
+
+A logical type crosses as its representation, in rows and in Arrow record batches, and stays so in a field that nothing
+reads. The two oldest instants are an exception: Beam's row coder gives ``Timestamp`` for them, and record batches have
+them as whole microseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from apache_beam.portability.api import schema_pb2
+from apache_beam.utils.timestamp import Timestamp
+
+from beam_ensembles.beam_repairs.row_coder import row_class
+from beam_ensembles.columns.timestamps import instant_of_text
+from beam_ensembles.types import INSTANTS, MILLIS_INSTANT, TIMESTAMP, Scalar, Type
+
+_Change = Callable[[Any], Any]
+"""Changes one value; what it cannot change it gives back as it is."""
+
+NANOS_INSTANT: Final = "beam:logical_type:nanos_instant:v1"
+PRECISE_INSTANT: Final = "beam:logical_type:timestamp:v1"
+GO_TIME: Final = "time.Time"
+"""What Beam's Go SDK makes of a ``time.Time``: a row of one text, RFC 3339 with its offset and nanoseconds."""
+
+_NANOS: Final = 9
+_DAY: Final = 86_400
+
+
+def type_of_logical(found: schema_pb2.LogicalType) -> Type | None:
+    """Returns the type of the language that a logical type is, or None where it has no word for it."""
+    if found.urn in INSTANTS:
+        return TIMESTAMP
+    if found.urn == PRECISE_INSTANT and not 0 <= found.argument.atomic_value.int32 <= _NANOS:
+        return None
+    of, representation = _TYPES.get(found.urn, (None, ""))
+    return of if of is not None and _shape(found.representation) == representation else None
+
+
+def _shape(found: schema_pb2.FieldType) -> str:
+    """Returns which kinds of values a representation holds: ``n`` for a whole number, ``s`` for a text and so on."""
+    if found.WhichOneof("type_info") == "row_type":
+        return "".join(_shape(field.type) for field in found.row_type.schema.fields)
+    return _KINDS.get(found.atomic_type, "?")
+
+
+_KINDS: Final = {
+    schema_pb2.INT16: "n",
+    schema_pb2.INT32: "n",
+    schema_pb2.INT64: "n",
+    schema_pb2.STRING: "s",
+    schema_pb2.BYTES: "b",
+}
+
+
+def reader_of(found: schema_pb2.FieldType) -> bytes | None:
+    """Returns what ``reading`` makes a function of; None where values of a field stand for themselves."""
+    return found.SerializeToString(deterministic=True) if _reader(found) is not None else None
+
+
+@functools.lru_cache(maxsize=1024)
+def reading(reader: bytes) -> _Change:
+    """Returns a function from a field's values on the wire to values as columns have them.
+
+    Args:
+        reader: What ``reader_of`` gave for the field; it can be pickled.
+    """
+    return _reader(schema_pb2.FieldType.FromString(reader)) or _same
+
+
+def _reader(found: schema_pb2.FieldType) -> _Change | None:
+    if found.WhichOneof("type_info") == "logical_type":
+        logical = found.logical_type
+        if type_of_logical(logical) is None or logical.urn not in _READERS:
+            return None
+        return _kept_where_wrong(_READERS[logical.urn](logical))
+    return _changed(found, _reader)
+
+
+def writer_of(wanted: schema_pb2.FieldType) -> bytes | None:
+    """Returns what ``writing`` makes a function of; None where values of a column are written as they are.
+
+    Args:
+        wanted: The type of the field that the caller reads.
+    """
+    return wanted.SerializeToString(deterministic=True) if _writer(wanted) is not None else None
+
+
+@functools.lru_cache(maxsize=1024)
+def writing(writer: bytes) -> _Change:
+    """Returns a function from a column's values, as rows hold them, to those of a field on the wire."""
+    return _writer(schema_pb2.FieldType.FromString(writer)) or _same
+
+
+def _writer(wanted: schema_pb2.FieldType) -> _Change | None:
+    if wanted.WhichOneof("type_info") == "logical_type":
+        return _WRITERS.get(wanted.logical_type.urn)
+    return _changed(wanted, _writer)
+
+
+def is_written(urn: str) -> bool:
+    """Whether a ``timestamp`` can be written as a logical type."""
+    return urn in INSTANTS or urn in _WRITERS
+
+
+def _changed(
+    found: schema_pb2.FieldType, change_of: Callable[[schema_pb2.FieldType], _Change | None]
+) -> _Change | None:
+    """Returns what changes the values within lists, maps and rows; None where none of them changes."""
+    info = found.WhichOneof("type_info")
+    if info in ("array_type", "iterable_type"):
+        item = _of_optional(change_of(getattr(found, info).element_type))
+        return None if item is None else lambda value: _list(value, item)
+    if info == "map_type":
+        key, of = (
+            _of_optional(change_of(part)) for part in (found.map_type.key_type, found.map_type.value_type)
+        )
+        if key is None and of is None:
+            return None
+        return lambda value: _map(value, key or _same, of or _same)
+    if info == "row_type":
+        fields = found.row_type.schema.fields
+        changes = {field.name: change for field in fields if (change := _of_optional(change_of(field.type)))}
+        names = tuple(field.name for field in fields)
+        return (lambda value: _row(value, names, changes)) if changes else None
+    return None
+
+
+def _list(value: Any, item: _Change) -> Any:
+    return list(map(item, value)) if isinstance(value, list | tuple) else value
+
+
+def _map(value: Any, key: _Change, of: _Change) -> Any:
+    return {key(k): of(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _row(value: Any, names: tuple[str, ...], changes: Mapping[str, _Change]) -> Any:
+    if isinstance(value, Mapping):
+        return {name: changes.get(name, _same)(item) for name, item in value.items()}
+    items = value if isinstance(value, tuple) else [getattr(value, name, None) for name in names]
+    made = (changes.get(name, _same)(item) for name, item in zip(names, items, strict=True))
+    return row_class(names)._make(made)
+
+
+def _of_optional(change: _Change | None) -> _Change | None:
+    return None if change is None else lambda value: None if value is None else change(value)
+
+
+def _kept_where_wrong(read: _Change) -> _Change:
+    def change(value: Any) -> Any:
+        with contextlib.suppress(ValueError, TypeError, ArithmeticError):
+            return read(value)
+        return value
+
+    return change
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return tuple(value.values()) if isinstance(value, Mapping) else tuple(value)
+
+
+def _nanos_instant(value: Any) -> Timestamp:
+    if isinstance(value, Timestamp):
+        return value
+    seconds, nanos = _parts(value)
+    return Timestamp(seconds, nanos, _NANOS)
+
+
+def _precise_instant(digits: int, value: Any) -> Timestamp:
+    if isinstance(value, Timestamp):
+        return value
+    seconds, parts = _parts(value)
+    return Timestamp(seconds, parts, digits)
+
+
+def _go_time(value: Any) -> Timestamp:
+    (text,) = _parts(value)
+    return instant_of_text(text)
+
+
+_READERS: Final[dict[str, Callable[[schema_pb2.LogicalType], _Change]]] = {
+    NANOS_INSTANT: lambda _: _nanos_instant,
+    PRECISE_INSTANT: lambda found: functools.partial(_precise_instant, found.argument.atomic_value.int32),
+    GO_TIME: lambda _: _go_time,
+}
+_TYPES: Final[dict[str, tuple[Scalar, str]]] = {
+    NANOS_INSTANT: (TIMESTAMP, "nn"),
+    PRECISE_INSTANT: (TIMESTAMP, "nn"),
+    GO_TIME: (TIMESTAMP, "s"),
+}
+"""For each logical type the language's own, and which kinds of values represent it."""
+
+_SECONDS_AND_NANOS: Final = ("seconds", "nanos")
+
+
+def _to_nanos(value: Timestamp) -> Any:
+    seconds, micros = divmod(value.micros, 1_000_000)
+    return row_class(_SECONDS_AND_NANOS)._make((seconds, 1_000 * micros))
+
+
+def _to_go_time(value: Timestamp) -> Any:
+    return row_class(("EncodedBeamData",))._make((_rfc3339(value),))
+
+
+def _rfc3339(value: Timestamp) -> str:
+    seconds, micros = divmod(value.micros, 1_000_000)
+    try:
+        at = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    except OverflowError:
+        text = f"{seconds} s after 1970, and a time.Time crosses with the years 1 to 9999 only"
+        raise ValueError(text) from None
+    fraction = f".{micros:06}".rstrip("0") if micros else ""
+    return f"{at.isoformat(timespec='seconds')}{fraction}Z"
+
+
+def _to_millis(value: Timestamp) -> Timestamp:
+    if value.micros % 1_000:
+        text = (
+            f"{value}, and its caller takes milliseconds (DATETIME); take SqlTypes.TIMESTAMP for microseconds"
+        )
+        raise ValueError(text)
+    return value
+
+
+_WRITERS: Final[dict[str, _Change]] = {
+    NANOS_INSTANT: _to_nanos,
+    GO_TIME: _to_go_time,
+    MILLIS_INSTANT: _to_millis,
+}
