@@ -105,7 +105,7 @@ func sentConfig(t *testing.T, golden goldenCall) map[string]any {
 func goldenRows(t *testing.T, golden goldenCall) beam.PCollection {
 	t.Helper()
 	_, s := beam.NewPipelineWithRoot()
-	plain, opaque := map[string]string{"x": "double"}, map[string]string{"x": "double", "taken": "time"}
+	plain, opaque := map[string]string{"x": "double"}, map[string]string{"x": "double", "taken": "own"}
 	switch {
 	case maps.Equal(golden.Row, plain) && !golden.Keyed:
 		return beam.Create(s, point{})
@@ -121,7 +121,7 @@ func goldenScored(t *testing.T, golden goldenCall) reflect.Type {
 	switch {
 	case maps.Equal(golden.Scored, map[string]string{"x": "double", "average": "double"}):
 		return reflect.TypeFor[average]()
-	case maps.Equal(golden.Scored, map[string]string{"taken": "time", "average": "double"}):
+	case maps.Equal(golden.Scored, map[string]string{"taken": "own", "average": "double"}):
 		return reflect.TypeFor[scoredPhoto]()
 	}
 	t.Fatalf("the test has no scored rows %v: add them", golden.Scored)
@@ -168,8 +168,8 @@ func checkOwnFields(t *testing.T, got map[string]any, withErrors bool) {
 	delete(got, "errors_schema")
 	if opaque, ok := got["opaque"].(map[string]any); ok {
 		for name := range opaque {
-			if opaque[name] != "time.Time" {
-				t.Errorf("opaque[%q] is %v, not time.Time", name, opaque[name])
+			if opaque[name] != "uint64" {
+				t.Errorf("opaque[%q] is %v, not uint64", name, opaque[name])
 			}
 			opaque[name] = "the language's own name"
 		}
@@ -257,6 +257,8 @@ func describeType(t *pipepb.FieldType) string {
 			fields = append(fields, field.GetName()+": "+describeType(field.GetType()))
 		}
 		name = "row<" + strings.Join(fields, ", ") + ">"
+	case *pipepb.FieldType_LogicalType:
+		name = info.LogicalType.GetUrn() + " of " + describeType(info.LogicalType.GetRepresentation())
 	}
 	if t.GetNullable() {
 		name += "?"

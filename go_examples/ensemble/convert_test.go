@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 )
 
 var (
-	taken     = time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC)
+	taken     = uint64(1 << 63)
 	someday   = photo{X: 2, Taken: taken}
 	photoType = reflect.TypeFor[photo]()
 )

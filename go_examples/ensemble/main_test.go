@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	jobpb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/jobmanagement_v1"
@@ -36,13 +35,13 @@ type average struct {
 
 // photo is a row with a field that cannot cross.
 type photo struct {
-	X     float64   `beam:"x"`
-	Taken time.Time `beam:"taken"`
+	X     float64 `beam:"x"`
+	Taken uint64  `beam:"taken"`
 }
 
 type scoredPhoto struct {
-	Taken   time.Time `beam:"taken"`
-	Average float64   `beam:"average"`
+	Taken   uint64  `beam:"taken"`
+	Average float64 `beam:"average"`
 }
 
 func init() {

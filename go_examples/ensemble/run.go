@@ -28,13 +28,15 @@ const addrVariable = "BEAM_ENSEMBLES_ADDR"
 //
 //	Go                                     Ensemble file
 //	-------------------------------------  ---------------------------
-//	string                                 string
+//	string, also of a named type           string
 //	[]byte                                 bytes
 //	bool                                   boolean
-//	int32, and in rows int8 int16 uint16   int32
+//	int32                                  int32
+//	in rows int8 int16 uint8 uint16        int32
 //	int64, int, and in rows uint32         int64
 //	float32                                float
 //	float64                                double
+//	time.Time                              timestamp
 //	[]T, [N]T                              array<T>
 //	map[K]V                                map<K,V>
 //	struct                                 row<name: type, ...>
@@ -51,10 +53,15 @@ const addrVariable = "BEAM_ENSEMBLES_ADDR"
 // A tensor such as array<double>[8,8] is a flat []float64, row by row. A nil
 // slice or map is null; one that the ensemble reads fails its row.
 //
-// A field of any other type (uint, uint64, uint8, time.Time and other logical
-// types of Beam, structs with unexported fields) passes through untouched, in
-// Beam's own coder for Go, to the field of the same name and type of Scored; an
-// ensemble that reads it is refused. Unexported fields are lost, as they are
+// A timestamp is whole microseconds in UTC. A time.Time that the ensemble reads
+// and that has nanoseconds fails its row, unless the file says of the input
+// {type: timestamp, nanoseconds: truncate}. A time.Time that passes through
+// keeps its nanoseconds and its offset.
+//
+// A field of any other type (uint, uint64, [N]byte, logical types of Beam,
+// structs with unexported fields) passes through untouched, in Beam's own coder
+// for Go, to the field of the same name and type of Scored; an ensemble that
+// reads it is refused. Unexported fields are lost, as they are
 // wherever Beam encodes a struct; in Scored they must have no beam tag.
 func Run[Scored any](s beam.Scope, rows beam.PCollection, file Source, opts ...Option) beam.PCollection {
 	return must(TryRun[Scored](s, rows, file, opts...))

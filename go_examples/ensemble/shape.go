@@ -183,8 +183,11 @@ func isWireType(t reflect.Type) bool {
 // isColumnType says that a column of an ensemble may be decoded into t without
 // losing anything.
 func isColumnType(t reflect.Type) bool {
+	if t == timeType {
+		return true
+	}
 	switch t.Kind() {
-	case reflect.Int8, reflect.Int16, reflect.Uint16, reflect.Uint32:
+	case reflect.Int8, reflect.Int16, reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		return false // They would cut off what an int32 or int64 column holds.
 	case reflect.Pointer, reflect.Array, reflect.Slice:
 		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {

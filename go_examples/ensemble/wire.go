@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/graphx/schema"
 	pipepb "github.com/apache/beam/sdks/v2/go/pkg/beam/model/pipeline_v1"
@@ -15,8 +16,17 @@ import (
 const opaqueColumn = "__opaque"
 
 // goLogicalOption marks the schema of a type that Beam knows as a logical
-// type, such as time.Time: its representation means something to Go only.
+// type: its representation means something to Go only.
 const goLogicalOption = "beam:schema:go:logical:v1"
+
+// timeURN is the logical type that Beam for Go makes of a time.Time: a row of
+// one text. The service knows it.
+const timeURN = "time.Time"
+
+// uint8URN tells the service that bytes have no sign, unlike Beam's BYTE.
+const uint8URN = "uint8"
+
+var timeType = reflect.TypeFor[time.Time]()
 
 // errOpaque is the reason why a type cannot cross: nothing on the other side
 // reads it. Its fields travel in the opaque column.
@@ -87,10 +97,15 @@ func wireFieldType(field reflect.StructField) (*pipepb.FieldType, error) {
 
 // wireType describes the bytes of a value of type t, or fails with errOpaque.
 func wireType(t reflect.Type) (*pipepb.FieldType, error) {
+	if t == timeType {
+		return wireTime(), nil
+	}
 	if atomic, ok := wireAtomics[t.Kind()]; ok {
 		return atomicType(atomic), nil
 	}
 	switch t.Kind() {
+	case reflect.Uint8:
+		return logicalType(uint8URN, atomicType(pipepb.AtomicType_BYTE)), nil
 	case reflect.Pointer:
 		return wirePointer(t)
 	case reflect.Slice, reflect.Array:
@@ -118,6 +133,9 @@ func wirePointer(t reflect.Type) (*pipepb.FieldType, error) {
 func wireArray(t reflect.Type) (*pipepb.FieldType, error) {
 	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 		return atomicType(pipepb.AtomicType_BYTES), nil
+	}
+	if t.Elem().Kind() == reflect.Uint8 {
+		return nil, errOpaque // Neither bytes nor a list of numbers, as one sees it.
 	}
 	element, err := wireType(t.Elem())
 	if err != nil {
@@ -150,6 +168,17 @@ func wireRow(t reflect.Type) (*pipepb.FieldType, error) {
 	}
 	row := &pipepb.RowType{Schema: wire}
 	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_RowType{RowType: row}}, nil
+}
+
+func wireTime() *pipepb.FieldType {
+	text := &pipepb.Field{Name: columns.TimeField, Type: atomicType(pipepb.AtomicType_STRING)}
+	row := &pipepb.RowType{Schema: &pipepb.Schema{Fields: []*pipepb.Field{text}}}
+	return logicalType(timeURN, &pipepb.FieldType{TypeInfo: &pipepb.FieldType_RowType{RowType: row}})
+}
+
+func logicalType(urn string, representation *pipepb.FieldType) *pipepb.FieldType {
+	logical := &pipepb.LogicalType{Urn: urn, Representation: representation}
+	return &pipepb.FieldType{TypeInfo: &pipepb.FieldType_LogicalType{LogicalType: logical}}
 }
 
 func atomicType(atomic pipepb.AtomicType) *pipepb.FieldType {

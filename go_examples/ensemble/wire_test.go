@@ -23,6 +23,7 @@ type everything struct {
 	Int32    int32             `beam:"int32"`
 	Int64    int64             `beam:"int64"`
 	Int      int               `beam:"int"`
+	Uint8    uint8             `beam:"uint8"`
 	Uint16   uint16            `beam:"uint16"`
 	Uint32   uint32            `beam:"uint32"`
 	Float    float32           `beam:"float"`
@@ -35,6 +36,8 @@ type everything struct {
 	Lists    [][]string        `beam:"lists"`
 	Maybes   []*int64          `beam:"maybes"`
 	Rows     map[string]nested `beam:"rows"`
+	At       time.Time         `beam:"at"`
+	Times    []*time.Time      `beam:"times"`
 	NoTag    int64
 }
 
@@ -46,10 +49,11 @@ type nested struct {
 func TestWireSchemaSaysWhatGoWrites(t *testing.T) {
 	want := []any{
 		"text: string", "label: string", "bytes: bytes?", "flag: boolean", "int8: int32", "int16: int32", "int32: int32",
-		"int64: int64", "int: int64", "uint16: int32", "uint32: int64", "float: float", "double: double",
+		"int64: int64", "int: int64", "uint8: uint8 of byte", "uint16: int32", "uint32: int64", "float: float", "double: double",
 		"array: array<int32>", "list: array<double>?", "counts: map<string,int64>?",
 		"nested: row<name: string, tags: array<string>?>", "optional: double?", "lists: array<array<string>>?",
-		"maybes: array<int64?>?", "rows: map<string,row<name: string, tags: array<string>?>>?", "NoTag: int64",
+		"maybes: array<int64?>?", "rows: map<string,row<name: string, tags: array<string>?>>?", "at: time.Time of row<EncodedBeamData: string>",
+		"times: array<time.Time of row<EncodedBeamData: string>?>?", "NoTag: int64",
 	}
 	serialized, err := marshalSchema(reflect.TypeFor[everything]())
 	if err != nil {
@@ -96,11 +100,12 @@ func TestWireSchemaFitsBeamsCoder(t *testing.T) {
 
 func TestWireTypeRefusesWhatOthersCannotRead(t *testing.T) {
 	type hidden struct{ secret int64 }
+	type stamp time.Time // Beam knows nothing of it.
 	_ = hidden{}.secret
 	for _, opaque := range []reflect.Type{
-		reflect.TypeFor[uint8](), reflect.TypeFor[uint](), reflect.TypeFor[uint64](), reflect.TypeFor[time.Time](),
+		reflect.TypeFor[map[uint8]string](), reflect.TypeFor[uint](), reflect.TypeFor[uint64](), reflect.TypeFor[map[time.Time]string](),
 		reflect.TypeFor[[4]byte](), reflect.TypeFor[map[point]string](), reflect.TypeFor[map[*string]string](),
-		reflect.TypeFor[**string](), reflect.TypeFor[*time.Time](), reflect.TypeFor[[]uint64](), reflect.TypeFor[hidden](),
+		reflect.TypeFor[**string](), reflect.TypeFor[stamp](), reflect.TypeFor[[]uint64](), reflect.TypeFor[hidden](),
 	} {
 		if wire, err := wireType(opaque); !errors.Is(err, errOpaque) {
 			t.Errorf("%v crosses as %v (%v)", opaque, describeType(wire), err)

@@ -12,12 +12,14 @@ _URNS: Final = {
     "nanos": "beam:logical_type:nanos_instant:v1",
     "precise": "beam:logical_type:timestamp:v1",
     "go": "time.Time",
+    "uint8": "uint8",
 }
 _REPRESENTED: Final[dict[str, Any]] = {
     "millis": schema_pb2.INT64,
     "micros": {"seconds": schema_pb2.INT64, "micros": schema_pb2.INT32},
     "nanos": {"seconds": schema_pb2.INT64, "nanos": schema_pb2.INT32},
     "precise": {"seconds": schema_pb2.INT64, "subseconds": schema_pb2.INT32},
+    "uint8": schema_pb2.BYTE,
     "go": {"EncodedBeamData": schema_pb2.STRING},
 }
 

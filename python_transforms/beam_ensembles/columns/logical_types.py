@@ -18,7 +18,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.beam_repairs.row_coder import row_class
 from beam_ensembles.columns.timestamps import instant_of_text
-from beam_ensembles.types import INSTANTS, MILLIS_INSTANT, TIMESTAMP, Scalar, Type
+from beam_ensembles.types import INSTANTS, INT32, MILLIS_INSTANT, TIMESTAMP, Scalar, Type
 
 _Change = Callable[[Any], Any]
 """Changes one value; what it cannot change it gives back as it is."""
@@ -27,6 +27,9 @@ NANOS_INSTANT: Final = "beam:logical_type:nanos_instant:v1"
 PRECISE_INSTANT: Final = "beam:logical_type:timestamp:v1"
 GO_TIME: Final = "time.Time"
 """What Beam's Go SDK makes of a ``time.Time``: a row of one text, RFC 3339 with its offset and nanoseconds."""
+
+GO_UINT8: Final = "uint8"
+"""Go's byte, whose values are those of a Beam ``BYTE`` without a sign."""
 
 _NANOS: Final = 9
 _DAY: Final = 86_400
@@ -50,6 +53,7 @@ def _shape(found: schema_pb2.FieldType) -> str:
 
 
 _KINDS: Final = {
+    schema_pb2.BYTE: "n",
     schema_pb2.INT16: "n",
     schema_pb2.INT32: "n",
     schema_pb2.INT64: "n",
@@ -79,6 +83,8 @@ def _reader(found: schema_pb2.FieldType) -> _Change | None:
         if type_of_logical(logical) is None or logical.urn not in _READERS:
             return None
         return _kept_where_wrong(_READERS[logical.urn](logical))
+    if found.atomic_type == schema_pb2.BYTE:
+        return _signed
     return _changed(found, _reader)
 
 
@@ -160,6 +166,15 @@ def _kept_where_wrong(read: _Change) -> _Change:
     return change
 
 
+def _signed(value: Any) -> Any:
+    """Returns a byte of Java's, of which Beam's coder gives 0 to 255, with its sign."""
+    return value - 256 if type(value) is int and value > 127 else value
+
+
+def _unsigned(value: Any) -> Any:
+    return value & 255
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -191,11 +206,13 @@ _READERS: Final[dict[str, Callable[[schema_pb2.LogicalType], _Change]]] = {
     NANOS_INSTANT: lambda _: _nanos_instant,
     PRECISE_INSTANT: lambda found: functools.partial(_precise_instant, found.argument.atomic_value.int32),
     GO_TIME: lambda _: _go_time,
+    GO_UINT8: lambda _: _unsigned,
 }
 _TYPES: Final[dict[str, tuple[Scalar, str]]] = {
     NANOS_INSTANT: (TIMESTAMP, "nn"),
     PRECISE_INSTANT: (TIMESTAMP, "nn"),
     GO_TIME: (TIMESTAMP, "s"),
+    GO_UINT8: (INT32, "n"),
 }
 """For each logical type the language's own, and which kinds of values represent it."""
 

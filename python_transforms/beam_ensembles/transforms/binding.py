@@ -107,7 +107,10 @@ def arrow_rows(
     output = dict(zip(form.positions, form.output, strict=True))
     names = (output.get(len(fields) + at, "") for at in range(len(graph.outputs)))
     added = tuple((name, type_) for name, (_, type_) in zip(names, graph.outputs, strict=True))
-    return ArrowRows(fields, added, form.positions, announced, form.readers, binding.written)
+    readers = {
+        name: reader for name, reader in form.readers.items() if rows.type_of(name) != _layout(rows, name)
+    }
+    return ArrowRows(fields, added, form.positions, announced, readers, binding.written)
 
 
 def _layout(rows: InputRows, field: str) -> Type | None:

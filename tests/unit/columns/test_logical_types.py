@@ -52,6 +52,13 @@ READ = {
     "precision 9": (logical("precise", 9), (1_714_564_800, 123_456_789), NANOS),
     "Go": (logical("go"), ("2024-05-01T14:00:00.123456+02:00",), NOON),
     "Go, nanoseconds": (logical("go"), ("2024-05-01T12:00:00.123456789Z",), NANOS),
+    "a byte of Java's": (schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), 255, -1),
+    "bytes of Java's": (
+        nested(schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), "list"),
+        [127, 128],
+        [127, -128],
+    ),
+    "a byte of Go's": (logical("uint8"), -56, 200),
     "Go, its zero": (logical("go"), ("0001-01-01T00:00:00Z",), Timestamp(-62_135_596_800)),
 }
 

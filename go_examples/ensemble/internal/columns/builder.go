@@ -2,6 +2,7 @@ package columns
 
 import (
 	"reflect"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -27,6 +28,9 @@ func newBuilder(p Place) (builder, error) {
 	}
 	if p.nullable() {
 		return newOptionalBuilder(p)
+	}
+	if p.At.Type() == timeType {
+		return newTimeBuilder(variable[time.Time](p.At))
 	}
 	if n, ok := numerics[p.At.Kind()]; ok {
 		return n.builder(p.At), nil

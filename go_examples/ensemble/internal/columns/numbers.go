@@ -7,12 +7,12 @@ import (
 )
 
 type number interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint16 | ~uint32 | ~float32 | ~float64
+	~int8 | ~int16 | ~int32 | ~int64 | ~int | ~uint8 | ~uint16 | ~uint32 | ~float32 | ~float64
 }
 
 // fixed are the types of the values of a column of numbers.
 type fixed interface {
-	int32 | int64 | float32 | float64
+	int8 | int32 | int64 | float32 | float64
 }
 
 // numeric are the builders and readers for one kind of Go's numbers.
@@ -30,6 +30,7 @@ var numerics = map[reflect.Kind]numeric{
 	reflect.Int8:    numericOf[int8, int32](&arrow.Int32Type{}),
 	reflect.Int16:   numericOf[int16, int32](&arrow.Int32Type{}),
 	reflect.Int32:   numericOf[int32, int32](&arrow.Int32Type{}),
+	reflect.Uint8:   numericOf[uint8, int8](&arrow.Int8Type{}), // The service knows that it has no sign.
 	reflect.Uint16:  numericOf[uint16, int32](&arrow.Int32Type{}),
 	reflect.Int64:   numericOf[int64, int64](&arrow.Int64Type{}),
 	reflect.Int:     numericOf[int, int64](&arrow.Int64Type{}),

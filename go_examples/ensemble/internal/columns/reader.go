@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -73,6 +74,9 @@ type reader interface {
 func newReader(path string, p Place) (reader, error) {
 	if p.Fields != nil {
 		return newRowReader(path, p.Fields)
+	}
+	if p.At.Type() == timeType {
+		return newTimeReader(path, variable[time.Time](p.At))
 	}
 	if n, ok := numerics[p.At.Kind()]; ok {
 		return n.reader(p.At), nil

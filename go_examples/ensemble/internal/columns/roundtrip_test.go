@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 	"testing/quick"
+	"time"
 
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam" // It has the coder of times.
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/coder"
 )
 
@@ -37,6 +39,7 @@ type plainTypes struct {
 	Int32  int32   `beam:"int32"`
 	Int64  int64   `beam:"int64"`
 	Int    int     `beam:"int"`
+	Uint8  uint8   `beam:"uint8"`
 	Uint16 uint16  `beam:"uint16"`
 	Uint32 uint32  `beam:"uint32"`
 	Float  float32 `beam:"float"`
@@ -68,16 +71,26 @@ type nestedTypes struct {
 	Empty    struct{}
 }
 
+type timeTypes struct {
+	At     time.Time
+	Maybe  *time.Time
+	List   []time.Time
+	Maybes []*time.Time
+	ByName map[string]time.Time
+	Row    struct{ At time.Time }
+}
+
 // TestRowsComeBack makes sure that rows come out of a batch as they come out
 // of Beam's own coder.
 func TestRowsComeBack(t *testing.T) {
 	half, text, list := 0.5, "", []int64{1, -1}
+	clock := time.Date(2026, 2, 3, 4, 5, 6, 123456789, time.FixedZone("", 5400))
 	for name, rows := range map[string]any{
 		"plain": []plainTypes{
 			{},
 			{
 				"é", "x", []byte{0, 255}, true, math.MinInt8, math.MinInt16, math.MinInt32, math.MinInt64,
-				math.MinInt, math.MaxUint16, math.MaxUint32, math.MaxFloat32, math.SmallestNonzeroFloat64,
+				math.MinInt, math.MaxUint8, math.MaxUint16, math.MaxUint32, math.MaxFloat32, math.SmallestNonzeroFloat64,
 			},
 			{Bytes: []byte{}, Double: math.Inf(-1)},
 		},
@@ -98,6 +111,14 @@ func TestRowsComeBack(t *testing.T) {
 				Rows: map[label]inner{"k": {Name: "v"}}, Optional: &half, Text: &text, List: &list, OptRow: &inner{Name: "o"},
 			},
 			{Counts: map[string]int{}, Row: inner{Deep: &deepest{}}},
+		},
+		"times": []timeTypes{
+			{},
+			{
+				At: clock, Maybe: &clock, List: []time.Time{clock.UTC(), {}}, Maybes: []*time.Time{nil, &clock},
+				ByName: map[string]time.Time{"a": clock}, Row: struct{ At time.Time }{clock},
+			},
+			{At: time.Unix(1<<37, 1).UTC(), List: []time.Time{}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { checkRoundTrip(t, reflect.ValueOf(rows)) })
