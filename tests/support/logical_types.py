@@ -13,6 +13,12 @@ _URNS: Final = {
     "precise": "beam:logical_type:timestamp:v1",
     "go": "time.Time",
     "uint8": "uint8",
+    "date": "beam:logical_type:date:v1",
+    "time": "beam:logical_type:time:v1",
+    "datetime": "beam:logical_type:datetime:v1",
+    "enum": "beam:logical_type:javasdk_enum:v1",
+    "text": "beam:logical_type:var_char:v1",
+    "bytes": "beam:logical_type:fixed_bytes:v1",
 }
 _REPRESENTED: Final[dict[str, Any]] = {
     "millis": schema_pb2.INT64,
@@ -20,8 +26,24 @@ _REPRESENTED: Final[dict[str, Any]] = {
     "nanos": {"seconds": schema_pb2.INT64, "nanos": schema_pb2.INT32},
     "precise": {"seconds": schema_pb2.INT64, "subseconds": schema_pb2.INT32},
     "uint8": schema_pb2.BYTE,
+    "date": schema_pb2.INT64,
+    "time": schema_pb2.INT64,
+    "datetime": {"Date": schema_pb2.INT64, "Time": schema_pb2.INT64},
+    "enum": schema_pb2.INT32,
+    "text": schema_pb2.STRING,
+    "bytes": schema_pb2.BYTES,
     "go": {"EncodedBeamData": schema_pb2.STRING},
 }
+
+
+def enumeration(*names: str) -> schema_pb2.FieldType:
+    """Returns the type of a field of an enumeration of Java's."""
+    found = logical("enum")
+    for at, name in enumerate(names):
+        entry = found.logical_type.argument.map_value.entries.add()
+        entry.key.atomic_value.string = name
+        entry.value.atomic_value.int32 = at
+    return found
 
 
 def logical(name: str, argument: int | None = None) -> schema_pb2.FieldType:

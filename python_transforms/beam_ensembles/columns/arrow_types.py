@@ -108,7 +108,7 @@ def _plain(field: pa.Field) -> pa.Field:
 def in_wire_layout(array: pa.Array) -> pa.Array:
     """Returns an array of a Python pipeline in the layout in which it would cross: no dictionaries, views, large texts.
 
-    Points in time lose what is below a microsecond.
+    Points in time lose what is below a microsecond, and dates are their midnight.
     """
     micros = _changed(array.type, _small)
     array = array if micros == array.type else array.cast(micros, safe=False)
@@ -118,7 +118,7 @@ def in_wire_layout(array: pa.Array) -> pa.Array:
 
 def beyond_micros(array: pa.Array) -> np.ndarray | None:
     """Returns for each row whether a point in time of it is too far away for microseconds; None where none is."""
-    return _rows_with_instants(array, ("s", "ms"), _is_beyond)
+    return _rows_with_instants(array, ("D", "s", "ms"), _is_beyond)
 
 
 def finer_than_micros(array: pa.Array) -> np.ndarray | None:
@@ -145,9 +145,10 @@ def _rows_with_instants(
         return None
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if pa.types.is_timestamp(array.type):
-        counts = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        passed = test(counts, array.type.unit)
+    if (unit := _unit(array.type)) is not None:
+        whole = array.cast(pa.int32()) if unit == "D" else array
+        counts = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        passed = test(counts, unit)
         return passed if passed.any() else None
     if pa.types.is_map(array.type):
         key, item = pa.field("key", array.type.key_type), array.type.item_field
@@ -164,9 +165,16 @@ def _rows_with_instants(
     return np.isin(np.arange(len(array)), parents[found])
 
 
+def _unit(found: pa.DataType) -> str | None:
+    """Returns what a point in time or a date is counted in; None for other types."""
+    if pa.types.is_date(found):
+        return "D" if pa.types.is_date32(found) else "ms"
+    return str(found.unit) if pa.types.is_timestamp(found) else None
+
+
 def _has_instants_in(found: pa.DataType, units: Sequence[str]) -> bool:
-    if pa.types.is_timestamp(found):
-        return found.unit in units
+    if (unit := _unit(found)) is not None:
+        return unit in units
     if pa.types.is_dictionary(found) or is_list(found):
         return _has_instants_in(found.value_type, units)
     if pa.types.is_map(found):
@@ -201,6 +209,8 @@ def _small(found: pa.DataType) -> pa.DataType:
         return _small(found.value_type)
     if pa.types.is_timestamp(found):
         return pa.timestamp("us", tz=found.tz)
+    if pa.types.is_date(found):
+        return pa.timestamp("us")
     if pa.types.is_fixed_size_binary(found):
         return pa.binary()
     return found if isinstance(found, pa.BaseExtensionType) else _SMALL.get(found, found)
@@ -210,7 +220,7 @@ def _whole(found: pa.DataType) -> pa.DataType:
     return MICROSECONDS if pa.types.is_timestamp(found) else found
 
 
-_MICROS_OF: Final = {"s": 1_000_000, "ms": 1_000}
+_MICROS_OF: Final = {"D": 86_400_000_000, "s": 1_000_000, "ms": 1_000}
 _SMALL: Final = {
     **dict.fromkeys((pa.large_string(), pa.string_view()), pa.string()),
     **dict.fromkeys((pa.large_binary(), pa.binary_view()), pa.binary()),

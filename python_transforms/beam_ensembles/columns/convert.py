@@ -8,6 +8,7 @@ once first; only a column with something wrong in it is read row by row.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from apache_beam.utils.timestamp import Timestamp
 from beam_ensembles.columns.exact_numbers import numbers_of
 from beam_ensembles.columns.nested_rows import flattened, has_rows, has_tensors, plain, with_dicts, with_rows
 from beam_ensembles.columns.number_lists import matrix_of
-from beam_ensembles.columns.timestamps import is_finer, whole_micros
+from beam_ensembles.columns.timestamps import is_finer, whole_micros, with_instants
 from beam_ensembles.errors import NodeError
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape, width_of
 
@@ -28,6 +29,9 @@ _KINDS: Final = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
 """Which of numpy's kinds may stand where a kind is declared: whole numbers for floats, never the other way round."""
 
 _TRUTH_VALUES: Final = (bool, np.bool_)
+
+_DATES: Final = (datetime.datetime, datetime.date)
+"""What rows of Python may have where a point in time is declared; a date is its midnight, and no zone is UTC."""
 
 _PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str, np.str_),
@@ -147,6 +151,9 @@ def _objects(values: Sequence[Any], type_: Type) -> np.ndarray | None:
 def _scalars(values: Sequence[Any], type_: Scalar) -> Sequence[Any] | None:
     allowed = _PYTHON_TYPES.get(type_.name)
     kinds = set(map(type, values))
+    if type_.name == "timestamp" and not kinds.isdisjoint(_DATES):
+        values = list(map(with_instants, values))
+        kinds = set(map(type, values))
     if type(None) in kinds or (allowed and not kinds.issubset(allowed)):
         return None
     if type_.name == "timestamp":

@@ -18,7 +18,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.beam_repairs.row_coder import row_class
 from beam_ensembles.columns.timestamps import instant_of_text
-from beam_ensembles.types import INSTANTS, INT32, MILLIS_INSTANT, TIMESTAMP, Scalar, Type
+from beam_ensembles.types import BYTES, INSTANTS, INT32, MILLIS_INSTANT, STRING, TIMESTAMP, Scalar, Type
 
 _Change = Callable[[Any], Any]
 """Changes one value; what it cannot change it gives back as it is."""
@@ -28,11 +28,16 @@ PRECISE_INSTANT: Final = "beam:logical_type:timestamp:v1"
 GO_TIME: Final = "time.Time"
 """What Beam's Go SDK makes of a ``time.Time``: a row of one text, RFC 3339 with its offset and nanoseconds."""
 
+DATE: Final = "beam:logical_type:date:v1"
+TIME: Final = "beam:logical_type:time:v1"
+DATE_AND_TIME: Final = "beam:logical_type:datetime:v1"
+JAVA_ENUM: Final = "beam:logical_type:javasdk_enum:v1"
 GO_UINT8: Final = "uint8"
 """Go's byte, whose values are those of a Beam ``BYTE`` without a sign."""
 
 _NANOS: Final = 9
 _DAY: Final = 86_400
+_EPOCH: Final = datetime.date(1970, 1, 1)
 
 
 def type_of_logical(found: schema_pb2.LogicalType) -> Type | None:
@@ -202,17 +207,54 @@ def _go_time(value: Any) -> Timestamp:
     return instant_of_text(text)
 
 
+def _date(value: Any) -> Timestamp:
+    """Returns the midnight in UTC at which a date begins."""
+    days = (value - _EPOCH).days if isinstance(value, datetime.date) else value
+    return Timestamp(days * _DAY)
+
+
+def _time_of_day(value: int) -> Timestamp:
+    """Returns a time of day as that time on 1970-01-01."""
+    return Timestamp(0, value, _NANOS)
+
+
+def _date_and_time(value: Any) -> Timestamp:
+    days, nanos = _parts(value)
+    return Timestamp(days * _DAY, nanos, _NANOS)
+
+
+def _names_of(found: schema_pb2.LogicalType) -> _Change:
+    """Returns what makes names of the numbers of an enumeration; a number without a name stays one."""
+    names = {
+        entry.value.atomic_value.int32: entry.key.atomic_value.string
+        for entry in found.argument.map_value.entries
+    }
+    return lambda value: names.get(value, value)
+
+
 _READERS: Final[dict[str, Callable[[schema_pb2.LogicalType], _Change]]] = {
     NANOS_INSTANT: lambda _: _nanos_instant,
     PRECISE_INSTANT: lambda found: functools.partial(_precise_instant, found.argument.atomic_value.int32),
     GO_TIME: lambda _: _go_time,
     GO_UINT8: lambda _: _unsigned,
+    DATE: lambda _: _date,
+    TIME: lambda _: _time_of_day,
+    DATE_AND_TIME: lambda _: _date_and_time,
+    JAVA_ENUM: _names_of,
 }
 _TYPES: Final[dict[str, tuple[Scalar, str]]] = {
     NANOS_INSTANT: (TIMESTAMP, "nn"),
     PRECISE_INSTANT: (TIMESTAMP, "nn"),
     GO_TIME: (TIMESTAMP, "s"),
     GO_UINT8: (INT32, "n"),
+    DATE: (TIMESTAMP, "n"),
+    TIME: (TIMESTAMP, "n"),
+    DATE_AND_TIME: (TIMESTAMP, "nn"),
+    JAVA_ENUM: (STRING, "n"),
+    "beam:logical_type:var_char:v1": (STRING, "s"),
+    "beam:logical_type:fixed_char:v1": (STRING, "s"),
+    "beam:logical_type:var_bytes:v1": (BYTES, "b"),
+    "beam:logical_type:fixed_bytes:v1": (BYTES, "b"),
 }
 """For each logical type the language's own, and which kinds of values represent it."""
 

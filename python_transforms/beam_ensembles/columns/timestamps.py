@@ -91,9 +91,14 @@ def truncated(value: Any) -> Any:
 
 
 def with_instants(value: Any) -> Any:
-    """Returns a value with Beam's points in time for Python's, also those in its lists and mappings."""
+    """Returns a value with Beam's points in time for Python's, also those in its lists and mappings.
+
+    A date is its midnight in UTC.
+    """
     if isinstance(value, datetime.datetime):
         return instant_of(value)
+    if isinstance(value, datetime.date):
+        return instant_of(datetime.datetime.combine(value, datetime.time()))
     if isinstance(value, list | tuple):
         return [with_instants(item) for item in value]
     if isinstance(value, Mapping):

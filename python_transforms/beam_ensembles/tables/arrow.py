@@ -51,7 +51,7 @@ def type_of_arrow(found: pa.DataType) -> Type | None:
     """Returns the type of an Arrow column, or None where the type language has no word for it."""
     if pa.types.is_dictionary(found):
         return None if is_view(found.value_type) else type_of_arrow(found.value_type)
-    if pa.types.is_timestamp(found):
+    if pa.types.is_timestamp(found) or pa.types.is_date(found):
         return TIMESTAMP
     if pa.types.is_fixed_size_binary(found):
         return BYTES

@@ -160,6 +160,41 @@ def test_nanoseconds_are_refused_unless_the_file_drops_them(folder: Path, source
     assert later == [NOON + DAY] * 2
 
 
+DATES = """
+ensemble: dates
+inputs: {d: timestamp}
+nodes:
+  late: {apply: sql, select: {late: "d >= DATE '2024-05-01'"}, outputs: {late: boolean}}
+"""
+
+
+@pytest.mark.parametrize("source", MAKERS)
+def test_dates_are_compared(folder: Path, source: str) -> None:
+    days = [datetime.date(2024, 5, 1), datetime.date(2024, 4, 30)]
+    (folder / "dates.yaml").write_text(DATES)
+    (folder / "rows.jsonl").write_text("\n".join(json.dumps({"d": str(day)}) for day in days))
+    (folder / "rows.csv").write_text("\n".join(["d", *map(str, days)]))
+    pq.write_table(pa.table({"d": days}), folder / "rows.parquet")
+    assert main(["run", "dates.yaml", "--input", f"rows{source}", "--output", "out.jsonl"]) == 0
+    found = [(row["d"][:10], row["late"]) for row in read(folder / "out.jsonl")]
+    assert found == [("2024-05-01", True), ("2024-04-30", False)]
+
+
+class Day(NamedTuple):
+    """A row of a pipeline with a date."""
+
+    d: datetime.date
+
+
+def test_a_pipeline_compares_dates_too(folder: Path) -> None:
+    (folder / "dates.yaml").write_text(DATES)
+    days = [Day(datetime.date(2024, 5, 1)), Day(datetime.datetime(2024, 4, 30, 23, 59))]
+    with beam.Pipeline() as pipeline:
+        out = pipeline | beam.Create(days).with_output_types(Day) | RunEnsemble("dates.yaml")
+        wanted = [(days[0].d, True), (days[1].d, False)]
+        assert_that(out | beam.Map(lambda row: (row.d, row.late)), equal_to(wanted))
+
+
 def read_errors(path: Path) -> list[dict[str, Any]]:
     if path.suffix == ".csv":
         return list(csv.DictReader(path.open(newline="")))

@@ -17,6 +17,7 @@ from beam_ensembles.types import parse_type
 
 NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.UTC)
 MICROS = int(NOON.timestamp()) * 1_000_000
+MIDNIGHT = MICROS - 12 * 3600 * 10**6
 NANOS = pa.timestamp("ns", tz="UTC")
 
 
@@ -73,6 +74,8 @@ def test_other_layouts_are_none_of_it(found: pa.DataType, type_: str) -> None:
             "map<string,timestamp>",
             [[("k", MICROS)]],
         ),
+        (pa.array([NOON.date(), None], pa.date32()), "timestamp?", [MIDNIGHT, None]),
+        (pa.array([[NOON.date()]], pa.list_(pa.date64())), "array<timestamp>", [[MIDNIGHT]]),
         (pa.array([{"t": NOON}], pa.struct([("t", NANOS)])), "row<t: timestamp>", [{"t": MICROS}]),
     ],
 )
@@ -116,6 +119,13 @@ def test_a_point_in_time_within_a_value_may_be_too_far_away(type_: pa.DataType, 
         assert found is not None
         assert found.tolist()[-5:] == [False, True, False, False, True]
     assert beyond_micros(array.take(pa.array([0, 1, 3]))) is None
+
+
+def test_a_date_may_be_too_far_away() -> None:
+    days = 2**63 // (86_400 * 10**6)
+    beyond = beyond_micros(pa.array([days, -days, None, days + 1, -days - 1], pa.int32()).cast(pa.date32()))
+    assert beyond is not None
+    assert beyond.tolist() == [False, False, False, True, True]
 
 
 class Program(pa.ExtensionType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from beam_ensembles.columns.nulls import field_of_values
 from beam_ensembles.columns.schemas import field_type, type_of, wire_type_of, written_type
 from beam_ensembles.transforms.output_schema import fits
 from beam_ensembles.types import parse_type
-from tests.support.logical_types import logical
+from tests.support.logical_types import enumeration, logical
 
 NOON = Timestamp(1_714_564_800, 123_456, 6)
 NANOS = Timestamp(1_714_564_800, 123_456_789, 9)
@@ -52,6 +53,12 @@ READ = {
     "precision 9": (logical("precise", 9), (1_714_564_800, 123_456_789), NANOS),
     "Go": (logical("go"), ("2024-05-01T14:00:00.123456+02:00",), NOON),
     "Go, nanoseconds": (logical("go"), ("2024-05-01T12:00:00.123456789Z",), NANOS),
+    "a date": (logical("date"), 20_454, Timestamp(1_767_225_600)),
+    "a date of Python's": (logical("date"), datetime.date(2026, 1, 1), Timestamp(1_767_225_600)),
+    "a time": (logical("time"), 3_600_000_005_000, Timestamp(3_600, 5)),
+    "a date and a time": (logical("datetime"), (1, 1_000_000_001), Timestamp(86_401, 1, 9)),
+    "a name": (enumeration("red", "green"), 1, "green"),
+    "a number without a name": (enumeration("red"), 1, 1),
     "a byte of Java's": (schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), 255, -1),
     "bytes of Java's": (
         nested(schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), "list"),
@@ -209,3 +216,21 @@ def test_rows_of_a_record_batch_with_nanoseconds_are_found() -> None:
     in_dictionary = finer_than_micros(pa.array([0, 1], nanos).dictionary_encode())
     assert in_dictionary is not None
     assert np.array_equal(in_dictionary, [False, True])
+
+
+@pytest.mark.parametrize(
+    ("found", "type_"),
+    [
+        (logical("date"), "timestamp"),
+        (logical("time"), "timestamp"),
+        (logical("datetime"), "timestamp"),
+        (logical("uint8"), "int32"),
+        (enumeration("red"), "string"),
+        (logical("text", 10), "string"),
+        (logical("bytes", 4), "bytes"),
+        (schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), "int8"),
+        (schema_pb2.FieldType(atomic_type=schema_pb2.INT16), "int16"),
+    ],
+)
+def test_types_of_java_and_go_are_types_of_the_language(found: schema_pb2.FieldType, type_: str) -> None:
+    assert str(type_of(found)) == type_

@@ -26,7 +26,8 @@ final class ArrowSchema {
     return schema.getFields().stream().map(it -> field(it.getName(), it.getType())).toList();
   }
 
-  private static Field field(String name, FieldType type) {
+  private static Field field(String name, FieldType field) {
+    FieldType type = PortableTypes.inColumns(field);
     return field(name, FieldTypes.isNullable(type), arrowType(type), children(type));
   }
 
@@ -40,6 +41,8 @@ final class ArrowSchema {
       case STRING -> ArrowType.Utf8.INSTANCE;
       case BYTES -> ArrowType.Binary.INSTANCE;
       case BOOLEAN -> ArrowType.Bool.INSTANCE;
+      case BYTE -> new ArrowType.Int(8, true);
+      case INT16 -> new ArrowType.Int(16, true);
       case INT32 -> new ArrowType.Int(32, true);
       case INT64 -> new ArrowType.Int(64, true);
       case FLOAT -> new ArrowType.FloatingPoint(FloatingPointPrecision.SINGLE);

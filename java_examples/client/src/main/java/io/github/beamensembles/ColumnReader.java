@@ -14,6 +14,8 @@ import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.SmallIntVector;
+import org.apache.arrow.vector.TinyIntVector;
 import org.apache.arrow.vector.VarBinaryVector;
 import org.apache.arrow.vector.VarCharVector;
 import org.apache.arrow.vector.complex.BaseListVector;
@@ -22,7 +24,7 @@ import org.apache.arrow.vector.complex.MapVector;
 import org.apache.arrow.vector.complex.StructVector;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
-import org.apache.beam.sdk.schemas.logicaltypes.MicrosInstant;
+import org.apache.beam.sdk.schemas.Schema.LogicalType;
 import org.apache.beam.sdk.values.Row;
 import org.joda.time.Instant;
 
@@ -72,6 +74,8 @@ interface ColumnReader {
         BitVector from = as(BitVector.class, type, column, path);
         yield index -> from.get(index) != 0;
       }
+      case BYTE -> as(TinyIntVector.class, type, column, path)::get;
+      case INT16 -> as(SmallIntVector.class, type, column, path)::get;
       case INT32 -> as(IntVector.class, type, column, path)::get;
       case INT64 -> as(BigIntVector.class, type, column, path)::get;
       case FLOAT -> as(Float4Vector.class, type, column, path)::get;
@@ -80,7 +84,7 @@ interface ColumnReader {
         BigIntVector from = as(BigIntVector.class, type, column, path);
         yield index -> instant(from.get(index));
       }
-      case LOGICAL_TYPE -> ofMicros(type, column, path);
+      case LOGICAL_TYPE -> ofLogical(type, column, path);
       case ARRAY, ITERABLE -> ofLists(type, column, path);
       case MAP -> ofMaps(type, as(MapVector.class, type, column, path), path);
       case ROW -> ofRows(type, as(StructVector.class, type, column, path), path);
@@ -97,9 +101,15 @@ interface ColumnReader {
         : ((VarBinaryVector) from).get(index);
   }
 
-  private static ColumnReader ofMicros(FieldType type, FieldVector column, String path) {
-    if (!(type.getLogicalType() instanceof MicrosInstant)) {
+  private static ColumnReader ofLogical(FieldType type, FieldVector column, String path) {
+    if (!PortableTypes.isPortable(type)) {
       throw mismatch(type, column, path);
+    }
+    if (!PortableTypes.isMicros(type)) {
+      @SuppressWarnings("unchecked") // values are of the type's base
+      LogicalType<Object, Object> logical = (LogicalType<Object, Object>) type.getLogicalType();
+      ColumnReader base = ofValues(logical.getBaseType(), column, path);
+      return index -> logical.toInputType(base.read(index));
     }
     BigIntVector from = as(BigIntVector.class, type, column, path);
     return index -> java.time.Instant.EPOCH.plus(from.get(index), ChronoUnit.MICROS);

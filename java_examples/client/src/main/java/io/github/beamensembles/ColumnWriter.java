@@ -2,6 +2,7 @@ package io.github.beamensembles;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,8 @@ import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.SmallIntVector;
+import org.apache.arrow.vector.TinyIntVector;
 import org.apache.arrow.vector.VarBinaryVector;
 import org.apache.arrow.vector.VarCharVector;
 import org.apache.arrow.vector.complex.ListVector;
@@ -18,7 +21,9 @@ import org.apache.arrow.vector.complex.MapVector;
 import org.apache.arrow.vector.complex.StructVector;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.Schema.LogicalType;
 import org.apache.beam.sdk.values.Row;
+import org.joda.time.ReadableInstant;
 
 /**
  * Writes the values of one field into a column of {@link ArrowSchema}; chosen once, by the field's
@@ -73,6 +78,14 @@ interface ColumnWriter {
         BitVector to = (BitVector) column;
         yield (index, value) -> to.setSafe(index, (Boolean) value ? 1 : 0);
       }
+      case BYTE -> {
+        TinyIntVector to = (TinyIntVector) column;
+        yield (index, value) -> to.setSafe(index, (Byte) value);
+      }
+      case INT16 -> {
+        SmallIntVector to = (SmallIntVector) column;
+        yield (index, value) -> to.setSafe(index, (Short) value);
+      }
       case INT32 -> {
         IntVector to = (IntVector) column;
         yield (index, value) -> to.setSafe(index, (Integer) value);
@@ -89,11 +102,40 @@ interface ColumnWriter {
         Float8Vector to = (Float8Vector) column;
         yield (index, value) -> to.setSafe(index, (Double) value);
       }
+      case DATETIME -> {
+        BigIntVector to = (BigIntVector) column;
+        yield (index, value) ->
+            to.setSafe(
+                index, micros(Instant.ofEpochMilli(((ReadableInstant) value).getMillis()), path));
+      }
+      case LOGICAL_TYPE -> ofLogical(type, column, path);
       case ARRAY -> ofLists(type.getCollectionElementType(), (ListVector) column, path);
       case MAP -> ofMaps(type, (MapVector) column, path);
       case ROW -> ofRows(type.getRowSchema(), (StructVector) column, path);
       default -> throw new IllegalArgumentException(PortableTypes.nameOf(type) + " cannot cross");
     };
+  }
+
+  /** What Beam's coder of such instants writes, too: it has no nanoseconds. */
+  private static long micros(Instant at, String path) {
+    try {
+      return Math.addExact(
+          Math.multiplyExact(at.getEpochSecond(), 1_000_000L), at.getNano() / 1000);
+    } catch (ArithmeticException e) {
+      throw new IllegalArgumentException(
+          "'" + path + "' is " + at + ", farther away from 1970 than a timestamp can be", e);
+    }
+  }
+
+  private static ColumnWriter ofLogical(FieldType type, FieldVector column, String path) {
+    @SuppressWarnings("unchecked") // values are of the type's own
+    LogicalType<Object, Object> logical = (LogicalType<Object, Object>) type.getLogicalType();
+    if (PortableTypes.isMicros(type)) {
+      BigIntVector to = (BigIntVector) column;
+      return (index, value) -> to.setSafe(index, micros((Instant) value, path));
+    }
+    ColumnWriter base = ofValues(logical.getBaseType(), column, path);
+    return (index, value) -> base.write(index, logical.toBaseType(value));
   }
 
   private static ColumnWriter ofLists(FieldType item, ListVector column, String path) {

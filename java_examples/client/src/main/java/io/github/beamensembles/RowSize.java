@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.Schema.TypeName;
 import org.apache.beam.sdk.values.Row;
 
 /** The bytes that one row takes in a record batch, up to a few bits; chosen once, by the schema. */
@@ -50,14 +51,24 @@ final class RowSize implements ToLongFunction<Row> {
   private static boolean isVariable(FieldType type) {
     return switch (type.getTypeName()) {
       case STRING, BYTES, ARRAY, MAP, ROW -> true;
+      case LOGICAL_TYPE -> isText(type.getLogicalType().getBaseType());
       default -> false;
     };
   }
 
-  private static int fixedSize(FieldType type) {
+  private static boolean isText(FieldType type) {
+    return type.getTypeName() == TypeName.STRING || type.getTypeName() == TypeName.BYTES;
+  }
+
+  private static int fixedSize(FieldType field) {
+    FieldType type = PortableTypes.inColumns(field);
+    if (field.getTypeName().isLogicalType() && type.getTypeName() == TypeName.ROW) {
+      return type.getRowSchema().getFields().stream().mapToInt(it -> fixedSize(it.getType())).sum();
+    }
     return switch (type.getTypeName()) {
       case INT64, DOUBLE -> 8;
-      case BOOLEAN -> 1;
+      case BOOLEAN, BYTE -> 1;
+      case INT16 -> 2;
       case ROW -> 0;
       default -> OFFSET; // int32 and float have as many bytes
     };
@@ -70,6 +81,7 @@ final class RowSize implements ToLongFunction<Row> {
       case BYTES -> value -> ((byte[]) value).length;
       case ARRAY -> listSize(type.getCollectionElementType());
       case MAP -> mapSize(type);
+      case LOGICAL_TYPE -> variableSize(type.getLogicalType().getBaseType());
       case ROW -> {
         RowSize row = of(type.getRowSchema());
         yield value -> row.applyAsLong((Row) value);

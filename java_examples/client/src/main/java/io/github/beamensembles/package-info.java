@@ -20,14 +20,25 @@
  *   <tr><td>{@code boolean}</td><td>BOOLEAN</td><td>boolean</td></tr>
  *   <tr><td>{@code int32}, {@code int64}</td><td>INT32, INT64</td><td>int, long</td></tr>
  *   <tr><td>{@code float}, {@code double}</td><td>FLOAT, DOUBLE</td><td>float, double</td></tr>
+ *   <tr><td>{@code timestamp}</td><td>DATETIME, SqlTypes.TIMESTAMP, NanosInstant</td>
+ *       <td>Instant</td></tr>
  *   <tr><td>{@code array<T>}, {@code array<T>[2,3]}</td><td>ARRAY</td><td>List (row-major)</td></tr>
  *   <tr><td>{@code map<K,V>}</td><td>MAP</td><td>Map</td></tr>
  *   <tr><td>{@code row<a: T>}</td><td>ROW</td><td>a type with a schema</td></tr>
  *   <tr><td>{@code T?}</td><td>nullable</td><td>a field marked {@code @Nullable}</td></tr>
  * </table>
  *
- * <p>Fields of any other type (decimals, dates, {@code short}, enums, logical types) cross
- * untouched, in Java's own encoding; no model can read them.
+ * <p>BYTE and INT16 are read as wider integers, enums as their names, {@code VariableString},
+ * {@code FixedString}, {@code VariableBytes} and {@code FixedBytes} as text and bytes. {@code
+ * SqlTypes.DATE} is a timestamp: its midnight in UTC. So are {@code SqlTypes.DATETIME}, in UTC, and
+ * {@code SqlTypes.TIME}, on 1970-01-01. All of them pass through as they are.
+ *
+ * <p>A timestamp is whole microseconds. A row with nanoseconds fails, unless the file says of the
+ * input <code>{type: timestamp, nanoseconds: truncate}</code>. An added timestamp that its caller
+ * takes as a DATETIME must be whole milliseconds, or its row fails.
+ *
+ * <p>Fields of any other type (decimals, other logical types) cross untouched, in Java's own
+ * encoding; no model can read them.
  *
  * <p>Rows travel in {@link io.github.beamensembles.Encoding#ARROW packs} where Java lets Arrow use
  * memory of its own, which is said when a program and its workers are started:

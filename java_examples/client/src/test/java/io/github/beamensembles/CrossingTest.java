@@ -11,13 +11,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import org.apache.beam.sdk.coders.StringUtf8Coder;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
-import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
+import org.apache.beam.sdk.schemas.logicaltypes.UuidLogicalType;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.Row;
-import org.joda.time.Instant;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.JUnit4;
@@ -27,24 +27,24 @@ import org.junit.runners.JUnit4;
 public class CrossingTest {
 
   private static final Schema PLAIN = Schema.builder().addInt64Field("id").build();
-  private static final EnumerationType COLOR = EnumerationType.create("red", "green");
+  private static final UuidLogicalType ID = new UuidLogicalType();
 
   private static final Schema MIXED =
       Schema.builder()
           .addDecimalField("price")
           .addInt64Field("id")
-          .addNullableField("seen", FieldType.DATETIME)
+          .addNullableField("tax", FieldType.DECIMAL)
           .addStringField("name")
-          .addField("grade", FieldType.INT16)
-          .addLogicalTypeField("color", COLOR)
+          .addField("texts", FieldType.iterable(FieldType.STRING))
+          .addLogicalTypeField("uuid", ID)
           .build();
 
-  private static final Row MIXED_ROW = mixedRow(Instant.ofEpochMilli(1_700_000_000_123L));
+  private static final Row MIXED_ROW = mixedRow(BigDecimal.ONE);
 
-  private static Row mixedRow(Instant seen) {
+  private static Row mixedRow(BigDecimal tax) {
     return Row.withSchema(MIXED)
-        .addValues(new BigDecimal("12.340"), 7L, seen, "seven", (short) -3)
-        .addValue(COLOR.valueOf("green"))
+        .addValues(new BigDecimal("12.340"), 7L, tax, "seven", List.of("t"))
+        .addValue(new UUID(1, 2))
         .build();
   }
 
@@ -76,7 +76,15 @@ public class CrossingTest {
     assertEquals(crossing.sentSchema(), sent.getSchema());
     assertTrue(PortableTypes.isPortable(sent.getSchema()));
     assertEquals(
-        Map.of("price", "decimal", "seen", "datetime?", "grade", "int16", "color", "Enum"),
+        Map.of(
+            "price",
+            "decimal",
+            "tax",
+            "decimal?",
+            "texts",
+            "iterable<string>",
+            "uuid",
+            "beam:logical_type:uuid:v1"),
         crossing.opaqueTypes());
   }
 
@@ -91,7 +99,7 @@ public class CrossingTest {
 
       assertEquals(Row.withSchema(to).addValues(row.getValues()).addValue(0.5).build(), restored);
       assertEquals(
-          List.of("price", "id", "seen", "name", "grade", "color", "score"), to.getFieldNames());
+          List.of("price", "id", "tax", "name", "texts", "uuid", "score"), to.getFieldNames());
     }
   }
 
@@ -142,13 +150,13 @@ public class CrossingTest {
     Schema schema =
         Schema.builder()
             .addRowField("nested", nested)
-            .addArrayField("shorts", FieldType.INT16)
+            .addArrayField("prices", FieldType.DECIMAL)
             .build();
     Crossing<Void> crossing = Crossing.ofRows(schema);
     Row row =
         Row.withSchema(schema)
             .addValue(Row.withSchema(nested).addValues(1L, BigDecimal.TEN).build())
-            .addValue(Arrays.asList((short) 1, (short) 2))
+            .addValue(Arrays.asList(BigDecimal.ONE, BigDecimal.TEN))
             .build();
 
     Row sent = crossing.send(null, row);
@@ -176,15 +184,15 @@ public class CrossingTest {
     Schema wanted =
         Schema.builder()
             .addStringField("price")
-            .addField("grade", FieldType.INT16.withNullable(true))
-            .addDateTimeField("seen")
+            .addField("texts", FieldType.iterable(FieldType.STRING).withNullable(true))
+            .addDecimalField("tax")
             .addDecimalField("cost")
             .build();
 
     EnsembleException error = assertThrows(EnsembleException.class, () -> crossing.asked(wanted));
 
     assertEquals(
-        List.of("output_schema.price", "output_schema.seen", "output_schema.cost"),
+        List.of("output_schema.price", "output_schema.tax", "output_schema.cost"),
         error.problems().stream().map(Problem::path).toList());
     assertEquals("output_schema_mismatch", error.problems().get(0).code());
   }

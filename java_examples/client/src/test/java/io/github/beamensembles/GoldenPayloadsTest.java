@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,7 +30,6 @@ import org.apache.beam.sdk.transforms.Create;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.Row;
-import org.joda.time.Instant;
 import org.junit.Rule;
 import org.junit.Test;
 import org.junit.runner.RunWith;
@@ -42,7 +42,7 @@ public class GoldenPayloadsTest {
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Map<String, FieldType> TYPES =
-      Map.of("double", FieldType.DOUBLE, "time", FieldType.DATETIME);
+      Map.of("double", FieldType.DOUBLE, "own", FieldType.DECIMAL);
 
   @Parameters(name = "{0}")
   public static List<String> files() throws IOException {
@@ -79,7 +79,7 @@ public class GoldenPayloadsTest {
   @DefaultSchema(JavaFieldSchema.class)
   public static class AverageThen {
     @SchemaFieldNumber("0")
-    public Instant taken = Instant.EPOCH;
+    public BigDecimal taken = BigDecimal.ONE;
 
     @SchemaFieldNumber("1")
     public double average;

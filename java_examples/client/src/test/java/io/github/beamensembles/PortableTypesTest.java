@@ -6,7 +6,14 @@ import static org.junit.Assert.assertTrue;
 
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
+import org.apache.beam.sdk.schemas.logicaltypes.FixedBytes;
+import org.apache.beam.sdk.schemas.logicaltypes.FixedString;
+import org.apache.beam.sdk.schemas.logicaltypes.NanosInstant;
 import org.apache.beam.sdk.schemas.logicaltypes.SqlTypes;
+import org.apache.beam.sdk.schemas.logicaltypes.UuidLogicalType;
+import org.apache.beam.sdk.schemas.logicaltypes.VariableBytes;
+import org.apache.beam.sdk.schemas.logicaltypes.VariableString;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.JUnit4;
@@ -29,22 +36,37 @@ public class PortableTypesTest {
     assertPortable("double", FieldType.DOUBLE);
     assertPortable("array<double?>", FieldType.array(FieldType.DOUBLE.withNullable(true)));
     assertPortable("map<string,int32>", FieldType.map(FieldType.STRING, FieldType.INT32));
+    assertPortable("byte", FieldType.BYTE);
+    assertPortable("array<int16>", FieldType.array(FieldType.INT16));
     assertPortable("row<lat: double, name: string?>", PLACE);
   }
 
   @Test
   public void typesOfJavaAreNot() {
-    assertOpaque("byte", FieldType.BYTE);
-    assertOpaque("int16", FieldType.INT16);
-    assertOpaque("decimal", FieldType.DECIMAL);
-    assertOpaque("datetime?", FieldType.DATETIME.withNullable(true));
-    assertOpaque("beam:logical_type:date:v1", FieldType.logicalType(SqlTypes.DATE));
+    assertOpaque("decimal?", FieldType.DECIMAL.withNullable(true));
+    assertOpaque("beam:logical_type:uuid:v1", FieldType.logicalType(new UuidLogicalType()));
+    assertOpaque("map<timestamp,string>", FieldType.map(FieldType.DATETIME, FieldType.STRING));
     assertOpaque("iterable<string>", FieldType.iterable(FieldType.STRING));
   }
 
   @Test
+  public void logicalTypesThatTheServiceKnowsArePortable() {
+    assertPortable("timestamp?", FieldType.DATETIME.withNullable(true));
+    assertPortable("timestamp", FieldType.logicalType(SqlTypes.TIMESTAMP));
+    assertPortable("array<timestamp>", FieldType.array(FieldType.logicalType(new NanosInstant())));
+    assertPortable("timestamp", FieldType.logicalType(SqlTypes.DATE));
+    assertPortable("timestamp", FieldType.logicalType(SqlTypes.TIME));
+    assertPortable("timestamp", FieldType.logicalType(SqlTypes.DATETIME));
+    assertPortable("string", FieldType.logicalType(EnumerationType.create("red")));
+    assertPortable("string", FieldType.logicalType(VariableString.of(9)));
+    assertPortable("string", FieldType.logicalType(FixedString.of(9)));
+    assertPortable("bytes", FieldType.logicalType(FixedBytes.of(9)));
+    assertPortable("bytes", FieldType.logicalType(VariableBytes.of(9)));
+  }
+
+  @Test
   public void aTypeIsAsPortableAsItsParts() {
-    assertOpaque("array<int16>", FieldType.array(FieldType.INT16));
+    assertOpaque("array<decimal>", FieldType.array(FieldType.DECIMAL));
     assertOpaque("map<string,decimal>", FieldType.map(FieldType.STRING, FieldType.DECIMAL));
     assertOpaque(
         "row<price: decimal>", FieldType.row(Schema.builder().addDecimalField("price").build()));

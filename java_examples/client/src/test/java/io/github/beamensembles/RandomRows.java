@@ -1,5 +1,9 @@
 package io.github.beamensembles;
 
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -8,6 +12,11 @@ import java.util.Random;
 import java.util.function.Supplier;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
+import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
+import org.apache.beam.sdk.schemas.logicaltypes.FixedBytes;
+import org.apache.beam.sdk.schemas.logicaltypes.NanosInstant;
+import org.apache.beam.sdk.schemas.logicaltypes.SqlTypes;
+import org.apache.beam.sdk.schemas.logicaltypes.VariableString;
 import org.apache.beam.sdk.values.Row;
 import org.apache.beam.sdk.values.TimestampedValue;
 import org.joda.time.Instant;
@@ -15,11 +24,23 @@ import org.joda.time.Instant;
 /** Schemas of portable types and rows of them, by chance but the same for the same seed. */
 final class RandomRows {
 
+  private static final EnumerationType COLOR = EnumerationType.create("red", "green");
   private static final List<FieldType> SCALARS =
       List.of(
           FieldType.STRING,
           FieldType.BYTES,
           FieldType.BOOLEAN,
+          FieldType.BYTE,
+          FieldType.INT16,
+          FieldType.DATETIME,
+          FieldType.logicalType(SqlTypes.TIMESTAMP),
+          FieldType.logicalType(new NanosInstant()),
+          FieldType.logicalType(SqlTypes.DATE),
+          FieldType.logicalType(SqlTypes.TIME),
+          FieldType.logicalType(SqlTypes.DATETIME),
+          FieldType.logicalType(COLOR),
+          FieldType.logicalType(VariableString.of(300)),
+          FieldType.logicalType(FixedBytes.of(4)),
           FieldType.INT32,
           FieldType.INT64,
           FieldType.FLOAT,
@@ -80,6 +101,10 @@ final class RandomRows {
       case STRING -> TEXTS[random.nextInt(TEXTS.length)];
       case BYTES -> bytes();
       case BOOLEAN -> random.nextBoolean();
+      case BYTE -> (byte) random.nextInt();
+      case INT16 -> (short) random.nextInt();
+      case DATETIME -> time();
+      case LOGICAL_TYPE -> logical(type.getLogicalType().getIdentifier());
       case INT32 -> random.nextInt();
       case INT64 -> random.nextLong();
       case FLOAT -> (float) DOUBLES[random.nextInt(DOUBLES.length)];
@@ -88,6 +113,22 @@ final class RandomRows {
       case MAP -> map(type.getMapValueType());
       case ROW -> row(type.getRowSchema());
       default -> throw new AssertionError(type);
+    };
+  }
+
+  private Object logical(String identifier) {
+    java.time.Instant at = java.time.Instant.ofEpochSecond(random.nextInt(), random.nextInt(1000));
+    LocalDate date = LocalDate.ofEpochDay(random.nextInt(100_000) - 50_000);
+    LocalTime time = LocalTime.ofNanoOfDay(random.nextInt(Integer.MAX_VALUE));
+    return switch (identifier) {
+      case "beam:logical_type:micros_instant:v1" -> at.truncatedTo(ChronoUnit.MICROS);
+      case "beam:logical_type:nanos_instant:v1" -> at;
+      case "beam:logical_type:date:v1" -> date;
+      case "beam:logical_type:time:v1" -> time;
+      case "beam:logical_type:datetime:v1" -> LocalDateTime.of(date, time);
+      case "beam:logical_type:var_char:v1" -> TEXTS[random.nextInt(TEXTS.length)];
+      case "beam:logical_type:fixed_bytes:v1" -> new byte[] {1, 2, 3, -1};
+      default -> COLOR.valueOf(random.nextInt(2));
     };
   }
 

@@ -124,6 +124,21 @@ public class RecordBatchTest {
   }
 
   @Test
+  public void aPointInTimeTooFarAwayIsNamed() {
+    Schema schema = Schema.builder().addDateTimeField("at").build();
+    Row row = Row.withSchema(schema).addValue(new Instant(Long.MAX_VALUE)).build();
+
+    IllegalArgumentException error =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> written(schema, List.of(TimestampedValue.of(row, Instant.EPOCH))));
+
+    assertTrue(
+        error.getMessage(),
+        error.getMessage().startsWith("'at' is +292278994-08-17T07:12:55.807Z, farther"));
+  }
+
+  @Test
   public void pointsInTimeAreReadFromMicroseconds() {
     Schema sent = Schema.builder().addInt64Field("exact").addNullableInt64Field("joda").build();
     Schema received =
@@ -200,9 +215,9 @@ public class RecordBatchTest {
   @Test
   public void whatIsNoBatchIsRefused() throws IOException {
     byte[] good = written(NUMBERS, ROWS);
-    assertRefused(new byte[0], "not an Arrow batch");
-    assertRefused("not Arrow at all".getBytes(UTF_8), "not an Arrow batch");
-    assertRefused(Arrays.copyOf(good, good.length / 2), "not an Arrow batch");
+    assertRefused(new byte[0], "is not an Arrow batch");
+    assertRefused("not Arrow at all".getBytes(UTF_8), "is not an Arrow batch");
+    assertRefused(Arrays.copyOf(good, good.length / 2), "is not an Arrow batch");
     try (VectorSchemaRoot root = VectorSchemaRoot.create(ArrowSchema.of(NUMBERS), memory)) {
       assertRefused(foreign(root, 0), "holds no record batch");
       assertRefused(foreign(root, 2), "more than one record batch");
