@@ -17,6 +17,7 @@ _URNS: Final = {
     "time": "beam:logical_type:time:v1",
     "datetime": "beam:logical_type:datetime:v1",
     "enum": "beam:logical_type:javasdk_enum:v1",
+    "decimal": "beam:logical_type:decimal:v1",
     "text": "beam:logical_type:var_char:v1",
     "bytes": "beam:logical_type:fixed_bytes:v1",
 }
@@ -30,6 +31,7 @@ _REPRESENTED: Final[dict[str, Any]] = {
     "time": schema_pb2.INT64,
     "datetime": {"Date": schema_pb2.INT64, "Time": schema_pb2.INT64},
     "enum": schema_pb2.INT32,
+    "decimal": schema_pb2.BYTES,
     "text": schema_pb2.STRING,
     "bytes": schema_pb2.BYTES,
     "go": {"EncodedBeamData": schema_pb2.STRING},

@@ -24,6 +24,7 @@ from typing import Any, Final
 from apache_beam.coders import typecoders
 from apache_beam.coders.coders import (
     Coder,
+    DecimalCoder,
     FastCoder,
     IterableCoder,
     MapCoder,
@@ -37,6 +38,7 @@ from apache_beam.typehints import typehints
 
 from beam_ensembles.beam_repairs.bounded_lists import BoundedRows, bounded
 from beam_ensembles.beam_repairs.bounded_rows import BoundedStream, fence_for
+from beam_ensembles.beam_repairs.exact_decimals import ExactDecimalCoder
 from beam_ensembles.types import INSTANTS
 
 _OWN_ENCODING: Final = (*INSTANTS, "beam:logical_type:decimal:v1")
@@ -159,9 +161,11 @@ _WITHIN: Final = {
 
 
 def _bounded(coder: Any) -> Any:
-    """Puts ``AnyText`` into a coder of Beam's wherever that reads texts, and what refuses counts that lie."""
+    """Puts ``AnyText`` and ``ExactDecimalCoder`` into a coder of Beam's, and what refuses counts that lie."""
     if type(coder) is StrUtf8Coder:
         return AnyText()
+    if type(coder) is DecimalCoder:
+        return ExactDecimalCoder()
     if isinstance(coder, RowCoder):
         coder.components = [_bounded(component) for component in coder.components]
     for name in _WITHIN.get(type(coder), ()):

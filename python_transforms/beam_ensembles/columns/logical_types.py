@@ -32,6 +32,8 @@ DATE: Final = "beam:logical_type:date:v1"
 TIME: Final = "beam:logical_type:time:v1"
 DATE_AND_TIME: Final = "beam:logical_type:datetime:v1"
 JAVA_ENUM: Final = "beam:logical_type:javasdk_enum:v1"
+DECIMALS: Final = ("beam:logical_type:decimal:v1", "beam:logical_type:fixed_decimal:v1")
+"""Decimals are read as their text, since no type of the language holds them; record batches have its bytes."""
 GO_UINT8: Final = "uint8"
 """Go's byte, whose values are those of a Beam ``BYTE`` without a sign."""
 
@@ -52,6 +54,8 @@ def type_of_logical(found: schema_pb2.LogicalType) -> Type | None:
 
 def _shape(found: schema_pb2.FieldType) -> str:
     """Returns which kinds of values a representation holds: ``n`` for a whole number, ``s`` for a text and so on."""
+    if found.WhichOneof("type_info") == "logical_type":
+        return _shape(found.logical_type.representation)
     if found.WhichOneof("type_info") == "row_type":
         return "".join(_shape(field.type) for field in found.row_type.schema.fields)
     return _KINDS.get(found.atomic_type, "?")
@@ -232,6 +236,10 @@ def _names_of(found: schema_pb2.LogicalType) -> _Change:
     return lambda value: names.get(value, value)
 
 
+def _text_of_decimal(value: Any) -> str:
+    return value.decode("ascii") if isinstance(value, bytes) else str(value)
+
+
 _READERS: Final[dict[str, Callable[[schema_pb2.LogicalType], _Change]]] = {
     NANOS_INSTANT: lambda _: _nanos_instant,
     PRECISE_INSTANT: lambda found: functools.partial(_precise_instant, found.argument.atomic_value.int32),
@@ -241,6 +249,7 @@ _READERS: Final[dict[str, Callable[[schema_pb2.LogicalType], _Change]]] = {
     TIME: lambda _: _time_of_day,
     DATE_AND_TIME: lambda _: _date_and_time,
     JAVA_ENUM: _names_of,
+    **dict.fromkeys(DECIMALS, lambda _: _text_of_decimal),
 }
 _TYPES: Final[dict[str, tuple[Scalar, str]]] = {
     NANOS_INSTANT: (TIMESTAMP, "nn"),
@@ -251,6 +260,7 @@ _TYPES: Final[dict[str, tuple[Scalar, str]]] = {
     TIME: (TIMESTAMP, "n"),
     DATE_AND_TIME: (TIMESTAMP, "nn"),
     JAVA_ENUM: (STRING, "n"),
+    **dict.fromkeys(DECIMALS, (STRING, "b")),
     "beam:logical_type:var_char:v1": (STRING, "s"),
     "beam:logical_type:fixed_char:v1": (STRING, "s"),
     "beam:logical_type:var_bytes:v1": (BYTES, "b"),

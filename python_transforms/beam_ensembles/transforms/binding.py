@@ -13,7 +13,7 @@ from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
 from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.arrow_rows import ArrowRows
-from beam_ensembles.columns.logical_types import writer_of
+from beam_ensembles.columns.logical_types import DECIMALS, writer_of
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import wire_type_of
 from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
@@ -155,6 +155,11 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
         return Problem(where, "missing_field", f"{text} (fields: {listed(fields, 30)})")
     if _is_any(rows.fields[field]) or _feeds(rows.type_of(field), type_, rows.is_python):
         return None
+    if rows.fields[field].logical_type.urn in DECIMALS:
+        text = f"the incoming rows have '{field}' as a decimal, and the ensemble declares {type_}; declare it as string"
+        return Problem(
+            where, "field_type", f"{text}, and write CAST({name} AS DOUBLE) in a node 'apply: sql'"
+        )
     text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
     return Problem(where, "field_type", f"{text}; numbers may only become wider")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import apache_beam as beam
@@ -12,6 +13,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, RowType, neutral_schema, row_class
 from beam_ensembles.columns.schemas import schema_of
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.types import parse_type
 
 
@@ -124,3 +126,28 @@ def _schema_of(names: tuple[str, ...]) -> schema_pb2.Schema:
     for name in names:
         schema.fields.add(name=name).type.atomic_type = schema_pb2.INT64
     return schema
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-0.10", "1E+3", "12.340", "-1E-30", f"{'1234567890' * 6}.5", f"-0.{'0' * 40}7", "9" * 5000]
+)
+def test_decimals_keep_every_digit(text: str) -> None:
+    schema = schema_pb2.Schema()
+    schema.fields.add(name="one", type=_logical("beam:logical_type:decimal:v1", schema_pb2.BYTES))
+    many = schema.fields.add(name="many").type.array_type.element_type
+    many.CopyFrom(_logical("beam:logical_type:decimal:v1", schema_pb2.BYTES))
+    coder = PositionalRowCoder(schema)
+    row = row_class(("one", "many"))._make((Decimal(text), [Decimal(text), Decimal(1)]))
+    decoded = coder.decode(coder.encode(row))
+    assert [str(value) for value in (decoded[0], *decoded[1])] == [str(Decimal(text))] * 2 + ["1"]
+    assert coder.encode(decoded) == coder.encode(row)
+    if len(text) < 20:
+        assert RowCoder(neutral_schema(schema)).encode(row) == coder.encode(row)
+
+
+def test_a_decimal_whose_point_is_too_far_away_is_refused() -> None:
+    schema = schema_pb2.Schema()
+    schema.fields.add(name="one", type=_logical("beam:logical_type:decimal:v1", schema_pb2.BYTES))
+    scale = b"\x80\x80\x80\x80\x80\x01"
+    with pytest.raises(EnsembleError, match="malformed"):
+        PositionalRowCoder(schema).decode(b"\x01\x00" + scale + b"\x01\x07")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,8 @@ READ = {
     "a date and a time": (logical("datetime"), (1, 1_000_000_001), Timestamp(86_401, 1, 9)),
     "a name": (enumeration("red", "green"), 1, "green"),
     "a number without a name": (enumeration("red"), 1, 1),
+    "a decimal": (logical("decimal"), Decimal("12.340"), "12.340"),
+    "a decimal in a record batch": (logical("decimal"), b"1E+3", "1E+3"),
     "a byte of Java's": (schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), 255, -1),
     "bytes of Java's": (
         nested(schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), "list"),
@@ -226,6 +229,7 @@ def test_rows_of_a_record_batch_with_nanoseconds_are_found() -> None:
         (logical("datetime"), "timestamp"),
         (logical("uint8"), "int32"),
         (enumeration("red"), "string"),
+        (logical("decimal"), "string"),
         (logical("text", 10), "string"),
         (logical("bytes", 4), "bytes"),
         (schema_pb2.FieldType(atomic_type=schema_pb2.BYTE), "int8"),

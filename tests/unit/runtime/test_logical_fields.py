@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -212,3 +213,28 @@ def test_what_the_callers_type_cannot_hold_fails_its_row_alone(way: str) -> None
 def test_a_kept_field_is_not_given_as_another_type() -> None:
     with pytest.raises(InvalidEnsemble, match="output_schema_mismatch"):
         Call(LATER.replace("INPUT", "timestamp"), schema(at=logical("go")), schema(at=logical("nanos")))
+
+
+PRICES = """
+ensemble: prices
+inputs: {price: string}
+nodes:
+  number: {apply: sql, select: {euros: CAST(price AS DOUBLE)}, outputs: {euros: double}}
+"""
+
+
+@pytest.mark.parametrize("way", ["by_rows", "by_batches"])
+def test_a_decimal_becomes_a_double_by_a_cast(way: str) -> None:
+    of, double = logical("decimal"), schema_pb2.FieldType(atomic_type=schema_pb2.DOUBLE)
+    texts = ["12.340", "1E+3", "-0.1", "123456789012345678901234567890.1"]
+    values = [Decimal(text) if way == "by_rows" else text.encode() for text in texts]
+    call = Call(PRICES, schema(price=of), schema(price=of, euros=double))
+    scored, failed = getattr(call, way)([(value,) for value in values])
+    assert failed == []
+    assert [price for price, _ in scored] == values
+    assert [euros for _, euros in scored] == [float(text) for text in texts]
+
+
+def test_a_decimal_becomes_no_number_without_a_cast() -> None:
+    with pytest.raises(InvalidEnsemble, match=r"declare it as string, and write CAST\(price AS DOUBLE\)"):
+        Call(PRICES.replace("string", "double"), schema(price=logical("decimal")), schema())

@@ -2,6 +2,7 @@ package io.github.beamensembles;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.math.BigDecimal;
 import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -80,6 +81,10 @@ interface ColumnReader {
       case INT64 -> as(BigIntVector.class, type, column, path)::get;
       case FLOAT -> as(Float4Vector.class, type, column, path)::get;
       case DOUBLE -> as(Float8Vector.class, type, column, path)::get;
+      case DECIMAL -> {
+        VarBinaryVector from = as(VarBinaryVector.class, type, column, path);
+        yield index -> new BigDecimal(new String(bytes(from, index), UTF_8));
+      }
       case DATETIME -> {
         BigIntVector from = as(BigIntVector.class, type, column, path);
         yield index -> instant(from.get(index));

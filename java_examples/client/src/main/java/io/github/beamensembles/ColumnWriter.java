@@ -102,6 +102,10 @@ interface ColumnWriter {
         Float8Vector to = (Float8Vector) column;
         yield (index, value) -> to.setSafe(index, (Double) value);
       }
+      case DECIMAL -> {
+        VarBinaryVector to = (VarBinaryVector) column;
+        yield (index, value) -> to.setSafe(index, value.toString().getBytes(UTF_8));
+      }
       case DATETIME -> {
         BigIntVector to = (BigIntVector) column;
         yield (index, value) ->

@@ -26,6 +26,7 @@ final class PortableTypes {
           Map.entry("beam:logical_type:fixed_char:v1", "string"),
           Map.entry("beam:logical_type:var_bytes:v1", "bytes"),
           Map.entry("beam:logical_type:fixed_bytes:v1", "bytes"),
+          Map.entry("beam:logical_type:fixed_decimal:v1", "decimal"),
           Map.entry(EnumerationType.IDENTIFIER, "string"));
 
   private PortableTypes() {}
@@ -36,7 +37,8 @@ final class PortableTypes {
 
   static boolean isPortable(FieldType type) {
     return switch (type.getTypeName()) {
-      case STRING, BYTES, BOOLEAN, BYTE, INT16, INT32, INT64, FLOAT, DOUBLE, DATETIME -> true;
+      case STRING, BYTES, BOOLEAN, BYTE, INT16, INT32, INT64, FLOAT, DOUBLE, DECIMAL, DATETIME ->
+          true;
       case LOGICAL_TYPE -> LOGICAL_TYPES.containsKey(type.getLogicalType().getIdentifier());
       case ARRAY -> isPortable(type.getCollectionElementType());
       case MAP -> isKey(type.getMapKeyType()) && isPortable(type.getMapValueType());
@@ -54,14 +56,15 @@ final class PortableTypes {
 
   /**
    * Gives the type of the values in a column of a record batch: whole microseconds for a point in
-   * time, else the base type of a logical type.
+   * time, the bytes of a decimal's text, else the base type of a logical type.
    */
   static FieldType inColumns(FieldType type) {
     FieldType values =
         switch (type.getTypeName()) {
           case DATETIME -> FieldType.INT64;
+          case DECIMAL -> FieldType.BYTES;
           case LOGICAL_TYPE ->
-              isMicros(type) ? FieldType.INT64 : type.getLogicalType().getBaseType();
+              isMicros(type) ? FieldType.INT64 : inColumns(type.getLogicalType().getBaseType());
           default -> type;
         };
     return values.withNullable(type.getNullable());

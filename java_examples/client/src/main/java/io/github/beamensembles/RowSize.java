@@ -50,14 +50,17 @@ final class RowSize implements ToLongFunction<Row> {
 
   private static boolean isVariable(FieldType type) {
     return switch (type.getTypeName()) {
-      case STRING, BYTES, ARRAY, MAP, ROW -> true;
+      case STRING, BYTES, DECIMAL, ARRAY, MAP, ROW -> true;
       case LOGICAL_TYPE -> isText(type.getLogicalType().getBaseType());
       default -> false;
     };
   }
 
   private static boolean isText(FieldType type) {
-    return type.getTypeName() == TypeName.STRING || type.getTypeName() == TypeName.BYTES;
+    return switch (type.getTypeName()) {
+      case STRING, BYTES, DECIMAL -> true;
+      default -> false;
+    };
   }
 
   private static int fixedSize(FieldType field) {
@@ -79,6 +82,7 @@ final class RowSize implements ToLongFunction<Row> {
     return switch (type.getTypeName()) {
       case STRING -> value -> textSize((String) value);
       case BYTES -> value -> ((byte[]) value).length;
+      case DECIMAL -> value -> value.toString().length();
       case ARRAY -> listSize(type.getCollectionElementType());
       case MAP -> mapSize(type);
       case LOGICAL_TYPE -> variableSize(type.getLogicalType().getBaseType());

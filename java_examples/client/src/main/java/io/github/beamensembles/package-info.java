@@ -37,7 +37,10 @@
  * input <code>{type: timestamp, nanoseconds: truncate}</code>. An added timestamp that its caller
  * takes as a DATETIME must be whole milliseconds, or its row fails.
  *
- * <p>Fields of any other type (decimals, other logical types) cross untouched, in Java's own
+ * <p>A DECIMAL is read as a {@code string}; {@code CAST(price AS DOUBLE)} in an {@code apply: sql}
+ * node makes a number of it.
+ *
+ * <p>Fields of any other type (iterables, other logical types) cross untouched, in Java's own
  * encoding; no model can read them.
  *
  * <p>Rows travel in {@link io.github.beamensembles.Encoding#ARROW packs} where Java lets Arrow use

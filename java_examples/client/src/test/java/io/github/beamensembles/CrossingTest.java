@@ -6,7 +6,6 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
-import java.math.BigDecimal;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -28,22 +27,23 @@ public class CrossingTest {
 
   private static final Schema PLAIN = Schema.builder().addInt64Field("id").build();
   private static final UuidLogicalType ID = new UuidLogicalType();
+  private static final UUID PRICE = new UUID(12, 340);
 
   private static final Schema MIXED =
       Schema.builder()
-          .addDecimalField("price")
+          .addLogicalTypeField("price", ID)
           .addInt64Field("id")
-          .addNullableField("tax", FieldType.DECIMAL)
+          .addNullableField("tax", FieldType.logicalType(ID))
           .addStringField("name")
           .addField("texts", FieldType.iterable(FieldType.STRING))
           .addLogicalTypeField("uuid", ID)
           .build();
 
-  private static final Row MIXED_ROW = mixedRow(BigDecimal.ONE);
+  private static final Row MIXED_ROW = mixedRow(PRICE);
 
-  private static Row mixedRow(BigDecimal tax) {
+  private static Row mixedRow(UUID tax) {
     return Row.withSchema(MIXED)
-        .addValues(new BigDecimal("12.340"), 7L, tax, "seven", List.of("t"))
+        .addValues(PRICE, 7L, tax, "seven", List.of("t"))
         .addValue(new UUID(1, 2))
         .build();
   }
@@ -78,9 +78,9 @@ public class CrossingTest {
     assertEquals(
         Map.of(
             "price",
-            "decimal",
+            "beam:logical_type:uuid:v1",
             "tax",
-            "decimal?",
+            "beam:logical_type:uuid:v1?",
             "texts",
             "iterable<string>",
             "uuid",
@@ -123,11 +123,12 @@ public class CrossingTest {
   @Test
   public void theCallersTypeMayTakeSomeFieldsInAnyOrder() {
     Crossing<Void> crossing = Crossing.ofRows(MIXED);
-    Schema wanted = Schema.builder().addDoubleField("score").addDecimalField("price").build();
+    Schema wanted =
+        Schema.builder().addDoubleField("score").addLogicalTypeField("price", ID).build();
 
     assertEquals(List.of("score", "__opaque"), crossing.asked(wanted).getFieldNames());
     Row restored = crossing.restore(scored(crossing.send(null, MIXED_ROW)), wanted).getValue();
-    assertEquals(Row.withSchema(wanted).addValues(0.5, new BigDecimal("12.340")).build(), restored);
+    assertEquals(Row.withSchema(wanted).addValues(0.5, PRICE).build(), restored);
   }
 
   @Test
@@ -146,17 +147,17 @@ public class CrossingTest {
 
   @Test
   public void nestedTypesOfJavaTravelWhole() {
-    Schema nested = Schema.builder().addInt64Field("n").addDecimalField("d").build();
+    Schema nested = Schema.builder().addInt64Field("n").addLogicalTypeField("d", ID).build();
     Schema schema =
         Schema.builder()
             .addRowField("nested", nested)
-            .addArrayField("prices", FieldType.DECIMAL)
+            .addArrayField("prices", FieldType.logicalType(ID))
             .build();
     Crossing<Void> crossing = Crossing.ofRows(schema);
     Row row =
         Row.withSchema(schema)
-            .addValue(Row.withSchema(nested).addValues(1L, BigDecimal.TEN).build())
-            .addValue(Arrays.asList(BigDecimal.ONE, BigDecimal.TEN))
+            .addValue(Row.withSchema(nested).addValues(1L, PRICE).build())
+            .addValue(Arrays.asList(PRICE, PRICE))
             .build();
 
     Row sent = crossing.send(null, row);
@@ -185,8 +186,8 @@ public class CrossingTest {
         Schema.builder()
             .addStringField("price")
             .addField("texts", FieldType.iterable(FieldType.STRING).withNullable(true))
-            .addDecimalField("tax")
-            .addDecimalField("cost")
+            .addLogicalTypeField("tax", ID)
+            .addLogicalTypeField("cost", ID)
             .build();
 
     EnsembleException error = assertThrows(EnsembleException.class, () -> crossing.asked(wanted));

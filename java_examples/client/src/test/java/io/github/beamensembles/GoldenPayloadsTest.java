@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
-import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -42,7 +41,7 @@ public class GoldenPayloadsTest {
 
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Map<String, FieldType> TYPES =
-      Map.of("double", FieldType.DOUBLE, "own", FieldType.DECIMAL);
+      Map.of("double", FieldType.DOUBLE, "own", FieldType.iterable(FieldType.STRING));
 
   @Parameters(name = "{0}")
   public static List<String> files() throws IOException {
@@ -79,7 +78,7 @@ public class GoldenPayloadsTest {
   @DefaultSchema(JavaFieldSchema.class)
   public static class AverageThen {
     @SchemaFieldNumber("0")
-    public BigDecimal taken = BigDecimal.ONE;
+    public Iterable<String> taken = List.of();
 
     @SchemaFieldNumber("1")
     public double average;

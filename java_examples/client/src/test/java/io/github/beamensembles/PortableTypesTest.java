@@ -8,6 +8,7 @@ import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
 import org.apache.beam.sdk.schemas.logicaltypes.FixedBytes;
+import org.apache.beam.sdk.schemas.logicaltypes.FixedPrecisionNumeric;
 import org.apache.beam.sdk.schemas.logicaltypes.FixedString;
 import org.apache.beam.sdk.schemas.logicaltypes.NanosInstant;
 import org.apache.beam.sdk.schemas.logicaltypes.SqlTypes;
@@ -21,6 +22,8 @@ import org.junit.runners.JUnit4;
 /** Tests for {@link PortableTypes}. */
 @RunWith(JUnit4.class)
 public class PortableTypesTest {
+
+  private static final FieldType TEXTS = FieldType.iterable(FieldType.STRING);
 
   private static final FieldType PLACE =
       FieldType.row(Schema.builder().addDoubleField("lat").addNullableStringField("name").build());
@@ -37,13 +40,14 @@ public class PortableTypesTest {
     assertPortable("array<double?>", FieldType.array(FieldType.DOUBLE.withNullable(true)));
     assertPortable("map<string,int32>", FieldType.map(FieldType.STRING, FieldType.INT32));
     assertPortable("byte", FieldType.BYTE);
+    assertPortable("decimal?", FieldType.DECIMAL.withNullable(true));
+    assertPortable("decimal", FieldType.logicalType(FixedPrecisionNumeric.of(9, 2)));
     assertPortable("array<int16>", FieldType.array(FieldType.INT16));
     assertPortable("row<lat: double, name: string?>", PLACE);
   }
 
   @Test
   public void typesOfJavaAreNot() {
-    assertOpaque("decimal?", FieldType.DECIMAL.withNullable(true));
     assertOpaque("beam:logical_type:uuid:v1", FieldType.logicalType(new UuidLogicalType()));
     assertOpaque("map<timestamp,string>", FieldType.map(FieldType.DATETIME, FieldType.STRING));
     assertOpaque("iterable<string>", FieldType.iterable(FieldType.STRING));
@@ -66,10 +70,11 @@ public class PortableTypesTest {
 
   @Test
   public void aTypeIsAsPortableAsItsParts() {
-    assertOpaque("array<decimal>", FieldType.array(FieldType.DECIMAL));
-    assertOpaque("map<string,decimal>", FieldType.map(FieldType.STRING, FieldType.DECIMAL));
+    assertOpaque("array<iterable<string>>", FieldType.array(TEXTS));
+    assertOpaque("map<string,iterable<string>>", FieldType.map(FieldType.STRING, TEXTS));
     assertOpaque(
-        "row<price: decimal>", FieldType.row(Schema.builder().addDecimalField("price").build()));
+        "row<texts: iterable<string>>",
+        FieldType.row(Schema.builder().addField("texts", TEXTS).build()));
   }
 
   private static void assertPortable(String name, FieldType type) {

@@ -1,5 +1,6 @@
 package io.github.beamensembles;
 
+import java.math.BigDecimal;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
@@ -14,6 +15,7 @@ import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.schemas.logicaltypes.EnumerationType;
 import org.apache.beam.sdk.schemas.logicaltypes.FixedBytes;
+import org.apache.beam.sdk.schemas.logicaltypes.FixedPrecisionNumeric;
 import org.apache.beam.sdk.schemas.logicaltypes.NanosInstant;
 import org.apache.beam.sdk.schemas.logicaltypes.SqlTypes;
 import org.apache.beam.sdk.schemas.logicaltypes.VariableString;
@@ -33,6 +35,8 @@ final class RandomRows {
           FieldType.BYTE,
           FieldType.INT16,
           FieldType.DATETIME,
+          FieldType.DECIMAL,
+          FieldType.logicalType(FixedPrecisionNumeric.of(30, 3)),
           FieldType.logicalType(SqlTypes.TIMESTAMP),
           FieldType.logicalType(new NanosInstant()),
           FieldType.logicalType(SqlTypes.DATE),
@@ -104,6 +108,7 @@ final class RandomRows {
       case BYTE -> (byte) random.nextInt();
       case INT16 -> (short) random.nextInt();
       case DATETIME -> time();
+      case DECIMAL -> BigDecimal.valueOf(random.nextLong(), random.nextInt(40) - 20);
       case LOGICAL_TYPE -> logical(type.getLogicalType().getIdentifier());
       case INT32 -> random.nextInt();
       case INT64 -> random.nextLong();
@@ -126,6 +131,7 @@ final class RandomRows {
       case "beam:logical_type:date:v1" -> date;
       case "beam:logical_type:time:v1" -> time;
       case "beam:logical_type:datetime:v1" -> LocalDateTime.of(date, time);
+      case "beam:logical_type:fixed_decimal:v1" -> BigDecimal.valueOf(random.nextInt(), 3);
       case "beam:logical_type:var_char:v1" -> TEXTS[random.nextInt(TEXTS.length)];
       case "beam:logical_type:fixed_bytes:v1" -> new byte[] {1, 2, 3, -1};
       default -> COLOR.valueOf(random.nextInt(2));

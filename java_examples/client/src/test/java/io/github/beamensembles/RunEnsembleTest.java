@@ -6,7 +6,6 @@ import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
-import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,6 +24,7 @@ import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.options.PipelineOptionsFactory;
 import org.apache.beam.sdk.schemas.JavaFieldSchema;
 import org.apache.beam.sdk.schemas.Schema;
+import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.schemas.SchemaTranslation;
 import org.apache.beam.sdk.schemas.annotations.DefaultSchema;
 import org.apache.beam.sdk.testing.CrashingRunner;
@@ -48,8 +48,11 @@ import org.junit.runners.JUnit4;
 public class RunEnsembleTest {
 
   private static final Schema SCHEMA =
-      Schema.builder().addInt64Field("id").addDecimalField("price").build();
-  private static final Row ROW = Row.withSchema(SCHEMA).addValues(1L, BigDecimal.ONE).build();
+      Schema.builder()
+          .addInt64Field("id")
+          .addField("price", FieldType.iterable(FieldType.STRING))
+          .build();
+  private static final Row ROW = Row.withSchema(SCHEMA).addValues(1L, List.of("1")).build();
   private static final String TEXT = "ensemble: e";
 
   @Rule
@@ -72,7 +75,7 @@ public class RunEnsembleTest {
   @DefaultSchema(JavaFieldSchema.class)
   public static class Scored {
     public double score;
-    public BigDecimal price = BigDecimal.ZERO;
+    public Iterable<String> price = List.of();
   }
 
   private RunEnsemble ensemble() {
@@ -145,7 +148,7 @@ public class RunEnsembleTest {
     assertEquals(Map.of("x", "id"), config.getMap("columns"));
     assertEquals("e_", config.getString("prefix"));
     assertEquals(List.of("id", "__opaque"), List.copyOf(config.getArray("pass_through")));
-    assertEquals(Map.of("price", "decimal"), config.getMap("opaque"));
+    assertEquals(Map.of("price", "iterable<string>"), config.getMap("opaque"));
     assertEquals("errors", config.getRow("error_handling").getString("output"));
     assertTrue(config.getString("client").matches("java \\d+\\.\\d+\\.\\d+.*"));
   }

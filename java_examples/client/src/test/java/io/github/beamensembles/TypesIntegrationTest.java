@@ -4,6 +4,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
 import java.io.Serializable;
+import java.math.BigDecimal;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
@@ -57,6 +58,7 @@ public class TypesIntegrationTest implements Serializable {
             color: string
             code: string
             raw: bytes
+            price: string
           nodes:
             compare:
               apply: sql
@@ -68,12 +70,13 @@ public class TypesIntegrationTest implements Serializable {
                 same: "fine = joda"
                 back: ARRAY_REVERSE(times)
                 total: "small + tiny"
+                euros: CAST(price AS DOUBLE)
                 paint: "CONCAT(color, code)"
               outputs:
                 {later: timestamp, after: "timestamp?", whole: timestamp, late: boolean, same: boolean,
-                 back: "array<timestamp>", total: int64, paint: string}
+                 back: "array<timestamp>", total: int64, euros: double, paint: string}
             image: {combine: first, inputs: [raw], outputs: {copy: bytes}}
-          outputs: [later, after, whole, late, same, back, total, paint, copy]
+          outputs: [later, after, whole, late, same, back, total, euros, paint, copy]
           """,
           "/");
 
@@ -96,6 +99,7 @@ public class TypesIntegrationTest implements Serializable {
           .addLogicalTypeField("color", COLOR)
           .addLogicalTypeField("code", VariableString.of(20))
           .addLogicalTypeField("raw", FixedBytes.of(3))
+          .addDecimalField("price")
           .build();
 
   private static final Instant NOON = Instant.parse("2026-01-01T12:00:00Z");
@@ -121,7 +125,8 @@ public class TypesIntegrationTest implements Serializable {
         (byte) -1,
         COLOR.valueOf("green"),
         "-7",
-        new byte[] {1, 0, -1});
+        new byte[] {1, 0, -1},
+        new BigDecimal("12.340"));
   }
 
   private static Row row(Instant exact, Instant fine) {
@@ -169,6 +174,7 @@ public class TypesIntegrationTest implements Serializable {
             true,
             List.of(MICROS, NOON),
             -301L,
+            12.34,
             "green-7",
             new byte[] {1, 0, -1}));
     return Row.withSchema(scored).addValues(all).build();
