@@ -25,7 +25,7 @@ from beam_ensembles.columns.arrow_types import (
     in_wire_layout,
     taken,
 )
-from beam_ensembles.columns.from_arrow import values_of
+from beam_ensembles.columns.from_arrow import values_with_bad_texts
 from beam_ensembles.columns.logical_types import reading
 from beam_ensembles.columns.to_arrow import array_of, array_of_values
 from beam_ensembles.errors import EnsembleError
@@ -81,9 +81,9 @@ class ArrowBatch:
             return None
         read = reading(reader)
         of = dict(self.rows.fields)[field]
-        values = (
-            self.batch.column(field).to_pylist() if of is None else values_of(self.batch.column(field), of)
-        )
+        if of is None:
+            raise TypeError(f"a field that is read has a layout, but '{field}' has none")
+        values = values_with_bad_texts(self.batch.column(field), of)
         return [None if value is None else read(value) for value in values]
 
     def scored(

@@ -111,6 +111,18 @@ def values_of(array: pa.Array, type_: Type) -> list[Any]:
     return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
+def values_with_bad_texts(array: pa.Array, type_: Type) -> list[Any]:
+    """Returns what ``values_of`` does, and for a row with a text that is not UTF-8 a text that no column takes."""
+    try:
+        return values_of(array, type_)
+    except _NO_UTF8:
+        if len(array) <= 1:
+            return ["\udcff"] * len(array)
+        return [
+            value for at in range(len(array)) for value in values_with_bad_texts(array.slice(at, 1), type_)
+        ]
+
+
 def _converter(type_: Type) -> Callable[[Any], Any] | None:
     """Returns what makes points in time of the microseconds in a value; None where it holds none."""
     if isinstance(type_, Array):

@@ -15,6 +15,8 @@ _MICROS: Final = Timestamp.MICROS_PRECISION
 _NANOS: Final = Timestamp.NANOS_PRECISION
 _MOST: Final = 2**63 - 1
 """The most microseconds that a column may hold, before or after 1970."""
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _FRACTION: Final = re.compile(r"[.,](\d{6})(\d{1,3})0*(?=$|[Zz+-])")
 """Digits of a second below a microsecond, which Python's own points in time leave out."""
 
@@ -22,7 +24,7 @@ _FRACTION: Final = re.compile(r"[.,](\d{6})(\d{1,3})0*(?=$|[Zz+-])")
 def instant_of(value: datetime.datetime) -> Timestamp:
     """Returns Python's point in time as Beam's; one without a zone is UTC."""
     aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
-    return Timestamp.from_utc_datetime(aware.astimezone(datetime.UTC))
+    return Timestamp(micros=(aware - _EPOCH) // _MICROSECOND)
 
 
 def instant_of_text(text: str) -> Timestamp:

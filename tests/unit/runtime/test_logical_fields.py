@@ -68,6 +68,11 @@ class Call:
         scored = [tuple(map(as_tuples, out.decode(out.encode(element)))) for element in found.ok]
         return scored, [failure.error.message for failure, _ in found.failed]
 
+    def score(self, batch: pa.RecordBatch) -> Any:
+        """Scores the rows of a record batch."""
+        reader = ArrowReader(arrow_rows(self.rows, self.graph, self.binding))
+        return self._finished(ArrowSource(reader.read(stream(batch))))
+
     def by_batches(self, values: Sequence[Values]) -> tuple[list[Any], list[str]]:
         """Returns the same of rows in a record batch."""
         types = {name: wire_type_of(of) for name, of in self.rows.fields.items()}
@@ -80,8 +85,7 @@ class Call:
         batch = pa.RecordBatch.from_arrays(
             [*columns, times], schema=pa.schema([*fields, (EVENT_TIME, pa.int64())])
         )
-        reader = ArrowReader(arrow_rows(self.rows, self.graph, self.binding))
-        found = self._finished(ArrowSource(reader.read(stream(batch))))
+        found = self.score(batch)
         scored = [] if found.ok is None else read(found.ok).to_pylist(maps_as_pydicts="strict")
         failed = [] if found.failed is None else read(found.failed).column("msg").to_pylist()
         return [tuple(map(as_tuples, list(row.values())[:-1])) for row in scored], failed
@@ -170,6 +174,20 @@ def test_what_no_node_reads_is_untouched(kind: str, way: str) -> None:
     values = [WITH_NANOS[kind], ("no time",)] if kind == "go" else [WITH_NANOS[kind]]
     scored, failed = getattr(call, way)([(4, value) for value in values])
     assert (scored, failed) == ([(value, 8) for value in values], [])
+
+
+def test_a_time_that_is_not_utf8_fails_its_row_alone() -> None:
+    call = later("go", "timestamp")
+    texts = pa.array([b"2026-01-01T00:00:00Z", b"\xff"], pa.binary()).view(pa.string())
+    field = pa.field("EncodedBeamData", pa.string(), nullable=False)
+    times = pa.StructArray.from_arrays([texts], fields=[field])
+    batch = pa.RecordBatch.from_arrays(
+        [times, pa.array([0, 0])],
+        schema=pa.schema([pa.field("at", times.type), (EVENT_TIME, pa.int64())]),
+    )
+    found = call.score(batch)
+    assert read(found.ok).num_rows == 1
+    assert read(found.failed).column("msg").to_pylist() == ["input 'at' holds a text that is not UTF-8"]
 
 
 NESTED = """
