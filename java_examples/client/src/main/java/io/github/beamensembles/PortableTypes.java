@@ -67,7 +67,7 @@ final class PortableTypes {
               isMicros(type) ? FieldType.INT64 : inColumns(type.getLogicalType().getBaseType());
           default -> type;
         };
-    return values.withNullable(type.getNullable());
+    return values.withNullable(FieldTypes.isNullable(type));
   }
 
   static boolean isMicros(FieldType type) {
