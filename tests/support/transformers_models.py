@@ -56,7 +56,7 @@ def bert_tokenizer(**more: Any) -> Any:
     return transformers.BertTokenizerFast(vocab=_VOCABULARY, model_max_length=64, **more)
 
 
-def _word_tokenizer(names: Mapping[str, str], **more: Any) -> Any:
+def word_tokenizer(names: Mapping[str, str], **more: Any) -> Any:
     """A tokenizer of whole words that ends every text, as those of sequence-to-sequence models do."""
     words = list(dict.fromkeys([*names.values(), *_VOCABULARY]))
     vocabulary = {word: at for at, word in enumerate(words)}
@@ -143,7 +143,7 @@ def _yolos(folder: Path) -> None:
 
 def _clip(folder: Path) -> None:
     names = {"unk_token": "<unk>", "bos_token": "<start>", "eos_token": "<end>", "pad_token": "<end>"}
-    tokenizer = _word_tokenizer(names)
+    tokenizer = word_tokenizer(names)
     text = _small(
         vocab_size=len(tokenizer), max_position_embeddings=64, projection_dim=16, initializer_factor=9.0
     )
@@ -192,7 +192,7 @@ _SEQUENCES: Final = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<u
 
 
 def _t5(folder: Path) -> None:
-    tokenizer = _word_tokenizer(_SEQUENCES)
+    tokenizer = word_tokenizer(_SEQUENCES)
     config = transformers.T5Config(
         vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0,
         initializer_factor=20.0,
@@ -206,7 +206,7 @@ def _t5(folder: Path) -> None:
 
 
 def _marian(folder: Path) -> None:
-    tokenizer = _word_tokenizer(_SEQUENCES)
+    tokenizer = word_tokenizer(_SEQUENCES)
     config = transformers.MarianConfig(
         vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
         decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32, max_position_embeddings=64,
@@ -279,7 +279,7 @@ def _layoutlm(folder: Path) -> None:
 
 
 def _gpt2(folder: Path) -> None:
-    tokenizer = _word_tokenizer({"unk_token": "<unk>", "eos_token": "<end>"})
+    tokenizer = word_tokenizer({"unk_token": "<unk>", "eos_token": "<end>"})
     config = transformers.GPT2Config(
         vocab_size=len(tokenizer),
         n_embd=16,

@@ -118,6 +118,10 @@ def _check_arguments(node: NodeView[HuggingFaceOptions], task: Task) -> None:
     if "pooling" in task.arguments and pooling not in POOLINGS:
         text = f"'pooling' cannot be {pooling!r} (allowed: {listed(POOLINGS)})"
         node.problem("bad_value", below("inference_args", "pooling"), text)
+    prompt = given.get("prompt", "")
+    if "prompt" in task.arguments and not isinstance(prompt, str):
+        text = f"'prompt' is {prompt!r}; it is the text in front of each text"
+        node.problem("bad_value", below("inference_args", "prompt"), text)
     if task.needs is not None and task.needs not in given and task.needs not in input_ports(node.spec, task):
         place = below("inference_args", task.needs)
         text = f"set '{task.needs}': a list in inference_args, or an input with a list per row"

@@ -30,14 +30,16 @@ def embed(
     Args:
         pipe: The pipeline.
         inputs: ``text``.
-        args: ``pooling``, ``normalize`` and the tokenizer's arguments.
+        args: ``pooling``, ``normalize``, ``prompt`` and the tokenizer's arguments.
         size: How many texts go through the model at once.
     """
-    check_texts(pipe.tokenizer, inputs["text"], args, CUT, most=args.get(MAX_LENGTH))
     options = tokenizing(args)
+    prompt = options.pop("prompt", "")
+    whole = [prompt + text for text in inputs["text"]]
+    check_texts(pipe.tokenizer, whole, args, CUT, most=args.get(MAX_LENGTH))
     pooling, normalize = options.pop("pooling", "mean"), options.pop("normalize", False)
     step = texts_at_once(pipe, size)
-    tokens = by_length(lambda texts: _token_vectors(pipe, texts, options, step), inputs["text"])
+    tokens = by_length(lambda texts: _token_vectors(pipe, texts, options, step), whole)
     vectors = np.stack([_pooled(one, pooling) for one in tokens])
     if np.isnan(vectors).any():
         raise NodeError("bad_output", "the model's vector holds numbers that are none (NaN)")

@@ -38,6 +38,17 @@ def settle_limit(model: Any, tokenizer: Any, own: int | None = None) -> None:
         tokenizer.model_max_length = min(limit for limit in limits if limit is not None)
 
 
+def lift_limit(tokenizer: Any) -> int | None:
+    """Have nothing cut texts, as ``truncation: false`` says: some of transformers' pipelines cut to the limit anyway.
+
+    Returns:
+        The limit that holds for the model still; None where there is none.
+    """
+    limit = limit_of(tokenizer)
+    tokenizer.model_max_length = 2 * _NO_LIMIT
+    return limit
+
+
 def _positions(model: Any) -> int | None:
     """Returns how many tokens a model has positions for; None where it counts none, as T5."""
     for name, module in model.named_modules():
@@ -82,7 +93,7 @@ def check_texts(
     limit = None if TRUNCATION in args else most or limit_of(tokenizer)
     room = None if limit is None else limit - written
     unsure = [text for text in texts if not _is_plain(tokenizer, text, room)]
-    for count in _counts(tokenizer, unsure):
+    for count in token_counts(tokenizer, unsure):
         if room is not None and count > room:
             how = way or "shorten it before"
             more = f", and {written} are to be written" if written else ""
@@ -102,7 +113,8 @@ def _is_plain(tokenizer: Any, text: Text, limit: int | None) -> bool:
     return is_short and tokenizer.unk_token is not None and any(char.isalnum() for char in parts[0])
 
 
-def _counts(tokenizer: Any, texts: Sequence[Text]) -> list[int]:
+def token_counts(tokenizer: Any, texts: Sequence[Text]) -> list[int]:
+    """Returns how many tokens a tokenizer makes of each text."""
     if not texts:
         return []
     found = tokenizer(

@@ -18,7 +18,7 @@ from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, s
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding import MASKS, padded
-from beam_ensembles.handlers.huggingface.padding_effect import changes_ids
+from beam_ensembles.handlers.huggingface.padding_effect import changes_ids, counts_padding
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values, join, list_argument
@@ -134,10 +134,16 @@ def _needs_one_length(
         for port, column in _ports(node, model, method).items()
         if isinstance(type_ := node.inputs[column], Array) and type_.shape is None
     }
-    if not lists or method == "generate":
+    if not lists:
         return False
     if not lists <= _MASKABLE or "input_ids" not in lists:
         return True
+    if method == "generate" and model.config.is_encoder_decoder:
+        return changes_ids(model, model.get_encoder(), _pad(model))
+    if method == "generate":
+        # What is written comes back behind the padding: an id that is none would be read as a word.
+        has_padding = getattr(model.config.get_text_config(), "pad_token_id", None) is not None
+        return not has_padding or counts_padding(model, args) or changes_ids(model, None, _pad(model))
     function = model if method == "forward" else getattr(model, method)
     return changes_ids(model, functools.partial(function, **args), _pad(model))
 

@@ -22,8 +22,10 @@ from beam_ensembles.handlers.huggingface.lengths import (
     check_question,
     check_texts,
     limit_of,
+    token_counts,
     tokenizing,
 )
+from beam_ensembles.handlers.huggingface.padding_effect import counts_padding
 from beam_ensembles.handlers.support.sound_files import check_together
 
 Inputs = Mapping[str, Sequence[Any]]
@@ -246,13 +248,32 @@ def continue_text(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) ->
         texts = [pipe.tokenizer.apply_chat_template(prompt, **options) for prompt in prompts]
     written = args.get("max_new_tokens", 0)
     check_texts(pipe.tokenizer, texts, {}, written=written, needs_tokens=False)
+    if (most := args.get(MAX_LENGTH)) is not None:  # the pipeline would cut the text to it, too
+        way = "set 'max_new_tokens' instead of 'max_length'"
+        check_texts(
+            pipe.tokenizer, texts, {}, way, most=most, written=0 if written else 1, needs_tokens=False
+        )
     try:
-        found = pipe(prompts, batch_size=_batch(pipe, size), return_full_text=False, **args)
+        found = _written(pipe, prompts, texts, size, args)
     except IndexError as exc:  # what PyTorch says of a token whose place the model does not know
         most = limit_of(pipe.tokenizer)
         text = f"the text and what is written after it exceed the {most} tokens of the model: set 'max_new_tokens'"
         raise NodeError("wrong_value", text) from exc
     return {"text": [item["generated_text"] for one in found for item in one]}
+
+
+def _written(
+    pipe: Any, prompts: list[Any], texts: Sequence[str], size: int, args: Mapping[str, Any]
+) -> list[Any]:
+    """Calls the pipeline with prompts, those of one length at a time where the padding between them would count."""
+
+    def call(some: list[Any]) -> list[Any]:
+        return list(pipe(some, batch_size=_batch(pipe, size), return_full_text=False, **args))
+
+    if size == 1 or not counts_padding(pipe.model, args):
+        return call(prompts)
+    counted = list(zip(prompts, token_counts(pipe.tokenizer, texts), strict=True))
+    return by_size(lambda some: call([prompt for prompt, _ in some]), counted, lambda pair: pair[1])
 
 
 def _chat(image: Any, text: str) -> list[dict[str, Any]]:

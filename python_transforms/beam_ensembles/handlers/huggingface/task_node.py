@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from beam_ensembles.errors import (
     InvalidEnsemble,
-    ModelFormatError,
     Problem,
     listed,
 )
-from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, NodeView
 from beam_ensembles.graph.output_ports import ports_of
@@ -26,27 +24,17 @@ from beam_ensembles.handlers.huggingface.checks import (
     reads_texts,
 )
 from beam_ensembles.handlers.huggingface.drawing import drawing, parted_seeds, seeds_of
-from beam_ensembles.handlers.huggingface.embeddings import POOLINGS
-from beam_ensembles.handlers.huggingface.lengths import CUT, check_texts, settle_limit
+from beam_ensembles.handlers.huggingface.lengths import CUT, TRUNCATION, check_texts, lift_limit, settle_limit
 from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding_effect import changes_texts
+from beam_ensembles.handlers.huggingface.sentence_vectors import SentenceVectors, lower_case, said_by
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
 from beam_ensembles.handlers.pytorch.device import device_of
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.results import to_columns
-
-OWN_LIMIT: Final = "max_seq_length"
-"""How many tokens of a text sentence-transformers reads."""
-_POOLINGS: Final = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_lasttoken": "last",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-}
-_MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 Given = Mapping[str, list[Any]]
 """One list per port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
@@ -61,12 +49,14 @@ class _Call:
         rows: How many rows go through the model at once.
         result: Beam's class of a prediction.
         parts: What the task takes: the pipeline, or the model with its processor.
+        limit: How many tokens the model reads, where the tokenizer was told not to cut; else the tokenizer knows.
     """
 
     task: Task
     rows: int
     result: Any
     parts: Any = None
+    limit: int | None = None
 
     def of_pipeline(self, batch: list[Given], _: Any, args: dict[str, Any]) -> list[Any]:
         inputs, seeds = parted_seeds(batch[0])
@@ -76,7 +66,7 @@ class _Call:
             return [self._row_by_row(inputs, seeds, args)]
         except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
             if "text" in inputs and self.parts.tokenizer is not None:
-                check_texts(self.parts.tokenizer, inputs["text"], {}, CUT)
+                check_texts(self.parts.tokenizer, inputs["text"], {}, CUT, most=self.limit)
             raise
 
     def _row_by_row(self, inputs: Given, seeds: list[int], args: dict[str, Any]) -> Mapping[str, list[Any]]:
@@ -111,6 +101,8 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
     task = TASKS[str(node.options.task)]
     args = member.inference_args(node)
     call = _Call(task, args.pop(BATCH_SIZE, task.rows), beam.PredictionResult)
+    if args.get(TRUNCATION, "") is None:
+        del args[TRUNCATION]
     if node.options.samples is not None:
         args["num_return_sequences"] = node.options.samples
     with hub.opened(node) as place:
@@ -132,10 +124,14 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
             call.parts = load_parts(
                 transformers, model, place.name, place.arguments, reads_images=reads_images
             )
-        if "pooling" in task.arguments:
-            args = {**own_pooling(place, args), **args}
+        vectors = said_by(place, args) if "pooling" in task.arguments else SentenceVectors({})
+        args = {**vectors.arguments, **args}
         tokenizer = tokenizer_of(call.parts)
-        settle_limit(getattr(model, "model", model), tokenizer, args.pop(OWN_LIMIT, None))
+        if vectors.lower_case:
+            lower_case(tokenizer)
+        settle_limit(getattr(model, "model", model), tokenizer, vectors.longest)
+        if tokenizer is not None and args.get(TRUNCATION) in (False, "do_not_truncate"):
+            call.limit = lift_limit(tokenizer)
         if tokenizer is not None:
             check_tokenizer(tokenizer, config if reads_texts(task) else None, place.name)
         if task.pads and call.rows > 1 and changes_texts(getattr(model, "model", model), tokenizer):
@@ -201,50 +197,6 @@ def _model(
         load_model_args={**place.arguments, "use_safetensors": place.needs_safetensors, **loading},
         **settings,
     )
-
-
-def own_pooling(place: hub.Place, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns how a sentence-transformers model makes one vector of a text, where its folder says that.
-
-    Args:
-        place: The model.
-        args: The node's arguments; what they say need not be known.
-
-    Raises:
-        ModelFormatError: It does something to the vector that the task does not know.
-    """
-    from transformers.utils.hub import cached_file
-
-    def read(name: str) -> Any:
-        found = cached_file(
-            place.name, name, revision=place.revision, _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )  # fmt: skip
-        if found is None:
-            return None
-        with open(found, "rb") as file:
-            return load_json(file)
-
-    own: dict[str, Any] = {}
-    pooling = read("1_Pooling/config.json") or {}
-    said = [key for key, value in pooling.items() if key.startswith("pooling_mode_") and value]
-    known = [_POOLINGS[key] for key in said if key in _POOLINGS]
-    if "pooling" not in args and said and (len(said) > 1 or not known):
-        text = f"it pools by {listed(said)}, which the task does not know; set 'pooling' ({listed(POOLINGS)})"
-        raise ModelFormatError(f"'{place.name}': {text}, or run the model in code of your own")
-    if known:
-        own["pooling"] = known[0]
-    modules = [str(module.get("type", "")).rpartition(".")[2] for module in read("modules.json") or []]
-    others = [name for name in modules if name not in _MODULES]
-    if others:
-        text = (
-            f"sentence-transformers would call {listed(others)} after the model, which the task does not know"
-        )
-        raise ModelFormatError(f"'{place.name}': {text}; run the model in code of your own")
-    if "Normalize" in modules:
-        own["normalize"] = True
-    longest = (read("sentence_bert_config.json") or {}).get("max_seq_length")
-    return {**own, OWN_LIMIT: longest} if isinstance(longest, int) else own
 
 
 def _compare(node: CheckedNode[HuggingFaceOptions], task: Task, config: Mapping[str, Any]) -> None:

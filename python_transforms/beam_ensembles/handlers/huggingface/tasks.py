@@ -63,7 +63,6 @@ class Task:
         needs: The argument that it cannot be without, unless a port of that name is connected.
         many: Whether ``samples`` asks for several answers a row.
         pads: Whether texts are padded to go through the model together, and the padding may change its answers.
-            ``text-generation`` counts places without the padding.
     """
 
     summary: str
@@ -160,7 +159,7 @@ TASKS: Final[Mapping[str, Task]] = {
             "embedding": Output(Array(FLOAT), "One vector a text: the tokens', pooled."),
             "tokens": Output(Array(Array(FLOAT)), "One vector a token."),
         },
-        ("normalize", "pooling", *_TRUNCATING),
+        ("normalize", "pooling", "prompt", *_TRUNCATING),
         embeddings.embed,
         pads=True,
     ),
@@ -248,6 +247,7 @@ TASKS: Final[Mapping[str, Task]] = {
         pipelines.continue_text,
         rows=8,
         many=True,
+        pads=True,
     ),
     "token-classification": Task(
         "Finds names of people, places and the like in a text.",

@@ -1,4 +1,4 @@
-"""A folder of sentence-transformers: the first token's vector, of length 1, of at most 20 tokens."""
+"""A folder of sentence-transformers 6: the first token's vector, of length 1, of at most 20 tokens."""
 
 import json
 
@@ -10,10 +10,13 @@ from tests.support.transformers_models import MAKERS, Path
 
 MAKERS["encoder"](Path("model"))
 Path("model/1_Pooling").mkdir()
-Path("model/1_Pooling/config.json").write_text(
-    '{"word_embedding_dimension": 16, "pooling_mode_cls_token": true}'
-)
-parts = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]
+Path("model/1_Pooling/config.json").write_text('{"embedding_dimension": 16, "pooling_mode": "cls"}')
+kinds = {
+    "": "base.modules.transformer.Transformer",
+    "1_Pooling": "sentence_transformer.modules.pooling.Pooling",
+    "2_Normalize": "base.modules.normalize.Normalize",
+}
+parts = [{"path": path, "type": f"sentence_transformers.{kind}"} for path, kind in kinds.items()]
 Path("model/modules.json").write_text(json.dumps(parts))
 Path("model/sentence_bert_config.json").write_text('{"max_seq_length": 20, "do_lower_case": false}')
 model = transformers.AutoModel.from_pretrained("model")

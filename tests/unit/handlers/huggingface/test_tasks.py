@@ -200,35 +200,6 @@ def test_embeddings_leave_the_padding_out(models: Models, pooling: str) -> None:
         np.testing.assert_allclose(embedding, wanted / np.linalg.norm(wanted), rtol=1e-3, atol=1e-5)
 
 
-def test_a_sentence_transformers_folder_says_how_it_pools(models: Models, tmp_path: Any) -> None:
-    import json
-    import shutil
-
-    folder = tmp_path / "sentences"
-    shutil.copytree(models("encoder"), folder)
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
-    modules = [
-        {"type": "sentence_transformers.models.Pooling"},
-        {"type": "sentence_transformers.models.Normalize"},
-    ]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    node = node_of("sentences", "feature-extraction", ["text"], ["embedding"])
-    own = load_node(tmp_path, {"text_in": "string"}, node)({"text_in": TEXTS})["embedding"]
-    args = {"pooling": "cls", "normalize": True}
-    said = run(
-        models,
-        "encoder",
-        "feature-extraction",
-        {"text": "string"},
-        {"text": TEXTS},
-        ["embedding"],
-        inference_args=args,
-    )
-    np.testing.assert_array_equal(own, said["embedding"])
-    np.testing.assert_allclose(np.linalg.norm(own, axis=1), 1, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("model", "task", "args", "prefix", "more"),
     [

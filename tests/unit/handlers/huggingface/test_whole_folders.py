@@ -296,34 +296,6 @@ def test_a_regression_has_no_classes_to_be_warned_of(models: Models, tmp_path: P
     assert not check_text(text, KINDS, Files(str(root), (str(root),))).warnings
 
 
-SENTENCES: list[tuple[dict[str, Any], str]] = [
-    (
-        {"1_Pooling/config.json": {"pooling_mode_mean_sqrt_len_tokens": True}},
-        "it pools by pooling_mode_mean_sqrt_len_tokens",
-    ),
-    (
-        {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}},
-        "it pools by",
-    ),
-    ({"modules.json": [{"type": "sentence_transformers.models.Dense"}]}, "would call Dense after the model"),
-]
-
-
-@pytest.mark.parametrize(("files", "said"), SENTENCES)
-def test_a_sentence_transformers_folder_does_no_more_than_the_task(
-    models: Models, tmp_path: Path, files: dict[str, Any], said: str
-) -> None:
-    def write(folder: Path) -> None:
-        (folder / "1_Pooling").mkdir()
-        for name, content in files.items():
-            (folder / name).write_text(json.dumps(content))
-
-    root = copied(models("encoder"), tmp_path, write)
-    vectors = {**MOOD, "task": "feature-extraction", "outputs": {"embedding": None}}
-    with pytest.raises(EnsembleError, match=said):
-        load_node(root, TEXT, vectors)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(
     "task", ["text-classification", "token-classification", "feature-extraction", "question-answering"]
