@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,12 @@ TOO_DEEP: Final = "it is nested too deep, or has too many operators in a row; ma
 
 _MOST_CHARACTERS: Final = 1_000_000
 _OF_NUMBERS: Final = {"Pow.Sqrt": "SQRT", "Pow.Cbrt": "CBRT", "Atan2": "ATAN2"}
+_DIRECTIVE: Final = re.compile(r"%[-_0]?[.:#]*\d?.", re.DOTALL)
+_MISREAD: Final = {
+    "%f": "it would take the digits for nanoseconds, so that .5 is not half a second; write '%S%.f' for '%S.%f'",
+    "%Z": "it would pass over the name of the time zone; write '%z' for an offset such as +02:00",
+}
+"""What polars reads otherwise than Python and SQL do, without an error."""
 _OF_TRUTHS: Final = ("And", "Or", "Xor")
 
 
@@ -137,11 +144,16 @@ class Operands:
 
 
 def _check_format(options: Sequence[Any]) -> None:
-    """Refuses to guess whether the day or the month stands first."""
+    """Refuses to guess whether the day or the month stands first, and directives that are read wrongly."""
     if options[1]["format"] is None:
         raise ExpressionError(
             "bad_expression", "a text becomes a timestamp by a format only: write STRPTIME(text, '%Y-%m-%d')"
         )
+    for directive in _DIRECTIVE.findall(options[1]["format"]):
+        if directive in _MISREAD:
+            raise ExpressionError(
+                "bad_expression", f"STRPTIME cannot read '{directive}': {_MISREAD[directive]}"
+            )
 
 
 def _family(dtype: pl.DataType) -> str:

@@ -154,6 +154,14 @@ def test_the_nearest_column_is_named() -> None:
         ("SQRT(t)", "takes numbers, not string"),
         ("COALESCE(x, t)", "COALESCE gives one of double and string, which do not go together"),
         ("CAST(t AS TIMESTAMP)", "a string is not cast to a timestamp; write STRPTIME"),
+        (
+            "STRPTIME(t, '%Y-%m-%dT%H:%M:%S.%f')",
+            "STRPTIME cannot read '%f': it would take the digits for nanoseconds",
+        ),
+        (
+            "STRPTIME(t, '%Y-%m-%d %H:%M:%S %Z')",
+            "STRPTIME cannot read '%Z': it would pass over the name of the time zone",
+        ),
         ("TRY_CAST(t AS DATE) = DATE '2026-01-01'", "a string is not cast to a date"),
         ("t::BOOLEAN", "a string is not cast to a boolean; compare it"),
         ("s > 1", "it compares timestamp and int32, which do not go together"),
