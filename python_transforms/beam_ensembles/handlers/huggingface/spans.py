@@ -63,7 +63,7 @@ def _best_spans(
     best: list[Span | None] = [None] * len(contexts)
     nothing = [1.0] * len(contexts)
     for at, row in enumerate(windows["overflow_to_sample_mapping"]):
-        span, none = _span(windows, at, starts[at], ends[at], options)
+        span, none = _span(windows, at, starts[at], ends[at], options, loaded.tokenizer.cls_token_id)
         nothing[row] = min(nothing[row], none)
         current = best[row]
         if span is not None and (current is None or span.score > current.score):
@@ -113,11 +113,15 @@ def _scores(loaded: Loaded, windows: Any, size: int) -> tuple[list[Values], list
 
 
 def _span(
-    windows: Any, at: int, start: Values, end: Values, options: Mapping[str, Any]
+    windows: Any, at: int, start: Values, end: Values, options: Mapping[str, Any], none: int | None
 ) -> tuple[Span | None, float]:
-    """Returns the best span of a window and the probability that it holds no answer."""
+    """Returns the best span of a window and the probability that it holds no answer.
+
+    ``none`` is the id of the token that stands for no answer; None where the tokenizer has none, as T5's and GPT-2's.
+    """
     in_context = np.array([part == 1 for part in windows.sequence_ids(at)])
-    start_probability, end_probability = (_probabilities(one, in_context) for one in (start, end))
+    seen = in_context | (np.array(windows["input_ids"][at]) == (-1 if none is None else none))
+    start_probability, end_probability = (_probabilities(one, seen) for one in (start, end))
     nothing = float(start_probability[0] * end_probability[0])
     if not in_context.any():
         return None, nothing
@@ -130,10 +134,8 @@ def _span(
     return Span(score, begin, finish), nothing
 
 
-def _probabilities(scores: Values, in_context: Values) -> Values:
-    """Softmax over the tokens of the context and the first one, which stands for no answer."""
-    seen = in_context.copy()
-    seen[0] = True
+def _probabilities(scores: Values, seen: Values) -> Values:
+    """Softmax over the tokens of the context and the one that stands for no answer."""
     hidden = np.where(seen, scores.astype(np.float64), _HIDDEN)
     powers = np.exp(hidden - hidden.max())
     return np.asarray(powers / powers.sum())
