@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -15,7 +16,7 @@ import time
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -48,7 +49,7 @@ from beam_ensembles.handlers.huggingface import pipelines
 from beam_ensembles.handlers.huggingface.media import read_images
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import format_of
-from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.sklearn.skops_header import check_sizes_of, read_header
 from beam_ensembles.handlers.support.image_files import decode_image
 from beam_ensembles.handlers.support.model_formats import recognized
 from beam_ensembles.handlers.support.sound_files import decode_sound
@@ -118,6 +119,7 @@ def validated(folder: Path, nodes: dict[str, dict[str, Any]], most_bytes: int = 
 # skops
 
 
+@functools.cache
 def _skops() -> bytes:
     data: bytes = skops.io.dumps(LogisticRegression().fit(np.arange(4.0)[:, None], [0, 0, 1, 1]))
     return data
@@ -179,6 +181,138 @@ def test_texts_of_json_in_a_skops_file_are_values_alone(tmp_path: Path) -> None:
     (tmp_path / "m.skops").write_bytes(with_part("schema.json", json.dumps(schema).encode()))
     with pytest.raises(ModelFormatError):
         read_header(str(tmp_path / "m.skops"))
+
+
+def with_objects(objects: Any, parts: Mapping[str, bytes]) -> bytes:
+    """A skops file whose model has further attributes, and further parts."""
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(_skops())).read("schema.json"))
+    attributes = schema["content"]
+    attributes["content"]["more"] = objects
+    attributes["key_types"]["content"].append(attributes["key_types"]["content"][0])
+    file = io.BytesIO(with_part("schema.json", json.dumps(schema).encode()))
+    with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def _list(items: Sequence[Any], **said: Any) -> dict[str, Any]:
+    return {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": items, **said}
+
+
+def _array(name: str, **said: Any) -> dict[str, Any]:
+    is_array = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+    return {**is_array, "file": name, **said}
+
+
+_ONE: Final = {"__class__": "int", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}
+_SQUARE: Final = {
+    "__class__": "tuple",
+    "__module__": "builtins",
+    "__loader__": "TupleNode",
+    "content": [_ONE, _ONE],
+}
+
+
+def _of_objects(items: Sequence[Any]) -> dict[str, Any]:
+    return {**_array(""), "file": None, "type": "json", "content": items, "shape": _SQUARE}
+
+
+def _laughs(depth: int, node: dict[str, Any]) -> dict[str, Any]:
+    """A list of ten times the same list of ten times the same list."""
+    for level in range(1, depth + 1):
+        node = _list([{**node, "__id__": level}, *[{"__id__": level}] * 9])
+    return node
+
+
+_MEGABYTE: Final = {"a.npy": npy("{'descr':'<f8','fortran_order':False,'shape':(131072,)}", bytes(1 << 20))}
+_BYTES: Final = {
+    "__class__": "bytearray",
+    "__module__": "builtins",
+    "__loader__": "BytearrayNode",
+    "file": "a.npy",
+}
+OBJECTS: Final[dict[str, tuple[Any, Mapping[str, bytes], str]]] = {
+    "a part that many arrays name": (_list([_array("a.npy")] * 5_000), _MEGABYTE, "would unpack to"),
+    "a list of lists of lists": (_laughs(40, _list([])), {}, "different objects of the same"),
+    "an array of lists of lists": (_of_objects([_laughs(9, _ONE)]), {}, "different objects of the same"),
+    "a list in itself": (_list([{"__id__": 7}], __id__=7), {}, "different objects of the same"),
+    "arrays in an array of objects": (
+        _of_objects([_array("a.npy", __id__=7)] * 500), _MEGABYTE, "would unpack to"
+    ),
+    "a small array in the place of a large one": (
+        _list([_array("a.npy", __id__=7), _array("b.npy", __id__=7)]),
+        {**_MEGABYTE, "b.npy": npy("{'descr':'<f8','fortran_order':False,'shape':()}", bytes(8))},
+        "different objects of the same",
+    ),
+    "a long text in the place of a short one": (
+        _list([{**_ONE, "__id__": 7}, {**_ONE, "content": "[1,1,1]", "__id__": 7}]), {}, "different objects of the same"
+    ),
+    "numbers of bytes": (_list([_BYTES] * 100), _MEGABYTE, "would unpack to"),
+    "items of no bytes": (_array("a.npy"), {"a.npy": ARRAYS["no bytes"]}, "holds values of the type"),
+    "missing bytes": (_array("a.npy"), {"a.npy": ARRAYS["missing bytes"]}, "fewer bytes than its shape"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", list(OBJECTS))
+def test_objects_of_a_skops_file_are_counted_before_they_are_made(tmp_path: Path, attack: str) -> None:
+    """skops makes an object of each mention of a part, and of an ``__id__`` whatever was first said of it."""
+    objects, parts, said = OBJECTS[attack]
+    data = with_objects(objects, parts)
+    assert len(data) < 100_000
+    (tmp_path / "m.skops").write_bytes(data)
+    with pytest.raises(ModelFormatError, match=said):
+        read_header(str(tmp_path / "m.skops"))
+
+
+def test_a_skops_file_that_repeats_its_objects_is_read(tmp_path: Path) -> None:
+    shared = np.arange(10.0)
+    model = LogisticRegression().fit(np.arange(4.0)[:, None], [0, 0, 1, 1])
+    model.more = [shared, {"a": shared, "b": [shared, np.array([[1, "x"], [None, shared[0]]], object)]}]
+    skops.io.dump(model, tmp_path / "m.skops")
+    assert read_header(str(tmp_path / "m.skops")).untrusted == ()
+
+
+def _said_to_be(data: bytes, name: str, size: int) -> bytes:
+    """An archive whose directory says another size of a member."""
+    found = bytearray(data)
+    at = found.rindex(b"PK\1\2", 0, found.rindex(name.encode()))
+    struct.pack_into("<I", found, at + 24, size)
+    return bytes(found)
+
+
+def test_a_part_is_not_longer_than_the_archive_says(tmp_path: Path) -> None:
+    """``zipfile`` unpacks up to 2 GiB of it before it cuts that to the size that the directory says."""
+    path = tmp_path / "m.skops"
+    path.write_bytes(_said_to_be(with_objects(_array("a.npy"), _MEGABYTE), "a.npy", 1_000))
+    with pytest.raises(ModelFormatError, match=r"'a\.npy' is longer than its directory says"):
+        check_sizes_of(str(path))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("schema.json", read_header),
+        ("config.json", read_keras),
+        ("m/models/model.json", read_program),
+        ("m/data.pkl", lambda path: format_of(path, has_class=True)),
+    ],
+)
+def test_members_of_archives_are_deflated_or_stored(
+    tmp_path: Path, name: str, read: Callable[[str], object], method: int
+) -> None:
+    """``zipfile`` unpacks a block of another method as a whole: 1 kB became 2 GiB in the service."""
+    path = tmp_path / "m.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr(name, " " * (1 << 24))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFormatError, match="by another method than deflate"):
+            read(str(path))
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # Documents
@@ -415,10 +549,10 @@ def test_entries_of_a_zip_are_counted_before_they_are_read(
     attacks: tuple[tuple[Callable[[Any], object], str], ...] = (
         (lambda path: read_archive(path.open("rb"), path.name), "more than 1000 files"),
         (lambda path: format_of(str(path), has_class=True), "more than 1000 files"),
-        (lambda path: read_header(str(path)), "no skops file"),
+        (lambda path: read_header(str(path)), "not a skops file"),
         (lambda path: read_keras(str(path)), "more than 1000 files"),
         (lambda path: read_program(str(path)), "more than 1000 files"),
-        (lambda _: check_weights(str(archive)), "no HDF5 file"),
+        (lambda _: check_weights(str(archive)), "not a readable HDF5 file"),
         (lambda path: names_in(str(path)), ""),
         (lambda path: recognized(str(path)), ""),
     )

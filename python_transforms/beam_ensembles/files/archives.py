@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import struct
 import zipfile
@@ -26,6 +27,12 @@ MOST_DIRECTORY: Final = 64 << 20
 """Bytes of an archive's directory. Python's ``zipfile`` reads it as a whole and makes an object of about 500 bytes of
 each entry, which needs 46."""
 
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""How members may be packed. Python's ``zipfile`` unpacks other methods a block of the archive at a time, however many
+gigabytes that block becomes."""
+_BLOCK: Final = 1 << 16
+_RAW_DEFLATE: Final = -15
+
 _ENTRY: Final = b"PK\x01\x02"
 _LENGTHS: Final = struct.Struct("<3H")
 _LENGTHS_AT: Final = 28
@@ -37,7 +44,7 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     """Opens an archive for reading; at its end it is closed.
 
     Raises:
-        BadZipFile: It is none, or its directory is too large.
+        BadZipFile: As ``archive_of`` says.
         OSError: It cannot be read.
     """
     with open(path, "rb") as file, archive_of(file) as archive:
@@ -48,12 +55,52 @@ def archive_of(file: IO[bytes]) -> zipfile.ZipFile:
     """Returns the archive in an open file, which stays open when the archive is closed.
 
     Raises:
-        BadZipFile: It is none, or its directory is too large.
+        BadZipFile: It is none, its directory is too large, or a member cannot be read.
     """
     watched: Any = _Watched(file)
     archive = zipfile.ZipFile(watched)
     watched.is_opened = True
+    for info in archive.infolist():
+        if info.header_offset < 0:  # an ``OSError`` otherwise, as of a disk
+            raise zipfile.BadZipFile(f"its member {info.filename[:200]!r} would begin before the file does")
+        if info.compress_type not in _METHODS:
+            raise zipfile.BadZipFile(
+                f"its member {info.filename[:200]!r} is compressed by another method than deflate; "
+                "save the file with compression=zipfile.ZIP_DEFLATED or without compression"
+            )
     return archive
+
+
+def check_sizes(archive: zipfile.ZipFile) -> None:
+    """Checks that no member unpacks to more bytes than the directory says.
+
+    ``zipfile`` cuts a longer member off, but only after ``read()`` has unpacked up to 2 GiB of it.
+
+    Raises:
+        BadZipFile: A member does.
+    """
+    for info in archive.infolist():
+        if info.compress_type != zipfile.ZIP_DEFLATED:
+            continue
+        packed = copy.copy(info)  # the same bytes, as they are packed
+        packed.compress_type, packed.file_size = zipfile.ZIP_STORED, info.compress_size
+        del packed.CRC
+        with archive.open(packed) as file:
+            if _is_longer(file, info.file_size):
+                raise zipfile.BadZipFile(
+                    f"its member {info.filename[:200]!r} is longer than its directory says"
+                )
+
+
+def _is_longer(packed: IO[bytes], size: int) -> bool:
+    unpacker = zlib.decompressobj(_RAW_DEFLATE)
+    while not unpacker.eof and size >= 0:
+        block = unpacker.unconsumed_tail or packed.read(_BLOCK)
+        found = unpacker.decompress(block, _BLOCK)
+        size -= len(found)
+        if not block and not found:
+            break
+    return size < 0
 
 
 class _Watched:

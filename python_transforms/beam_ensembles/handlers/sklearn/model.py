@@ -38,7 +38,7 @@ from beam_ensembles.handlers.sklearn.model_facts import (
     meanings,
     named_for,
 )
-from beam_ensembles.handlers.sklearn.skops_header import read_header
+from beam_ensembles.handlers.sklearn.skops_header import check_sizes_of, read_header
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.bad_model_files import raise_disagreements, read_or_report, refused
 from beam_ensembles.handlers.support.beam_config import (
@@ -200,6 +200,7 @@ def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
 
 def _types_that_need_trust(node: CheckedNode[SklearnOptions], place: str) -> Sequence[str]:
     with refused(node):
+        check_sizes_of(place)
         return read_header(place).untrusted
 
 

@@ -6,10 +6,11 @@ A skops file is a zip with ``schema.json``, a tree of objects by module and clas
 from __future__ import annotations
 
 import dataclasses
+import io
 import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any, Final
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from beam_ensembles.errors import (
     ModelFormatError,
 )
-from beam_ensembles.files.archives import open_archive
+from beam_ensembles.files.archives import check_sizes, open_archive
 from beam_ensembles.files.bounded_json import load_json, read_json
 from beam_ensembles.handlers.support.signatures import (
     refusing,
@@ -30,6 +31,16 @@ _KINDS: Final = "biufcmMSU"
 _MOST_UNPACKED: Final = 1 << 30
 _MOST_TIMES: Final = 20
 """An archive that unpacks to more than the first, and to more than so many times its size, is not taken for a model."""
+_HEAVY: Final = ("FunctionNode", "LossNode", "ObjectNode")
+"""Loaders that keep a list of hundreds of types that they trust with each object."""
+_BYTES: Final = {True: 4096, False: 1024}
+"""What skops takes for an object while it loads it, by whether its loader is one of those."""
+_BYTES_OF_BYTE: Final = 16
+"""What a byte of a ``bytearray`` takes: skops makes a list of its numbers."""
+_BYTES_OF_ITEM: Final = 128
+"""What a byte of an array takes within an array of objects, which may make an object of each item."""
+_LONGEST_HEADER: Final = 1 << 14
+"""Bytes of an array that are read for its header; numpy takes at most 10,000."""
 _PLAIN: Final = ("builtins", "collections", "datetime", "functools", "numpy", "operator", "scipy.special")
 """Packages whose types hold values and compute safely, whatever a file says."""
 _IN_NUMPY: Final = (
@@ -73,15 +84,99 @@ def read_header(path: str) -> Header:
         OSError: It cannot be read.
     """
     with open_archive(path) as archive:
-        _refuse_bomb(archive, os.path.getsize(path))
+        size = os.path.getsize(path)
+        _refuse_bomb(sum(info.file_size for info in archive.infolist()), size)
         with archive.open("schema.json") as file:
-            return _header(load_json(file), archive)
+            root = load_json(file)
+        header = _header(root, archive)
+        if not header.untrusted:  # else it may do as it likes once it is trusted
+            measured = _Objects(archive)
+            measured.measure(root)
+            _refuse_bomb(measured.memory, size)
+        return header
 
 
-def _refuse_bomb(archive: zipfile.ZipFile, size: int) -> None:
-    unpacked = sum(info.file_size for info in archive.infolist())
+@refusing("the file is damaged")
+def check_sizes_of(path: str) -> None:
+    """Checks that the parts of a skops file are as long as its directory says: skops unpacks each as a whole.
+
+    Raises:
+        ModelFormatError: They are not.
+        OSError: It cannot be read.
+    """
+    with open_archive(path) as archive:
+        check_sizes(archive)
+
+
+def _refuse_bomb(unpacked: int, size: int) -> None:
     if unpacked > max(_MOST_UNPACKED, _MOST_TIMES * size):
         raise ModelFormatError(f"the file has {size} bytes and would unpack to {unpacked}")
+
+
+class _Objects:
+    """Counts what the objects of a file take in memory while skops loads them, before it does.
+
+    skops makes one object for all that have the same ``__id__``, the first that it sees. In what it saves they are
+    equal. In another file they could be a short name for a large object, in any number of places, or within itself.
+
+    Attributes:
+        memory: Bytes of all objects that were measured.
+    """
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.memory = 0
+        self._archive = archive
+        self._sizes: dict[Any, tuple[int, int]] = {}
+        self._read: set[tuple[Any, str, Any]] = set()
+
+    def measure(self, node: Any, times: int = 1) -> tuple[int, int]:
+        """Adds up an object with all that it holds.
+
+        Args:
+            node: What the file says of the object, or a part of that.
+            times: How much memory each byte of its arrays takes.
+
+        Returns:
+            How many objects it holds, and the bytes of their arrays and texts.
+
+        Raises:
+            ModelFormatError: It differs from an object of the same ``__id__``, or an array lies.
+        """
+        if not isinstance(node, dict):
+            return self._sum(node, times) if isinstance(node, list) else (0, 0)
+        loader = node.get("__loader__")
+        self.memory += _BYTES[loader in _HEAVY]
+        own = self._bytes_of(node, times) + len(str(node.get("content", ""))) * (loader == "JsonNode")
+        is_array = loader == "NdArrayNode" and node.get("type") == "json"
+        count, bytes_ = self._sum(node.values(), _BYTES_OF_ITEM if is_array else times)
+        size = (count + ("__loader__" in node), bytes_ + own)
+        if node.get("__id__") and self._sizes.setdefault(node["__id__"], size) != size:
+            raise ModelFormatError("the file has different objects of the same '__id__'")
+        return size
+
+    def _sum(self, parts: Iterable[Any], times: int) -> tuple[int, int]:
+        sizes = [self.measure(part, times) for part in parts if isinstance(part, dict | list)]
+        return sum(count for count, _ in sizes), sum(bytes_ for _, bytes_ in sizes)
+
+    def _bytes_of(self, node: Mapping[str, Any], times: int) -> int:
+        """Returns the bytes of an object's own array, and adds up what they take."""
+        loader, name, saved_id = node.get("__loader__"), node.get("file"), node.get("__id__")
+        if not isinstance(name, str):
+            return 0
+        size = self._archive.getinfo(name).file_size
+        if loader == "BytearrayNode":
+            size *= _BYTES_OF_BYTE
+        key = (saved_id, name, loader)
+        if not saved_id or key not in self._read or times > 1:
+            self.memory += size * times
+        if loader == "NdArrayNode" and key not in self._read:
+            self._check_array(name, size)
+        self._read.add(key)
+        return size
+
+    def _check_array(self, name: str, size: int) -> None:
+        with self._archive.open(name) as file:
+            _array_header(io.BytesIO(file.read(_LONGEST_HEADER)), size)
 
 
 def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
@@ -176,11 +271,23 @@ def _value(text: str) -> str | int | float | None:
 
 def _is_short(file: IO[bytes], size: int) -> bool:
     """Whether an array is of one dimension and of few enough plain values, all of which are in the file."""
+    shape, dtype = _array_header(file, size)
+    if dtype.kind not in _KINDS:
+        raise ModelFormatError(f"an array of the file holds values of the type {str(dtype)[:50]}")
+    return len(shape) == 1 and shape[0] <= MOST_ARRAY_VALUES
+
+
+def _array_header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Returns the shape and the type of an array, all of whose values are in the file.
+
+    Raises:
+        ModelFormatError: They are not, or take no bytes, so that there could be any number of them.
+    """
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
-    if dtype.kind not in _KINDS or dtype.itemsize == 0:
+    if dtype.itemsize == 0:
         raise ModelFormatError(f"an array of the file holds values of the type {str(dtype)[:50]}")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize > size:
         raise ModelFormatError("an array of the file has fewer bytes than its shape says")
-    return len(shape) == 1 and shape[0] <= MOST_ARRAY_VALUES
+    return shape, dtype
