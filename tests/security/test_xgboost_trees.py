@@ -223,6 +223,19 @@ def test_what_is_nested_too_deep_is_refused() -> None:
             check_model(data)
 
 
+@pytest.mark.parametrize("version", [b"[$l#L\0\0\0\0\0\0\0\3" + bytes(12), b"[#L\0\0\0\0\0\0\0\0", b"T"])
+def test_a_version_that_xgboost_cannot_read_is_refused(version: bytes) -> None:
+    """xgboost would write the whole file into its message, and end the process at an array of doubles in it."""
+    data = MODELS["regression"]["ubj"]
+    head, tail = (
+        data[: data.rindex(b"L\0\0\0\0\0\0\0\7version")],
+        b"L\0\0\0\0\0\0\0\7version" + version + b"}",
+    )
+    doubles = b"L\0\0\0\0\0\0\0\1x[$D#L\0\0\0\0\0\0\0\1" + bytes(8)
+    with pytest.raises(TreeError, match="'version' is not a list of three whole numbers"):
+        check_model(head + doubles + tail)
+
+
 @pytest.mark.parametrize("form", ["json", "ubj"])
 def test_a_worker_does_not_load_such_a_model(tmp_path: Path, form: str) -> None:
     model = json.loads(MODELS["regression"]["json"])

@@ -46,7 +46,9 @@ def check_model(data: bytes) -> None:
         TreeError: A check fails; the message names the tree and the array.
     """
     try:
-        learner = _mapping(_mapping(read_document(data), "the file").get("learner"), "learner")
+        document = _mapping(read_document(data), "the file")
+        _check_version(document)
+        learner = _mapping(document.get("learner"), "learner")
         outputs, features = _check_parameters(learner)
         booster = _mapping(learner.get("gradient_booster"), "gradient_booster")
         _check_booster(booster, outputs, features)
@@ -54,6 +56,13 @@ def check_model(data: bytes) -> None:
         check_names(_mapping(inner["model"].get("cats") or {}, "cats"), learner.get("feature_names", ()))
     except DocumentError as exc:
         raise TreeError(str(exc)) from exc
+
+
+def _check_version(document: Mapping[str, Any]) -> None:
+    """Checks the version: xgboost shows the whole file where it cannot read one, and ends the process if that fails."""
+    found = document.get("version", [0, 0, 0])
+    if not isinstance(found, list) or len(found) != 3 or not all(type(part) is int for part in found):
+        raise TreeError("'version' is not a list of three whole numbers")
 
 
 def _check_parameters(learner: Mapping[str, Any]) -> tuple[int, int]:
