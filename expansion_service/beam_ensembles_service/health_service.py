@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Final
 
 import grpc
 from grpc_health.v1 import health, health_pb2
 
 MOST_WATCHES: Final = 256
-_WATCH_THREADS: Final = 4
-"""Threads in which calls to watch the health begin; none is held while they go on."""
+"""How many calls may watch the health. Each holds a thread."""
 
 
 class Health(health.HealthServicer):
     """Answers for the names that were set; a watch of another name ends with the answer, and leaves nothing behind.
 
-    gRPC's own servicer (1.85) keeps each name that was ever watched.
+    gRPC's own servicer (1.85) keeps each name that was ever watched. It also holds a lock while it sends to a watcher:
+    one that reads nothing stops all answers about the health, and once another watcher leaves, the whole server.
     """
 
     def __init__(self) -> None:
-        super().__init__(experimental_thread_pool=concurrent.futures.ThreadPoolExecutor(_WATCH_THREADS))
-        self._names = {health.OVERALL_HEALTH}
-        self._watches = 0
+        super().__init__(experimental_non_blocking=False)
+        self._statuses = {health.OVERALL_HEALTH: health_pb2.HealthCheckResponse.SERVING}
+        self._watches: set[threading.Event] = set()
         self._watches_lock = threading.Lock()
+        """Held for no longer than the set is looked at: gRPC's only thread for events waits for it, too."""
 
     def set(self, service: str, status: Any) -> None:
         """Set the health of a name."""
-        self._names.add(service)
         super().set(service, status)
-
-    def Watch(  # type: ignore[override]  # experimental_non_blocking always gives a callback
-        self,
-        request: Any,
-        context: grpc.ServicerContext,
-        send_response_callback: Callable[[Any], None],
-    ) -> None:
-        """Sends the health of a name, and again whenever it changes."""
-        if request.service not in self._names:
-            unknown = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
-            send_response_callback(health_pb2.HealthCheckResponse(status=unknown))
-            send_response_callback(None)
-            return
+        self._statuses[service] = status
         with self._watches_lock:
-            is_free = self._watches < MOST_WATCHES
-            self._watches += is_free
+            watches = list(self._watches)
+        for woken in watches:
+            woken.set()
+
+    def Watch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:  # type: ignore[override]
+        """Yields the health of a name, and again whenever it changes."""
+        if request.service not in self._statuses:
+            yield health_pb2.HealthCheckResponse(status=health_pb2.HealthCheckResponse.SERVICE_UNKNOWN)
+            return
+        woken = self._watch(context)
+        said = None
+        while context.is_active():
+            woken.clear()
+            status = self._statuses[request.service]
+            if status != said:
+                said = status
+                yield health_pb2.HealthCheckResponse(status=status)
+            elif context.is_active():
+                woken.wait()
+
+    def _watch(self, context: grpc.ServicerContext) -> threading.Event:
+        """Returns what is set whenever a health has changed, and when the call ends."""
+        woken = threading.Event()
+        with self._watches_lock:
+            is_free = len(self._watches) < MOST_WATCHES
+            if is_free:
+                self._watches.add(woken)
         if not is_free:
             text = f"{MOST_WATCHES} calls watch the health already; ask with Check"
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
-        if context.add_callback(self._end_watch):
-            super().Watch(request, context, send_response_callback)
-        else:  # the caller has gone
-            self._end_watch()
 
-    def _end_watch(self) -> None:
-        with self._watches_lock:
-            self._watches -= 1
+        def end() -> None:
+            with self._watches_lock:
+                self._watches.discard(woken)
+            woken.set()
+
+        if not context.add_callback(end):  # the caller has gone
+            end()
+        return woken

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import socket
+import struct
 import threading
 import time
 import types
@@ -230,15 +232,19 @@ class Watched:
     """A call that watches the health, until it ends."""
 
     def __init__(self) -> None:
-        self.answers: list[Any] = []
         self._ends: list[Callable[[], None]] = []
+        self._is_active = True
 
     def add_callback(self, end: Callable[[], None]) -> bool:
         self._ends.append(end)
         return True
 
+    def is_active(self) -> bool:
+        return self._is_active
+
     def end(self) -> None:
         """Ends the call."""
+        self._is_active = False
         for end in self._ends:
             end()
 
@@ -246,31 +252,87 @@ class Watched:
         raise PermissionError(code.name, text)
 
 
-def _watch(health: Health, name: str) -> Watched:
+def _watch(health: Health, name: str) -> tuple[Watched, Iterator[Any]]:
     call = Watched()
-    health.Watch(health_pb2.HealthCheckRequest(service=name), cast(Any, call), call.answers.append)
-    return call
+    return call, health.Watch(health_pb2.HealthCheckRequest(service=name), cast(Any, call))
 
 
 def test_nothing_is_kept_of_names_that_were_watched() -> None:
     health = Health()
+    before = {name: len(kept) for name, kept in vars(health).items() if isinstance(kept, dict | set)}
     for index in range(100):
-        said, end = _watch(health, f"{index}").answers
-        assert (said.status, end) == (health_pb2.HealthCheckResponse.SERVICE_UNKNOWN, None)
-    assert vars(health)["_send_response_callbacks"] == {}
-    assert health._watches == 0
+        (said,) = _watch(health, f"{index}")[1]
+        assert said.status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+    assert before == {name: len(kept) for name, kept in vars(health).items() if isinstance(kept, dict | set)}
 
 
 def test_so_many_watch_the_health_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_service, "MOST_WATCHES", 3)
     health = Health()
     calls = [_watch(health, "") for _ in range(3)]
+    assert [next(answers).status for _, answers in calls] == [1, 1, 1]
     with pytest.raises(PermissionError, match="RESOURCE_EXHAUSTED"):
-        _watch(health, "")
-    calls[0].end()
-    again = _watch(health, "")
+        next(_watch(health, "")[1])
+    call, answers = calls[0]
+    call.end()
+    assert list(answers) == []
+    again = _watch(health, "")[1]
+    assert next(again).status == 1
     health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
-    assert [one.status for one in again.answers] == [1, 2]
+    assert next(again).status == 2
+
+
+def _frame(kind: int, flags: int, stream: int, data: bytes) -> bytes:
+    """A frame of HTTP/2."""
+    return struct.pack(">I", len(data))[1:] + struct.pack(">BBI", kind, flags, stream) + data
+
+
+def watcher_that_reads_nothing(port: int) -> socket.socket:
+    """Begins to watch the health, with no window for answers."""
+    call = (
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/grpc.health.v1.Health/Watch"),
+        (":authority", "x"),
+    )
+    headers = (*call, ("content-type", "application/grpc"), ("te", "trailers"))
+    fields = [b"%c%s" % (len(text), text.encode()) for pair in headers for text in pair]
+    packed = b"".join(b"\0" + name + value for name, value in zip(fields[::2], fields[1::2], strict=True))
+    connection = socket.create_connection(("127.0.0.1", port))
+    connection.sendall(
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        + _frame(4, 0, 0, struct.pack(">HI", 4, 0))
+        + _frame(1, 4, 1, packed)
+        + _frame(0, 1, 1, bytes(5))
+    )
+    return connection
+
+
+def test_a_watcher_that_reads_nothing_holds_up_nobody() -> None:
+    """gRPC's own servicer sends with a lock that every answer needs, and so does its thread for events."""
+    health = Health()
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(64))
+    health_pb2_grpc.add_HealthServicer_to_server(health, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    watchers = [watcher_that_reads_nothing(port) for _ in range(6)]
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            wait_until(lambda: len(health._watches) == 6)
+            answers = iter(stub.Watch(health_pb2.HealthCheckRequest(), timeout=SECONDS))
+            assert next(answers).status == 1
+            for left in (6, 2):
+                for one in watchers[left:]:
+                    one.close()
+                assert stub.Check(health_pb2.HealthCheckRequest(), timeout=SECONDS).status == 1
+            wait_until(lambda: len(health._watches) == 3)
+            health.set("", health_pb2.HealthCheckResponse.NOT_SERVING)
+            assert next(answers).status == 2
+    finally:
+        for one in watchers:
+            one.close()
+        server.stop(0).wait()
 
 
 def test_work_goes_on_while_it_is_wanted() -> None:
