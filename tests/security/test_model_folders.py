@@ -120,6 +120,29 @@ def test_a_worker_refuses_links_that_were_made_after_the_check(mood: Path) -> No
         pass
 
 
+def test_nothing_is_told_of_a_saved_model_that_a_link_leads_to(tmp_path: Path) -> None:
+    """The signatures of another one were in the message about a signature that is not there."""
+
+    def of(number: int, data: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    graph = of(1, of(4, b"serve")) + of(5, of(1, SECRET.encode()) + of(2, b""))
+    (tmp_path / "other.pb").write_bytes(of(2, graph))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "saved_model.pb").symlink_to("../other.pb")
+    node = {
+        "model": "tensorflow",
+        "uri": "model",
+        "signature": "x",
+        "inputs": ["text"],
+        "outputs": {"y": "float"},
+    }
+    with pytest.raises(InvalidEnsemble) as refusal:
+        check_node(tmp_path, TEXT, node, trust=False)
+    assert [(one.code, one.path) for one in refusal.value.problems] == [("untrusted_file", "nodes.node.uri")]
+    assert SECRET not in str(refusal.value)
+
+
 def test_links_as_the_hubs_cache_makes_them_stay_inside(tmp_path: Path) -> None:
     blobs, snapshot = tmp_path / "models--a--b" / "blobs", tmp_path / "models--a--b" / "snapshots" / "0"
     blobs.mkdir(parents=True)

@@ -35,7 +35,7 @@ from beam_ensembles.handlers.tensorflow.formats import (
 from beam_ensembles.handlers.tensorflow.hub_cache import cache_folder, cached, is_handle
 from beam_ensembles.handlers.tensorflow.keras import KerasModel, read_keras
 from beam_ensembles.handlers.tensorflow.options import TensorFlowOptions
-from beam_ensembles.handlers.tensorflow.saved_model import SavedModel, read_saved_model
+from beam_ensembles.handlers.tensorflow.saved_model import SavedModel, read_saved_model, strays_of
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import BYTES, Type
 
@@ -57,6 +57,10 @@ def check_model(node: NodeView[TensorFlowOptions]) -> Mapping[str, Type | None]:
     if form == KERAS_H5 and place is not None:
         check_trust(node, place)
     if path is not None and form == SAVED_MODEL:
+        strays = () if _is_vouched(node, place or path) else strays_of(path)
+        if strays:  # its signatures could be those of another file
+            node.problem("untrusted_file", "uri", untrusted(place or path, strays))
+            return check_signature(node, None)
         saved = read_or_report(node, path, read_saved_model)
         return check_served(node, place or path, saved)
     if path is not None and form == KERAS:

@@ -70,10 +70,10 @@ def read_saved_model(folder: str) -> SavedModel:
             found = _saved_model(data)
         except (WireError, UnicodeDecodeError) as exc:
             raise ModelFormatError(f"its {FILE} is damaged ({exc})") from exc
-    return dataclasses.replace(found, unsafe=(*found.unsafe, *_strays(folder)))
+    return dataclasses.replace(found, unsafe=(*found.unsafe, *strays_of(folder)))
 
 
-def _strays(folder: str) -> tuple[str, ...]:
+def strays_of(folder: str) -> tuple[str, ...]:
     """Returns the links of a folder that lead out of it, and entries that are not files."""
     try:
         return contents(folder).strays
