@@ -223,6 +223,15 @@ def test_what_is_nested_too_deep_is_refused() -> None:
             check_model(data)
 
 
+@pytest.mark.parametrize("name", ["leaf_weights", "loss_changes", "sum_hessian"])
+def test_trees_of_vectors_have_all_lists_that_xgboost_reads(name: str) -> None:
+    """XGBoost 3.2 follows the place of a key that is not there, which ends the process."""
+    model = json.loads(MODELS["vectors"]["json"])
+    del trees(model)[0][name]
+    with pytest.raises(TreeError, match=f"tree 0 has no '{name}', which XGBoost .* needs"):
+        check_model(json.dumps(model).encode())
+
+
 @pytest.mark.parametrize("version", [b"[$l#L\0\0\0\0\0\0\0\3" + bytes(12), b"[#L\0\0\0\0\0\0\0\0", b"T"])
 def test_a_version_that_xgboost_cannot_read_is_refused(version: bytes) -> None:
     """xgboost would write the whole file into its message, and end the process at an array of doubles in it."""

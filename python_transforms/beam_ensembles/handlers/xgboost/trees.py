@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.errors import ModelFormatError
+from beam_ensembles.handlers.support.library_versions import version_here
 from beam_ensembles.handlers.xgboost.document import DocumentError, read_document
 
 _DEEPEST_TREE: Final = 1_000
@@ -147,6 +148,7 @@ def _check_nodes(trees: Sequence[Mapping[str, Any]], outputs: int, features: int
         raise TreeError("a tree has no nodes, or leaves of another size than the model's answer")
     joined = {name: _joined(trees, name, nodes) for name in _OF_NODES}
     is_vector = sizes > 1
+    _check_vectors(trees, is_vector)
     for name in _WEIGHTS:
         needed = np.array(
             [
@@ -164,6 +166,25 @@ def _check_nodes(trees: Sequence[Mapping[str, Any]], outputs: int, features: int
     _within("split_indices", joined["split_indices"][is_split], features)
     _within("default_left", joined["default_left"], 2)
     _check_splits(trees, nodes, is_split)
+
+
+def _check_vectors(trees: Sequence[Mapping[str, Any]], is_vector: np.ndarray) -> None:
+    """Checks that trees of several targets have all lists: XGBoost from 3.2 reads any memory for a missing one.
+
+    Older versions neither write nor read them.
+    """
+    version = version_here("xgboost") or ""
+    numbers = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    if not is_vector.any() or (len(numbers) == 2 and numbers < [3, 2]):
+        return
+    for at in np.flatnonzero(is_vector).tolist():
+        for name in ("leaf_weights", "loss_changes", "sum_hessian"):
+            found = trees[at].get(name)
+            if found is None or len(_numbers(found, name)) == 0:
+                raise TreeError(
+                    f"tree {at} has no '{name}', which XGBoost {version} needs for trees of several targets; "
+                    "XGBoost before 3.2 did not write it: train the model again with this version"
+                )
 
 
 def _check_children(
