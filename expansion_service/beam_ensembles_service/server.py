@@ -35,6 +35,8 @@ from beam_ensembles_service.workers.loopback import WORKER_POOL, LoopbackPool
 
 _LOGGER: Final = logging.getLogger(__name__)
 _GRACE_SECONDS: Final = 5.0
+_CLOSE_SECONDS: Final = 2.0
+"""How long connections may take to close after that; gRPC would wait for some forever."""
 
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
 _ARTIFACTS: Final = beam_artifact_api_pb2.DESCRIPTOR.services_by_name["ArtifactRetrievalService"].full_name
@@ -98,7 +100,7 @@ class Service:
         stopped = self._server.stop(_GRACE_SECONDS)
         if self._pool:
             self._pool.stop()
-        stopped.wait()
+        stopped.wait(_GRACE_SECONDS + _CLOSE_SECONDS)
 
 
 def serve(settings: Settings) -> None:

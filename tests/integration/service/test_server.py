@@ -268,6 +268,20 @@ def test_requests_that_take_too_long_end_with_a_status_and_do_not_keep_it_from_e
         assert codes <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}
 
 
+def test_a_connection_that_reads_nothing_does_not_keep_it_from_ending() -> None:
+    """gRPC waits for what it has to send to a client: here answers to pings, once the socket is full."""
+    ping = b"\0\0\x08\x06\0\0\0\0\0" + bytes(8)
+    with running_service() as running:
+        host, _, port = running.address.rpartition(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5))
+            connection.settimeout(1)
+            with contextlib.suppress(OSError):  # the server reads no more
+                for _ in range(2_000):
+                    connection.sendall(ping * 1_000)
+            assert running.end() == 0
+
+
 def test_it_ends_with_its_standard_input_where_that_was_asked_for() -> None:
     with running_service("--stop-with-stdin") as running:
         assert running.process.stdin is not None
