@@ -249,6 +249,11 @@ OBJECTS: Final[dict[str, tuple[Any, Mapping[str, bytes], str]]] = {
         _list([{**_ONE, "__id__": 7}, {**_ONE, "content": "[1,1,1]", "__id__": 7}]), {}, "different objects of the same"
     ),
     "numbers of bytes": (_list([_BYTES] * 100), _MEGABYTE, "would unpack to"),
+    "a length for bytes": (
+        {**_array("a.npy"), "__class__": "bytes_"},
+        {"a.npy": npy("{'descr':'<i8','fortran_order':False,'shape':()}", struct.pack("<q", 10**9))},
+        "a 'bytes_' of the file is kept as int64",
+    ),
     "items of no bytes": (_array("a.npy"), {"a.npy": ARRAYS["no bytes"]}, "holds values of the type"),
     "missing bytes": (_array("a.npy"), {"a.npy": ARRAYS["missing bytes"]}, "fewer bytes than its shape"),
 }  # fmt: skip

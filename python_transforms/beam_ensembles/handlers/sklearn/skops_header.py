@@ -127,7 +127,7 @@ class _Objects:
         self.memory = 0
         self._archive = archive
         self._sizes: dict[Any, tuple[int, int]] = {}
-        self._read: set[tuple[Any, str, Any]] = set()
+        self._read: set[tuple[Any, str, Any, Any]] = set()
 
     def measure(self, node: Any, times: int = 1) -> tuple[int, int]:
         """Adds up an object with all that it holds.
@@ -166,17 +166,19 @@ class _Objects:
         size = self._archive.getinfo(name).file_size
         if loader == "BytearrayNode":
             size *= _BYTES_OF_BYTE
-        key = (saved_id, name, loader)
+        key = (saved_id, name, loader, node.get("__class__"))
         if not saved_id or key not in self._read or times > 1:
             self.memory += size * times
         if loader == "NdArrayNode" and key not in self._read:
-            self._check_array(name, size)
+            self._check_array(name, size, str(node.get("__class__")))
         self._read.add(key)
         return size
 
-    def _check_array(self, name: str, size: int) -> None:
+    def _check_array(self, name: str, size: int, class_: str) -> None:
         with self._archive.open(name) as file:
-            _array_header(io.BytesIO(file.read(_LONGEST_HEADER)), size)
+            _, dtype = _array_header(io.BytesIO(file.read(_LONGEST_HEADER)), size)
+        if class_ in ("bytes_", "void") and dtype.kind not in "SV":  # numpy takes a number for a length
+            raise ModelFormatError(f"a '{class_}' of the file is kept as {str(dtype)[:50]}")
 
 
 def _header(root: Mapping[str, Any], archive: zipfile.ZipFile) -> Header:
