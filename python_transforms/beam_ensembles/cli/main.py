@@ -27,6 +27,7 @@ SUMMARIES: Final = {
     "graph": "draw an ensemble, as Mermaid's text or as SVG",
     "plan": "show the stages that an ensemble runs in, and why",
     "metrics": "show what the nodes of a running or finished job have counted",
+    "generate": "write the row types of an ensemble as Go, Java or Python code",
     "schema": "print the JSON Schema of ensemble files, for editors",
     "list": "show the kinds that a node can run, and which are installed",
 }
