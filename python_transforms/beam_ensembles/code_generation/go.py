@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from beam_ensembles.code_generation.language import CannotGenerate, Language, Source, generated_head, wrapped
 from beam_ensembles.code_generation.names import check_distinct, package_name, row_names, snake, upper_camel
 from beam_ensembles.code_generation.rows import Column, EnsembleRows, nested_rows
 from beam_ensembles.types import Array, Map, Row, Scalar, Type
 
-_KEYWORDS: Final = frozenset(
-    ["break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for", "func", "go", "goto", "if", "import", "interface", "map", "package", "range", "return", "select", "struct", "switch", "type", "var"]
+_WORDS: Final = (
+    "break case chan const continue default defer else fallthrough for func go goto if import interface "
+    "map package range return select struct switch type var"
 )
+_KEYWORDS: Final = frozenset(_WORDS.split())
 _INITIALISMS: Final = frozenset(("api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "uuid"))
 _MODULE: Final = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 _FUNCTIONS: Final = """\
@@ -49,7 +51,7 @@ class Go(Language):
 
     title = "Go"
     command = "go"
-    scalars = {
+    scalars: ClassVar[Mapping[str, str]] = {
         "string": "string",
         "bytes": "[]byte",
         "boolean": "bool",

@@ -6,7 +6,7 @@ import html
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from beam_ensembles.code_generation.language import CannotGenerate, Language, Source, generated_head, wrapped
 from beam_ensembles.code_generation.names import (
@@ -20,9 +20,13 @@ from beam_ensembles.code_generation.names import (
 from beam_ensembles.code_generation.rows import Column, EnsembleRows, nested_rows
 from beam_ensembles.types import STRING, Array, Map, Row, Scalar, Type
 
-_RESERVED: Final = frozenset(
-    ["abstract", "assert", "boolean", "break", "byte", "case", "catch", "char", "class", "const", "continue", "default", "do", "double", "else", "enum", "extends", "false", "final", "finally", "float", "for", "goto", "if", "implements", "import", "instanceof", "int", "interface", "long", "native", "new", "null", "package", "private", "protected", "public", "return", "short", "static", "strictfp", "super", "switch", "synchronized", "this", "throw", "throws", "transient", "true", "try", "void", "volatile", "while"]
+_WORDS: Final = (
+    "abstract assert boolean break byte case catch char class const continue default do double else enum "
+    "extends false final finally float for goto if implements import instanceof int interface long native "
+    "new null package private protected public return short static strictfp super switch synchronized "
+    "this throw throws transient true try void volatile while"
 )
+_RESERVED: Final = frozenset(_WORDS.split())
 _BOXED: Final = {
     "boolean": "Boolean", "int": "Integer", "long": "Long", "float": "Float", "double": "Double",
 }  # fmt: skip
@@ -66,7 +70,7 @@ class Java(Language):
 
     title = "Java"
     command = "java"
-    scalars = {
+    scalars: ClassVar[Mapping[str, str]] = {
         "string": "String",
         "bytes": "byte[]",
         "boolean": "boolean",

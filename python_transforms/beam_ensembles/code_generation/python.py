@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from beam_ensembles.code_generation.language import CannotGenerate, Language, Source, generated_head, wrapped
 from beam_ensembles.code_generation.names import check_distinct, row_names, snake, upper_camel
 from beam_ensembles.code_generation.rows import Column, EnsembleRows, nested_rows
 from beam_ensembles.types import Array, Map, Row, Scalar, Type
 
+_ON_LINES: Final = ",\n        "
 _TRANSFORMS: Final = '''\
 def _scored(row: Any) -> {name}Scored:
     return {scored}
@@ -50,7 +51,7 @@ class Python(Language):
 
     title = "Python"
     command = "python"
-    scalars = {
+    scalars: ClassVar[Mapping[str, str]] = {
         "string": "str",
         "bytes": "bytes",
         "boolean": "bool",
@@ -124,20 +125,23 @@ class Python(Language):
         if "Mapping[" in text or "Sequence[" in text:
             used = [one for one in ("Mapping", "Sequence") if f"{one}[" in text]
             yield f"from collections.abc import {', '.join(used)}"
-        yield "from typing import Any, NamedTuple\n"
+        optional = ", Optional" if "Optional[" in text else ""
+        yield f"from typing import Any, NamedTuple{optional}\n"
         yield "import apache_beam as beam"
         if "Timestamp" in text:
             yield "from apache_beam.utils.timestamp import Timestamp"
         yield "from beam_ensembles import RunEnsemble\n\n"
         yield text
-        yield f"for _rows in ({', '.join(made)}):"
+        yield "for _rows in ("
+        yield from (f"    {one}," for one in made)
+        yield "):"
         yield "    beam.coders.registry.register_coder(_rows, beam.coders.RowCoder)\n\n"
         renamed = {column: field for column, field in fields.items() if column != field}
         yield _TRANSFORMS.format(
             name=name,
             columns=f", columns={renamed!r}" if renamed else "",
-            scored=_made(f"{name}Scored", "row", rows.scored, types, (), fields),
-            element=_made(f"{name}Input", "element", rows.inputs, types, (), fields),
+            scored=_made(f"{name}Scored", "row", rows.scored, types, (), fields, _ON_LINES),
+            element=_made(f"{name}Input", "element", rows.inputs, types, (), fields, _ON_LINES),
         )
 
 
@@ -196,7 +200,8 @@ def _type(type_: Type, types: Mapping[tuple[str, ...], str], path: tuple[str, ..
         found = Python.scalars[type_.name]
     else:
         raise TypeError(f"unknown type {type_}")
-    return f"{found} | None" if type_.nullable else found
+    # Beam 2.77 knows Optional, and takes "X | None" for any type.
+    return f"Optional[{found}]" if type_.nullable else found
 
 
 def _made(
@@ -206,6 +211,7 @@ def _made(
     types: Mapping[tuple[str, ...], str],
     path: tuple[str, ...],
     fields: Mapping[str, str] | None = None,
+    between: str = ", ",
 ) -> str:
     """Returns the expression that makes a named tuple of a row."""
     parts = [
@@ -213,7 +219,7 @@ def _made(
         for column in columns
         for field in [(fields or {}).get(column.name, column.name)]
     ]
-    return f"{name}({', '.join(parts)})"
+    return f"{name}({between.join(parts)})"
 
 
 def _converted(value: str, type_: Type, types: Mapping[tuple[str, ...], str], path: tuple[str, ...]) -> str:
