@@ -24,6 +24,8 @@ from typing import Any, Final
 from apache_beam.portability.api import schema_pb2
 
 from beam_ensembles.beam_repairs import row_coder
+from beam_ensembles.code_generation.go import struct
+from beam_ensembles.code_generation.rows import Column, nested_rows
 from beam_ensembles.columns.schemas import schema_of, type_of
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.types import Array, Map, Row, Type, parse_type
@@ -33,7 +35,6 @@ from beam_ensembles_service.settings import Settings
 from scripts.layout import GO_MODULE
 from tests.support import conformance, plugins, streams
 from tests.support.expansion_requests import like_java
-from tests.support.go_types import GoStructs
 
 PLUGINS: Final = "installed"
 """Where in the folder what the service needs beside this project is installed: the distribution of examples/plugin."""
@@ -190,13 +191,22 @@ def _as_json(value: Any, type_: Type) -> Any:
 
 def _go(call: Call, output: schema_pb2.Schema) -> Iterator[str]:
     """Writes the types of a call's rows and of their answers, whose fields stand in another order."""
-    structs = GoStructs(call.name)
-    structs.add(f"{call.name}Row", call.fields)
-    names: Sequence[str] = [field.name for field in reversed(output.fields)]
-    types = {field.name: _known(field) for field in output.fields}
-    structs.add(f"{call.name}Scored", {field: call.fields.get(field, types[field]) for field in names})
-    yield from structs.lines
+    rows = [Column(*field) for field in call.fields.items()]
+    scored = [Column(field.name, call.fields.get(field.name, _known(field))) for field in reversed(output.fields)]
+    nested = dict(nested_rows([*rows, *scored]))
+    types = {path: f"{call.name}Part{at}" for at, path in enumerate(nested)}
+    yield from _struct(f"{call.name}Row", rows, types)
+    yield from _struct(f"{call.name}Scored", scored, types)
+    for path, row in nested.items():
+        yield from _struct(types[path], [Column(*field) for field in row.fields], types, path)
     yield _GO_CALL.format(call.name)
+
+
+def _struct(
+    name: str, columns: Sequence[Column], types: Mapping[tuple[str, ...], str], path: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """Writes a struct with numbers for names of fields: those of columns that were drawn may be the same in Go."""
+    yield from struct(name, columns, types, path, [f"F{at}" for at in range(len(columns))])
 
 
 def of_conformance(folder: Path) -> Iterator[Call]:

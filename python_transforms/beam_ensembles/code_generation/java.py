@@ -34,13 +34,13 @@ _IMPORTS: Final = (
     "io.github.beamensembles.RunEnsemble",
     "java.util.List",
     "java.util.Map",
+    "javax.annotation.Nullable",  # which Beam's core brings; checker-qual comes with some runners only
     "org.apache.beam.sdk.schemas.JavaFieldSchema",
     "org.apache.beam.sdk.schemas.annotations.DefaultSchema",
     "org.apache.beam.sdk.schemas.annotations.SchemaFieldName",
     "org.apache.beam.sdk.schemas.transforms.Convert",
     "org.apache.beam.sdk.transforms.WithFailures",
     "org.apache.beam.sdk.values.PCollection",
-    "org.checkerframework.checker.nullness.qual.Nullable",
 )
 _FAILURE: Final = (
     Column("ensemble", STRING, "what failed"),
@@ -128,7 +128,7 @@ class Java(Language):
         body = "\n".join(members)
         used = [one for one in _IMPORTS if re.search(rf"\b{one.rpartition('.')[2]}\b", body)]
         lines = [
-            f"// {generated_head(rows, self)}".replace("\\", "&#92;"),  # javac reads \\u in comments too
+            f"// {generated_head(rows, self)}".replace("\\", "/"),  # javac reads \\u in comments too
             f"package {package};\n",
             *(f"import {one};" for one in used),
             "\n/**",
@@ -170,9 +170,7 @@ def _javadoc(text: str) -> str:
 
 def _field_type(type_: Type, types: Mapping[tuple[str, ...], str], path: tuple[str, ...]) -> str:
     found = _type(type_, types, path)
-    if not type_.nullable:
-        return found
-    return "byte @Nullable []" if found == "byte[]" else f"@Nullable {_BOXED.get(found, found)}"
+    return f"@Nullable {_BOXED.get(found, found)}" if type_.nullable else found
 
 
 def _type(type_: Type, types: Mapping[tuple[str, ...], str], path: tuple[str, ...]) -> str:
