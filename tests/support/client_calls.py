@@ -192,7 +192,9 @@ def _as_json(value: Any, type_: Type) -> Any:
 def _go(call: Call, output: schema_pb2.Schema) -> Iterator[str]:
     """Writes the types of a call's rows and of their answers, whose fields stand in another order."""
     rows = [Column(*field) for field in call.fields.items()]
-    scored = [Column(field.name, call.fields.get(field.name, _known(field))) for field in reversed(output.fields)]
+    scored = [
+        Column(field.name, call.fields.get(field.name, _known(field))) for field in reversed(output.fields)
+    ]
     nested = dict(nested_rows([*rows, *scored]))
     types = {path: f"{call.name}Part{at}" for at, path in enumerate(nested)}
     yield from _struct(f"{call.name}Row", rows, types)

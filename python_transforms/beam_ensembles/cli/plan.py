@@ -13,6 +13,7 @@ from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, 
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
+from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
 from beam_ensembles.messages.printable import printable
@@ -20,6 +21,9 @@ from beam_ensembles.messages.printable import printable
 DESCRIPTION: Final = """\
 Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are batched, what its
 workers must have, and which columns rows carry on. The file is checked first; nothing is run.
+
+With --json, print an object that also has the ensemble's 'inputs' and 'outputs' with their types, the 'labels' of
+outputs whose classes are known, and the 'parameters' that the file has.
 
 exit code: 0 the plan is printed, 1 the file is not valid, 2 wrong usage
 """
@@ -65,10 +69,26 @@ def described(graph: EnsembleGraph, found: Plan) -> dict[str, Any]:
     carried = (*alive_between(graph, found), outputs)
     return {
         "ensemble": graph.spec.name,
+        "description": graph.spec.description,
+        "inputs": {column: str(type_) for column, type_ in graph.spec.inputs},
+        "outputs": {column: str(type_) for column, type_ in graph.outputs},
+        "labels": _labels(graph),
+        "parameters": list(graph.spec.parameters),
         "stages": [
             _stage(stage, columns, graph) for stage, columns in zip(found.stages, carried, strict=True)
         ],
     }
+
+
+def _labels(graph: EnsembleGraph) -> dict[str, list[str | int]]:
+    """Returns the classes of each output that holds one of them, or a score for each in this order."""
+    known = {
+        column: meaning.classes
+        for node in graph.nodes
+        for column, meaning in declared(node.spec, node.told).items()
+        if meaning.classes is not None and meaning.holds in (LABELS, SCORES)
+    }
+    return {column: list(known[column]) for column, _ in graph.outputs if column in known}
 
 
 def _stage(stage: Stage, columns: Sequence[str], graph: EnsembleGraph) -> dict[str, Any]:

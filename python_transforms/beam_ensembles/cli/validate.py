@@ -49,6 +49,9 @@ examples:
   beam-ensembles validate flowers.yaml --load --rows few.parquet --json
   beam-ensembles validate flowers.yaml --load --code src/
 
+With --json, a valid file is an empty list. 'beam-ensembles plan flowers.yaml --json' prints its inputs, outputs, labels
+and parameters.
+
 exit code: 0 the file is valid; 1 it is not, or with --load a model cannot be loaded or a row fails; 2 wrong usage
 (there is no such file, for example); 130 interrupted
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from beam_ensembles.graph import EnsembleGraph
-from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
+from beam_ensembles.graph.class_meanings import LABELS, SCORES, UNKNOWN, declared
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.messages.printable import printable
 from beam_ensembles.messages.wording import listed
@@ -98,18 +98,10 @@ def _nested(type_: Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         yield path, type_
 
 
-def classes_of(name: str, node: CheckedNode) -> tuple[str, tuple[str | int, ...]]:
-    """Returns what the column of a node holds (``LABELS``, ``SCORES`` or nothing), and which classes it is about."""
-    meaning = declared(node.spec, node.told).get(name)
-    if meaning is None or meaning.classes is None or meaning.holds not in (LABELS, SCORES):
-        return "", ()
-    return meaning.holds, tuple(meaning.classes)
-
-
 def _note(name: str, node: CheckedNode) -> str:
     found = f"added by node '{node.spec.name}'"
-    holds, classes = classes_of(name, node)
-    if not classes:
+    meaning = declared(node.spec, node.told).get(name, UNKNOWN)
+    if meaning.classes is None or meaning.holds not in (LABELS, SCORES):
         return found
-    shown = listed([str(one) for one in classes], _MOST_CLASSES)
-    return f"{found}: {'one of' if holds == LABELS else 'in the order'} {shown}"
+    shown = listed([str(one) for one in meaning.classes], _MOST_CLASSES)
+    return f"{found}: {'one of' if meaning.holds == LABELS else 'in the order'} {shown}"
