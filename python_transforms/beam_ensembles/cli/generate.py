@@ -117,7 +117,11 @@ def _write(args: argparse.Namespace, source: Source) -> int:
     if is_current(source, args.output):
         print_lines(f"{path} is up to date")
         return _DONE
-    write(source, args.output)
+    try:
+        write(source, args.output)
+    except OSError as error:
+        say("generate", f"'{path}' cannot be written: {error.strerror}")
+        return _FAILED
     print_lines(f"wrote {path}")
     return _DONE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -150,16 +151,16 @@ def _names(columns: Sequence[Column]) -> list[str]:
 
 
 def _is_field(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
+    plain = unicodedata.normalize("NFKC", name)  # as Python reads it in source code
+    return name == plain and name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("_")
 
 
 def _field(name: str) -> str:
     """Returns the name of an input column's field, where rows of Python cannot have its own name."""
     if _is_field(name):
         return name
-    found = "".join(letter if letter.isidentifier() or letter.isdecimal() else "_" for letter in name).lstrip(
-        "_"
-    )
+    plain = unicodedata.normalize("NFKC", name)
+    found = "".join(one if f"x{one}".isidentifier() else "_" for one in plain).lstrip("_")
     return f"{found}_" if keyword.iskeyword(found) else found if found.isidentifier() else f"x{found}"
 
 
