@@ -1,0 +1,149 @@
+"""Code that ``beam-ensembles generate`` writes builds and runs in every language: that of docs/generated-types.md as
+written, and that of an ensemble with every type."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
+from scripts.servers import SERVICE_VARIABLE
+from tests.support.pages import blocks, path_of
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "generated"
+PAGE = "generated-types.md"
+BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ARGUMENTS = re.compile(r"<commandlineArgs>(.*)</commandlineArgs>")
+
+
+def code(text: str) -> dict[str, str]:
+    """Returns the code blocks of a page whose first line names a file."""
+    return dict(BLOCK.findall(text))
+
+
+def run(*command: object, folder: Path, **variables: str) -> str:
+    """Runs a command; gives its standard output, and shows all of it where it fails."""
+    own = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{own['PATH']}"
+    env = own | {"BEAM_ENSEMBLES_PYTHON": sys.executable, "PATH": path} | variables
+    words = list(map(str, command))
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def needed(program: str) -> str:
+    """Returns the path of a program, or skips the test."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"there is no {program} here")
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the README's ensemble, the one with every type, and the code that the page's commands write."""
+    made = tmp_path_factory.mktemp("generated")
+    readme = code((ROOT / "README.md").read_text(encoding="utf-8"))
+    for name in ("train.py", "flowers.yaml"):
+        (made / name).write_text(readme[name], encoding="utf-8")
+    run(sys.executable, "train.py", folder=made)
+    for block in blocks(PAGE):
+        run("bash", "-euo", "pipefail", "-c", block.text, folder=made)
+    shutil.copy(PROGRAMS / "every.yaml", made)
+    every = "beam-ensembles generate {} every.yaml -o {} --field id=int64"
+    for language, output in (("go", "everytype"), ("java", "src/main/java"), ("python", ".")):
+        run("bash", "-c", every.format(language, output), folder=made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    """The page's text."""
+    return path_of(PAGE).read_text(encoding="utf-8")
+
+
+def expected() -> list[dict[str, object]]:
+    """Returns what each program says of the rows of the ensemble with every type."""
+    return [json.loads(line) for line in (PROGRAMS / "every.jsonl").read_text().splitlines()]
+
+
+def said(text: str) -> list[dict[str, object]]:
+    """Returns the lines of JSON that a program wrote, by their ids."""
+    found = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    return sorted(found, key=lambda row: row["id"])
+
+
+def test_the_maven_plugin_runs_the_pages_command(folder: Path, page: str) -> None:
+    found = ARGUMENTS.search(page)
+    assert found
+    assert f"beam-ensembles {found[1]}" in blocks(PAGE)[0].text
+    run("beam-ensembles", *shlex.split(found[1]), "--check", folder=folder)
+
+
+def test_python(folder: Path, page: str) -> None:
+    (folder / "score.py").write_text(code(page)["score.py"], encoding="utf-8")
+    assert run(sys.executable, "score.py", folder=folder).split()[:2] == ["1", "setosa"]
+    shutil.copy(PROGRAMS / "every.py", folder)
+    assert said(run(sys.executable, "every.py", folder=folder)) == expected()
+
+
+def test_go(folder: Path, page: str, prism: str) -> None:
+    go = needed("go")
+    module = (GO_MODULE / "go.mod").read_text()
+    path = re.search(r"^module (\S+)$", module, re.MULTILINE)
+    assert path
+    (folder / "go.mod").write_text(
+        re.sub(r"^module \S+$", "module flowers", module, flags=re.MULTILINE)
+        + f"\nrequire {path[1]} v0.0.0\n\nreplace {path[1]} => {GO_MODULE}\n"
+    )
+    shutil.copy(GO_MODULE / "go.sum", folder)
+    shutil.copy(PROGRAMS / "main.go.template", folder / "main.go")
+    head = f'package main\n\nimport (\n\t"github.com/apache/beam/sdks/v2/go/pkg/beam"\n\n\t"{path[1]}"\n)\n\n'
+    (folder / "score.go").write_text(head + code(page)["score.go"])
+    made = folder / "flowers_rows.go"
+    before = made.read_text(encoding="utf-8")
+    made.unlink()
+    run(go, "generate", "-mod=mod", "./...", folder=folder)
+    assert made.read_text(encoding="utf-8") == before
+    formatted = run(go, "fmt", "-n", "./...", folder=folder, GOFLAGS="-mod=mod")
+    assert "gofmt" in formatted
+    assert run(Path(go).resolve().parent / "gofmt", "-l", ".", folder=folder) == ""
+    run(go, "vet", "-mod=mod", "./...", folder=folder)
+    run(go, "build", "-mod=mod", "-o", "scoring", ".", folder=folder)
+    flags = ("--runner=universal", f"--endpoint={prism}", "--environment_type=LOOPBACK")
+    run(folder / "scoring", f"--output={folder / 'go.jsonl'}", *flags, folder=folder)
+    assert said((folder / "go.jsonl").read_text()) == expected()
+    assert (folder / "go.jsonl.flowers").read_text() == "1 setosa\n"
+
+
+def test_java(folder: Path, page: str, prism: str) -> None:
+    javac, java = needed("javac"), needed("java")
+    (jar,) = (MAVEN_PROJECT / "digits" / "target").glob("digits.jar")
+    sources = folder / "src" / "main" / "java"
+    body = code(page)["Score.java"].replace("\n", "\n      ")
+    program = (PROGRAMS / "Every.java.template").read_text().replace("// PAGE", body)
+    (sources / "Every.java").write_text(program, encoding="utf-8")
+    classes = os.pathsep.join(["classes", str(jar), str(jar.parent / "lib" / "*")])
+    flags = (
+        "-Xlint:all,-classfile,-path,-processing,-serial",
+        "-Werror",
+        "-encoding",
+        "UTF-8",
+        "-d",
+        "classes",
+    )
+    run(javac, *flags, "-cp", classes, *sources.rglob("*.java"), folder=folder)
+    options = ("--runner=PortableRunner", f"--jobEndpoint={prism}")
+    run(java, "-cp", classes, "Every", "java.jsonl", *options, folder=folder)
+    assert said((folder / "java.jsonl").read_text()) == expected()
+    assert (folder / "java.jsonl.flowers").read_text() == "1 setosa\n"
