@@ -17,6 +17,7 @@ _WORDS: Final = (
 )
 _KEYWORDS: Final = frozenset(_WORDS.split())
 _INITIALISMS: Final = frozenset(("api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "uuid"))
+_MARKUP: Final = re.compile(r"[-+*•#\[]|\d+[.)]")
 _MODULE: Final = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 _FUNCTIONS: Final = """\
 func init() {{
@@ -99,7 +100,7 @@ class Go(Language):
         yield f"// {name}Input is a row for the ensemble {rows.ensemble}."
         if rows.description:
             yield "//"
-            yield from (f"// {line}".rstrip() for line in wrapped(rows.description))
+            yield from (f"// {_plain(line)}" for line in wrapped(rows.description))
         yield from struct(f"{name}Input", rows.inputs, types)
         yield f"// {name}Scored is a {name}Input with the answers of the ensemble {rows.ensemble}."
         yield from struct(f"{name}Scored", rows.scored, types)
@@ -135,9 +136,15 @@ def struct(
     )
     yield f"type {name} struct {{"
     for column, field in zip(columns, fields, strict=True):
-        yield f"\t// {column.documentation}"
+        yield f"\t// {_plain(column.documentation)}"
         yield f"\t{field} {go_type(column.type, types, (*path, column.name))} `{_tag(column.name)}`"
     yield "}\n"
+
+
+def _plain(line: str) -> str:
+    """Returns a line of a comment that gofmt leaves alone: no list, link, heading, quotes or build constraint."""
+    quoted = line.replace("``", "`").replace("''", "'")
+    return f"| {quoted}" if _MARKUP.match(quoted) else quoted
 
 
 def _tag(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from beam_ensembles.code_generation.rows import Column, EnsembleRows
@@ -108,7 +108,6 @@ def generated_head(rows: EnsembleRows, language: Language) -> str:
     return f"{MARK} {language.command} {printable(rows.file)}; DO NOT EDIT."
 
 
-def wrapped(text: str) -> Iterator[str]:
-    """Yields the lines of a text for a comment: characters that cannot be seen are escapes, paragraphs stay."""
-    for paragraph in text.strip().splitlines():
-        yield from textwrap.wrap(printable(paragraph), _WIDTH, break_long_words=False) or [""]
+def wrapped(text: str) -> list[str]:
+    """Returns the lines of a text for a comment, as one paragraph: characters that cannot be seen are escapes."""
+    return textwrap.wrap(printable(" ".join(text.split())), _WIDTH, break_long_words=False)

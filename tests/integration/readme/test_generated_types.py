@@ -115,8 +115,6 @@ def test_go(folder: Path, page: str, prism: str) -> None:
     made.unlink()
     run(go, "generate", "-mod=mod", "./...", folder=folder)
     assert made.read_text(encoding="utf-8") == before
-    formatted = run(go, "fmt", "-n", "./...", folder=folder, GOFLAGS="-mod=mod")
-    assert "gofmt" in formatted
     assert run(Path(go).resolve().parent / "gofmt", "-l", ".", folder=folder) == ""
     run(go, "vet", "-mod=mod", "./...", folder=folder)
     run(go, "build", "-mod=mod", "-o", "scoring", ".", folder=folder)
@@ -135,7 +133,7 @@ def test_java(folder: Path, page: str, prism: str) -> None:
     (sources / "Every.java").write_text(program, encoding="utf-8")
     classes = os.pathsep.join(["classes", str(jar), str(jar.parent / "lib" / "*")])
     flags = (
-        "-Xlint:all,-classfile,-path,-processing,-serial",
+        "-Xlint:all,-classfile,-path,-processing,-serial,-try",
         "-Werror",
         "-encoding",
         "UTF-8",
