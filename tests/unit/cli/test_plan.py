@@ -43,6 +43,25 @@ def test_one_stage_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert any(line.startswith("adds to the row │ answer: string") for line in lines)
 
 
+def test_what_goes_in_and_comes_out_as_data(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", VOTES, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["description"] == "Every kind that there is, once."
+    assert found["inputs"] == {"x": "array<double>[4]", "note": "string?"}
+    assert found["outputs"] == {
+        "answer": "string", "all": "array<double>[3]", "class": "int64", "weighted": "double",
+    }  # fmt: skip
+    assert found["labels"] == {"answer": ["no", "yes", "maybe"], "all": ["no", "yes", "maybe"]}
+    assert found["parameters"] == []
+    file = tmp_path / "sum.yaml"
+    node = "{apply: sql, select: {y: 'x + ${less} + ${more}'}}"
+    file.write_text(f"ensemble: sum\ninputs: {{x: double}}\nnodes: {{sum: {node}}}\n", encoding="utf-8")
+    assert main(["plan", str(file), "--json", "--parameter", "more=1", "--parameter", "less=2"]) == 0
+    assert json.loads(capsys.readouterr().out)["parameters"] == ["less", "more"]
+
+
 def test_several_stages_as_data() -> None:
     """A plan made by hand: what is said of it does not depend on what the planner cuts today."""
     graph = check_text(json.dumps(CASCADE), KINDS, Files("/", is_own=True))
