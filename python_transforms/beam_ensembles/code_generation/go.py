@@ -73,11 +73,8 @@ class Go(Language):
         self.check_types(rows.scored)
         name = upper_camel(rows.ensemble, _INITIALISMS)
         types = row_names(rows.scored, name, _INITIALISMS)
-        own = [f"{name}{end}" for end in ("Input", "Scored", "Failed")]
         check_distinct(
-            [(f"the rows in '{'.'.join(path)}'", type_) for path, type_ in types.items()]
-            + [(f"'{one}' itself", one) for one in own],
-            self.title,
+            ((f"the rows in '{'.'.join(path)}'", type_) for path, type_ in types.items()), self.title
         )
         return Source(
             f"{snake(rows.ensemble) or 'ensemble'}_rows.go",
@@ -101,7 +98,7 @@ class Go(Language):
         if rows.description:
             yield "//"
             yield from (f"// {_plain(line)}" for line in wrapped(rows.description))
-        yield from struct(f"{name}Input", rows.inputs, types)
+        yield from struct(f"{name}Input", rows.incoming, types)
         yield f"// {name}Scored is a {name}Input with the answers of the ensemble {rows.ensemble}."
         yield from struct(f"{name}Scored", rows.scored, types)
         for path, row in nested_rows(rows.scored):

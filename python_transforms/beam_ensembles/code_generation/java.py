@@ -101,17 +101,13 @@ class Java(Language):
             [(f"the rows in '{'.'.join(path)}'", type_) for path, type_ in types.items()], self.title
         )
         name = f"{upper_camel(rows.ensemble)}Rows"
-        if name in types.values():
-            raise CannotGenerate(
-                f"the class of the ensemble and that of a column would both be '{name}'; rename one"
-            )
         return Source("/".join((*package.split("."), f"{name}.java")), self._text(rows, name, types, package))
 
     def _text(self, rows: EnsembleRows, name: str, types: Mapping[tuple[str, ...], str], package: str) -> str:
         members = [
             f"private {name}() {{}}\n",
             "/** A row for the ensemble. */",
-            *_class("Input", rows.inputs, types),
+            *_class("Input", rows.incoming, types),
             "/** A row with the answers of the ensemble. */",
             *_class("Scored", rows.scored, types),
             "/** A row that could not be scored, and why. */",

@@ -32,14 +32,14 @@ def Run{name}(rows: beam.PCollection[{name}Input], file: str, **options: Any) ->
         file: The ensemble file.
         options: Further arguments of ``RunEnsemble``.
     """
-    scored = rows | RunEnsemble(file{columns}, **options)
+    scored = rows | beam_ensembles.RunEnsemble(file{columns}, **options)
     return scored | "{name}Scored" >> beam.Map(_scored).with_output_types({name}Scored)
 
 
 @beam.ptransform_fn
 def Run{name}WithErrors(rows: beam.PCollection[{name}Input], file: str, **options: Any) -> Any:
     """Score rows as ``Run{name}`` does: returns a pair, the second a PCollection of ``{name}Failed``."""
-    scored, failed = rows | RunEnsemble(file{columns}, **options).with_errors()
+    scored, failed = rows | beam_ensembles.RunEnsemble(file{columns}, **options).with_errors()
     return (
         scored | "{name}Scored" >> beam.Map(_scored).with_output_types({name}Scored),
         failed | "{name}Failed" >> beam.Map(_failed).with_output_types({name}Failed),
@@ -78,7 +78,7 @@ class Python(Language):
         )
         fields = {column.name: _field(column.name) for column in rows.inputs}
         check_distinct(((f"column '{one}'", fields.get(one, one)) for one in _names(rows.scored)), self.title)
-        wrong = [column.name for column in rows.outputs if not _is_field(column.name)]
+        wrong = [column.name for column in (*rows.fields, *rows.outputs) if not _is_field(column.name)]
         wrong += [
             field for _, row in nested_rows(rows.scored) for field, _ in row.fields if not _is_field(field)
         ]
@@ -109,7 +109,7 @@ class Python(Language):
             )
         ]
         about = f"A row for the ensemble {rows.ensemble}."
-        body += _tuple(f"{name}Input", about, rows.inputs, types, fields=fields, more=rows.description)
+        body += _tuple(f"{name}Input", about, rows.incoming, types, fields=fields, more=rows.description)
         about = f"A ``{name}Input`` with the answers of the ensemble."
         body += _tuple(f"{name}Scored", about, rows.scored, types, fields=fields)
         body += [
@@ -129,9 +129,9 @@ class Python(Language):
         optional = ", Optional" if "Optional[" in text else ""
         yield f"from typing import Any, NamedTuple{optional}\n"
         yield "import apache_beam as beam"
-        if "Timestamp" in text:
-            yield "from apache_beam.utils.timestamp import Timestamp"
-        yield "from beam_ensembles import RunEnsemble\n\n"
+        yield "import beam_ensembles"
+        yield from ["from apache_beam.utils.timestamp import Timestamp"] if "Timestamp" in text else []
+        yield "\n"
         yield text
         yield "for _rows in ("
         yield from (f"    {one}," for one in made)
@@ -142,7 +142,7 @@ class Python(Language):
             name=name,
             columns=f", columns={renamed!r}" if renamed else "",
             scored=_made(f"{name}Scored", "row", rows.scored, types, (), fields, _ON_LINES),
-            element=_made(f"{name}Input", "element", rows.inputs, types, (), fields, _ON_LINES),
+            element=_made(f"{name}Input", "element", rows.incoming, types, (), fields, _ON_LINES),
         )
 
 

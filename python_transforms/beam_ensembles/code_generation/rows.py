@@ -44,8 +44,9 @@ class EnsembleRows:
         ensemble: The ensemble's name.
         file: The name of its file, without folders.
         description: What the file says about it, or empty.
-        inputs: The fields of a row that goes in.
+        inputs: The columns that the ensemble reads.
         outputs: The columns that the ensemble adds.
+        fields: Fields of the rows that the ensemble does not read, and that stay.
     """
 
     ensemble: str
@@ -53,11 +54,17 @@ class EnsembleRows:
     description: str
     inputs: tuple[Column, ...]
     outputs: tuple[Column, ...]
+    fields: tuple[Column, ...] = ()
+
+    @property
+    def incoming(self) -> tuple[Column, ...]:
+        """The fields of a row that goes in."""
+        return (*self.fields, *self.inputs)
 
     @property
     def scored(self) -> tuple[Column, ...]:
         """The fields of a scored row."""
-        return (*self.inputs, *self.outputs)
+        return (*self.incoming, *self.outputs)
 
 
 def rows_of(graph: EnsembleGraph, file: str, fields: Sequence[tuple[str, Type]] = ()) -> EnsembleRows:
@@ -73,11 +80,9 @@ def rows_of(graph: EnsembleGraph, file: str, fields: Sequence[tuple[str, Type]] 
         graph.spec.name,
         file,
         graph.spec.description,
-        (
-            *(Column(name, type_, "not read by the ensemble") for name, type_ in fields),
-            *(Column(name, type_) for name, type_ in graph.spec.inputs),
-        ),
+        tuple(Column(name, type_) for name, type_ in graph.spec.inputs),
         tuple(Column(name, type_, _note(name, makers[name])) for name, type_ in graph.outputs),
+        tuple(Column(name, type_, "not read by the ensemble") for name, type_ in fields),
     )
 
 

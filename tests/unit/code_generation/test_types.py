@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from beam_ensembles.code_generation import LANGUAGES, CannotGenerate, EnsembleRows
@@ -113,7 +115,10 @@ def test_a_column_whose_name_is_not_the_languages(language: str, column: str, fi
 
 def test_python_says_which_field_an_input_is() -> None:
     text = LANGUAGES["python"].source(rows(("class", "double"), ("x", "double")), None).text
-    assert "RunEnsemble(file, columns={'class': 'class_'}, **options)" in text
+    assert "beam_ensembles.RunEnsemble(file, columns={'class': 'class_'}, **options)" in text
+    field = dataclasses.replace(rows(), fields=(Column("class", parse_type("string")),))
+    with pytest.raises(CannotGenerate, match="rows of Python have no field 'class'"):
+        LANGUAGES["python"].source(field, None)
     with pytest.raises(CannotGenerate, match="rows of Python have no field 'from'"):
         LANGUAGES["python"].source(rows(("x", "row<from: string>")), None)
 
@@ -150,6 +155,13 @@ def test_an_ensemble_whose_name_makes_no_package(language: str, title: str) -> N
     with pytest.raises(CannotGenerate, match=f"makes no {title} package's name; give one with --package"):
         LANGUAGES[language].source(rows(name="名"), None)
     assert LANGUAGES[language].source(rows(name="名"), "names").text
+
+
+def test_an_ensemble_called_ensemble() -> None:
+    """Its transform is called as that of the package is."""
+    text = LANGUAGES["python"].source(rows(("x", "double"), name="ensemble"), None).text
+    assert "def RunEnsemble(rows: beam.PCollection[EnsembleInput]" in text
+    assert "import RunEnsemble" not in text
 
 
 HOSTILE = 'One. */ } \\u002a/ """ {@code x} <b>\n\n+build ignore\r\n//go:build ignore\x00\u202e\u2028end'
