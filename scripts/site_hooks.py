@@ -31,7 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Has links lead to pages of the site where there are such, else to the repository."""
+    """Leads links to pages of the site where there are such, else to the repository."""
     source = OUTSIDE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return relinked(markdown, source, config["extra"]["repository"])
 

@@ -18,6 +18,7 @@ _WORDS: Final = (
 _KEYWORDS: Final = frozenset(_WORDS.split())
 _INITIALISMS: Final = frozenset(("api", "html", "http", "id", "ip", "json", "sql", "uri", "url", "uuid"))
 _MARKUP: Final = re.compile(r"[-+*•#\[]|\d+[.)]")
+_HAS_TIMES: Final = re.compile(r"^\t\w+ \S*\btime\.Time `", re.MULTILINE)
 _MODULE: Final = "github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 _FUNCTIONS: Final = """\
 func init() {{
@@ -60,6 +61,7 @@ class Go(Language):
         "int64": "int64",
         "float": "float32",
         "double": "float64",
+        "timestamp": "time.Time",
     }
 
     def check_package(self, package: str) -> str | None:
@@ -76,10 +78,10 @@ class Go(Language):
         check_distinct(
             ((f"the rows in '{'.'.join(path)}'", type_) for path, type_ in types.items()), self.title
         )
-        return Source(
-            f"{snake(rows.ensemble) or 'ensemble'}_rows.go",
-            "\n".join(self._lines(rows, name, types, package or self._package(rows.ensemble))),
-        )
+        text = "\n".join(self._lines(rows, name, types, package or self._package(rows.ensemble)))
+        if _HAS_TIMES.search(text):
+            text = text.replace('import (\n\t"reflect"\n', 'import (\n\t"reflect"\n\t"time"\n', 1)
+        return Source(f"{snake(rows.ensemble) or 'ensemble'}_rows.go", text)
 
     def _package(self, ensemble: str) -> str:
         found = package_name(ensemble)

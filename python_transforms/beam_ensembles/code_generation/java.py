@@ -41,6 +41,7 @@ _IMPORTS: Final = (
     "org.apache.beam.sdk.schemas.transforms.Convert",
     "org.apache.beam.sdk.transforms.WithFailures",
     "org.apache.beam.sdk.values.PCollection",
+    "org.joda.time.Instant",
 )
 _FAILURE: Final = (
     Column("ensemble", STRING, "what failed"),
@@ -78,6 +79,7 @@ class Java(Language):
         "int64": "long",
         "float": "float",
         "double": "double",
+        "timestamp": "Instant",
     }
     holds_nulls = False
 

@@ -25,7 +25,7 @@ SCREENS = BUILD / "site-screens"
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Says nothing of each request."""
+        """Logs nothing."""
 
 
 @contextlib.contextmanager
