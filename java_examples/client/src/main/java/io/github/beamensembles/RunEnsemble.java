@@ -14,6 +14,8 @@ import org.apache.beam.sdk.transforms.display.DisplayData;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.PCollectionRowTuple;
+import org.apache.beam.sdk.values.PInput;
+import org.apache.beam.sdk.values.POutput;
 import org.apache.beam.sdk.values.Row;
 import org.jspecify.annotations.Nullable;
 
@@ -356,22 +358,15 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     return List.of(given);
   }
 
-  /** Rows in; the outputs {@code output} and {@code errors}. */
-  public static final class WithErrors extends PTransform<PCollection<?>, PCollectionRowTuple> {
-    private final RunEnsemble ensemble;
+  /** A way to call an ensemble, which has its name, checks and settings. */
+  abstract static class Way<InputT extends PInput, OutputT extends POutput>
+      extends PTransform<InputT, OutputT> {
+    final RunEnsemble ensemble;
+    private final boolean withErrors;
 
-    private WithErrors(RunEnsemble ensemble) {
+    Way(RunEnsemble ensemble, boolean withErrors) {
       this.ensemble = ensemble;
-    }
-
-    /** Gives the scored rows as objects of a type that has a schema. */
-    public <T> AsWithErrors<T> as(Class<T> type) {
-      return new AsWithErrors<>(ensemble, type);
-    }
-
-    /** Takes keyed rows and gives both outputs keyed. */
-    public <K> KeyedWithErrors<K, Row> keyed() {
-      return as(Row.class).keyed();
+      this.withErrors = withErrors;
     }
 
     @Override
@@ -387,7 +382,24 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     @Override
     public void populateDisplayData(DisplayData.Builder builder) {
       super.populateDisplayData(builder);
-      ensemble.show(builder, true);
+      ensemble.show(builder, withErrors);
+    }
+  }
+
+  /** Rows in; the outputs {@code output} and {@code errors}. */
+  public static final class WithErrors extends Way<PCollection<?>, PCollectionRowTuple> {
+    private WithErrors(RunEnsemble ensemble) {
+      super(ensemble, true);
+    }
+
+    /** Gives the scored rows as objects of a type that has a schema. */
+    public <T> AsWithErrors<T> as(Class<T> type) {
+      return new AsWithErrors<>(ensemble, type);
+    }
+
+    /** Takes keyed rows and gives both outputs keyed. */
+    public <K> KeyedWithErrors<K, Row> keyed() {
+      return as(Row.class).keyed();
     }
 
     @Override
@@ -403,34 +415,17 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    *
    * @param <T> a type that has a schema: of the scored row's fields, those that it wants
    */
-  public static final class As<T> extends PTransform<PCollection<?>, PCollection<T>> {
-    private final RunEnsemble ensemble;
+  public static final class As<T> extends Way<PCollection<?>, PCollection<T>> {
     private final Class<T> type;
 
     private As(RunEnsemble ensemble, Class<T> type) {
-      this.ensemble = ensemble;
+      super(ensemble, false);
       this.type = Given.notNull(type, "type");
     }
 
     /** Takes keyed rows and gives keyed objects. */
     public <K> Keyed<K, T> keyed() {
       return new Keyed<>(ensemble, type);
-    }
-
-    @Override
-    protected String getKindString() {
-      return ensemble.getKindString();
-    }
-
-    @Override
-    public void validate(@Nullable PipelineOptions options) {
-      ensemble.validate(options);
-    }
-
-    @Override
-    public void populateDisplayData(DisplayData.Builder builder) {
-      super.populateDisplayData(builder);
-      ensemble.show(builder, false);
     }
 
     @Override
@@ -445,34 +440,17 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param <T> a type that has a schema: of the scored row's fields, those that it wants
    */
   public static final class AsWithErrors<T>
-      extends PTransform<PCollection<?>, WithFailures.Result<PCollection<T>, Row>> {
-    private final RunEnsemble ensemble;
+      extends Way<PCollection<?>, WithFailures.Result<PCollection<T>, Row>> {
     private final Class<T> type;
 
     private AsWithErrors(RunEnsemble ensemble, Class<T> type) {
-      this.ensemble = ensemble;
+      super(ensemble, true);
       this.type = Given.notNull(type, "type");
     }
 
     /** Takes keyed rows and gives both outputs keyed. */
     public <K> KeyedWithErrors<K, T> keyed() {
       return new KeyedWithErrors<>(ensemble, type);
-    }
-
-    @Override
-    protected String getKindString() {
-      return ensemble.getKindString();
-    }
-
-    @Override
-    public void validate(@Nullable PipelineOptions options) {
-      ensemble.validate(options);
-    }
-
-    @Override
-    public void populateDisplayData(DisplayData.Builder builder) {
-      super.populateDisplayData(builder);
-      ensemble.show(builder, true);
     }
 
     @Override
@@ -490,29 +468,12 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param <T> what a scored row becomes
    */
   public static final class Keyed<K, T>
-      extends PTransform<PCollection<? extends KV<K, ?>>, PCollection<KV<K, T>>> {
-    private final RunEnsemble ensemble;
+      extends Way<PCollection<? extends KV<K, ?>>, PCollection<KV<K, T>>> {
     private final Class<T> type;
 
     private Keyed(RunEnsemble ensemble, Class<T> type) {
-      this.ensemble = ensemble;
+      super(ensemble, false);
       this.type = Given.notNull(type, "type");
-    }
-
-    @Override
-    protected String getKindString() {
-      return ensemble.getKindString();
-    }
-
-    @Override
-    public void validate(@Nullable PipelineOptions options) {
-      ensemble.validate(options);
-    }
-
-    @Override
-    public void populateDisplayData(DisplayData.Builder builder) {
-      super.populateDisplayData(builder);
-      ensemble.show(builder, false);
     }
 
     @Override
@@ -530,30 +491,13 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
    * @param <T> what a scored row becomes
    */
   public static final class KeyedWithErrors<K, T>
-      extends PTransform<
+      extends Way<
           PCollection<? extends KV<K, ?>>, WithFailures.Result<PCollection<KV<K, T>>, KV<K, Row>>> {
-    private final RunEnsemble ensemble;
     private final Class<T> type;
 
     private KeyedWithErrors(RunEnsemble ensemble, Class<T> type) {
-      this.ensemble = ensemble;
+      super(ensemble, true);
       this.type = Given.notNull(type, "type");
-    }
-
-    @Override
-    protected String getKindString() {
-      return ensemble.getKindString();
-    }
-
-    @Override
-    public void validate(@Nullable PipelineOptions options) {
-      ensemble.validate(options);
-    }
-
-    @Override
-    public void populateDisplayData(DisplayData.Builder builder) {
-      super.populateDisplayData(builder);
-      ensemble.show(builder, true);
     }
 
     @Override
