@@ -40,7 +40,7 @@ def _unlimited(requirement: str) -> str:
 
 
 def main() -> bool:
-    """Makes the environment anew."""
+    """Creates the environment anew."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     FOLDER.mkdir(parents=True, exist_ok=True)
     written = FOLDER / "requirements.txt"

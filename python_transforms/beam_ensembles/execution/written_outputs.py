@@ -15,7 +15,7 @@ from beam_ensembles.graph.kinds import validity
 from beam_ensembles.types import Type
 
 Row = Callable[[dict[str, Any]], Any]
-"""Makes a row that is the value of a field."""
+"""Builds a row that is the value of a field."""
 
 
 def written_outputs(code: StageCode, columns: ColumnBatch, row: Row | None) -> tuple[list[Any] | None, ...]:

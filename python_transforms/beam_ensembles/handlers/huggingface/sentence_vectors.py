@@ -120,7 +120,9 @@ def _inside(path: str) -> str:
         ModelFormatError: It is a path to somewhere else.
     """
     if not _IS_NAME.fullmatch(path):
-        raise ModelFormatError(f"modules.json names {path!r}, which is no folder in it; save the model again")
+        raise ModelFormatError(
+            f"modules.json names {path!r}, which is not a folder in it; save the model again"
+        )
     return path
 
 

@@ -114,7 +114,7 @@ REFUSED: list[tuple[Files, str]] = [
     ({POOLING: {"pooling_mode": "weightedmean"}}, "it pools by weightedmean"),
     (modules("Transformer", "Pooling", "Dense"), "calls Transformer, Pooling, Dense one after the other"),
     (modules("Transformer", "Pooling", "Pooling"), "calls Transformer, Pooling, Pooling one after"),
-    (modules("Transformer", "Pooling", Pooling="../elsewhere"), "which is no folder in it"),
+    (modules("Transformer", "Pooling", Pooling="../elsewhere"), "which is not a folder in it"),
     (
         {
             POOLING: {"pooling_mode": "mean", "include_prompt": False},
