@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from beam_ensembles.errors import InvalidEnsemble as InvalidEnsemble
+    from beam_ensembles.local.ensemble import Ensemble as Ensemble
     from beam_ensembles.metrics import ensemble_metrics as ensemble_metrics
     from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler as EnsembleModelHandler
     from beam_ensembles.runtime.ensemble_handler import InferenceError as InferenceError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__: Final = "0.1.0"
 
 __all__ = [
+    "Ensemble",
     "EnsembleModelHandler",
     "ExpansionService",
     "InferenceError",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _MODULES: Final = {
+    "Ensemble": "beam_ensembles.local.ensemble",
     "EnsembleModelHandler": "beam_ensembles.runtime.ensemble_handler",
     "ExpansionService": "beam_ensembles.transforms.expansion_service",
     "InferenceError": "beam_ensembles.runtime.ensemble_handler",

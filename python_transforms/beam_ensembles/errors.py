@@ -121,17 +121,29 @@ class InvalidEnsemble(EnsembleError):
     def _text(self) -> str:
         name = f"ensemble '{printable(self.ensemble)}'" if self.ensemble else "the ensemble"
         count = self.count
-        head = f"{name} is not valid: {count} problem{'' if count == 1 else 's'}"
+        head = f"{self._said_of(name)}: {count} problem{'' if count == 1 else 's'}"
         shown = [f"  {problem}" for problem in self.problems[:MOST_SHOWN]]
         more = [f"  and {count - len(shown)} more"] if count > len(shown) else []
         return "\n".join([head, *shown, *more])
 
+    def _said_of(self, ensemble: str) -> str:
+        return f"{ensemble} is not valid"
+
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore_invalid, (self.problems, self.ensemble, self.count)
+        return _restore_invalid, (type(self), self.problems, self.ensemble, self.count)
 
 
-def _restore_invalid(problems: tuple[Problem, ...], ensemble: str | None, count: int) -> InvalidEnsemble:
-    return InvalidEnsemble(problems, ensemble=ensemble, count=count)
+class InvalidRows(InvalidEnsemble):
+    """Rows as a whole do not fit an ensemble, such as a file without a field that the ensemble reads."""
+
+    def _said_of(self, ensemble: str) -> str:
+        return f"the rows do not fit {ensemble}"
+
+
+def _restore_invalid(
+    kind: type[InvalidEnsemble], problems: tuple[Problem, ...], ensemble: str | None, count: int
+) -> InvalidEnsemble:
+    return kind(problems, ensemble=ensemble, count=count)
 
 
 class ModelFormatError(ValueError):

@@ -10,6 +10,7 @@ import beam_ensembles
 
 def test_the_names_are_these() -> None:
     names = [
+        "Ensemble",
         *("EnsembleModelHandler", "ExpansionService", "InferenceError", "InvalidEnsemble", "RunEnsemble"),
         "ensemble_metrics",
     ]

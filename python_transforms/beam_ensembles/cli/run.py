@@ -25,7 +25,7 @@ from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
 from beam_ensembles.logs import QUIET_VARIABLE
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _score(args: argparse.Namespace, reached: _Reached) -> int:
         show = reached.noting(stack.enter_context(progress()))
         try:
             # Imports Beam: two seconds that --help and a wrong call need not wait for.
-            from beam_ensembles.cli.run_scoring import Call, InvalidRows, score_file
+            from beam_ensembles.cli.run_scoring import Call, score_file
             from beam_ensembles.metrics.local import counting
 
             counted = stack.enter_context(counting())

@@ -11,34 +11,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from apache_beam.portability.api import schema_pb2
-from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
-from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.cli.run_progress import Show
 from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
-from beam_ensembles.columns.schemas import field_type
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, NodeError
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows, NodeError
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
-from beam_ensembles.tables.chunk import Chunk, ChunkRows, Reader
+from beam_ensembles.tables.chunk import Chunk, Reader
 from beam_ensembles.tables.formats import Columns, open_reader, open_writer
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.tables.whole_file import OptionalFile, settle, whole_file
-from beam_ensembles.transforms.binding import CallOptions, bind
-from beam_ensembles.transforms.row_forms import InputRows
-from beam_ensembles.types import Type, is_portable
-
-
-class InvalidRows(InvalidEnsemble):
-    """There is something wrong with the file of rows as a whole."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,9 +75,7 @@ def score_file(call: Call, show: Show) -> Summary:
     show("checking the ensemble")
     graph = graph_of_file(call.file, parameters=call.parameters, trust=_trusted(call))
     show("reading the fields")
-    columns = Columns(
-        dict(graph.columns_read), tuple((call.prefix + name, type_) for name, type_ in graph.outputs)
-    )
+    columns = columns_of(graph, call.prefix)
     reader = opened(call, graph, columns)
     show("loading the models")
     code = stage_of(graph, columns)
@@ -98,15 +86,6 @@ def score_file(call: Call, show: Show) -> Summary:
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
     return scoring.summary
-
-
-def stage_of(graph: EnsembleGraph, columns: Columns) -> StageCode:
-    """Returns the one stage in which all nodes score the chunks of a file."""
-    inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
-    form = ChunkRows(columns.added_names, columns.inputs)
-    return StageCode(
-        graph.spec.name, graph.nodes, inputs, graph.outputs, form, truncated=graph.spec.truncated
-    )
 
 
 def _trusted(call: Call) -> tuple[str, ...]:
@@ -122,20 +101,10 @@ def opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
     """
     try:
         reader = open_reader(call.input, columns, call.output)
-        schema = schema_pb2.Schema()
-        for name, type_ in reader.fields.items():
-            schema.fields.add(name=name, type=_field_type(type_))
-        bind(graph, InputRows(schema, RowType(schema)), CallOptions(prefix=call.prefix))
+        check_fields(graph, reader.fields, call.prefix)
     except InvalidEnsemble as error:
-        raise InvalidRows(error.problems, ensemble=graph.spec.name) from error
+        raise InvalidRows(error.problems, ensemble=graph.spec.name, count=error.count) from error
     return reader
-
-
-def _field_type(type_: Type | None) -> schema_pb2.FieldType:
-    """Returns a field's type; one that the file does not say is checked value by value."""
-    if type_ is not None and is_portable(type_):
-        return field_type(type_)
-    return schema_pb2.FieldType(logical_type=schema_pb2.LogicalType(urn=PYTHON_ANY_URN))
 
 
 def _score_rows(

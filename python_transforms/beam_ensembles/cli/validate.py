@@ -22,7 +22,7 @@ from beam_ensembles.cli.ensemble_file import (
 )
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.cli.own_code import add_code_argument, import_from
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.messages.printable import printable
@@ -129,7 +129,6 @@ def _load(args: argparse.Namespace, graph: EnsembleGraph) -> int:
     # Beam logs warnings when it is imported, about what this verb does not use.
     logging.basicConfig(level=logging.ERROR)
     # Imports Beam: two seconds that a check without models need not wait for.
-    from beam_ensembles.cli.run_scoring import InvalidRows
     from beam_ensembles.cli.validate_load import load_and_ask
 
     try:

@@ -89,6 +89,15 @@ def test_the_commands_of_the_page_run(folder: Path) -> None:
     (folder / "scored.jsonl").unlink()
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("notebook.py", r"first\s+setosa"), ("split.py", "setosa 2 wrong_length")]
+)
+def test_the_page_on_dataframes(name: str, said: str, folder: Path) -> None:
+    page = (ROOT / "docs" / "dataframes.md").read_text(encoding="utf-8")
+    (folder / name).write_text(dict(BLOCK.findall(page))[name])
+    assert re.search(said, run(sys.executable, name, folder=folder))
+
+
 def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
     go = needed("go")
     library = ROOT / "go_examples" / "ensemble"

@@ -1,0 +1,189 @@
+"""An ensemble in a program or a notebook: ``Ensemble("fraud.yaml").predict(frame)``."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from beam_ensembles.columns.batch import RowFailure
+from beam_ensembles.drawing import picture, svg
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.execution.loaded_stage import bundle_error
+from beam_ensembles.execution.stage_processes import Stage, load_stage
+from beam_ensembles.graph import plan
+from beam_ensembles.limits import MOST_DRAWN
+from beam_ensembles.local.frames import NOT_SCORED, Frame, answers, frame_of
+from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
+from beam_ensembles.messages.foreign_errors import text_of
+from beam_ensembles.processes.machine import this_machine
+from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.row_source import score
+
+_ROWS_AT_ONCE: Final = 16_384
+_ERRORS: Final = ("raise", "split")
+
+
+class Ensemble:
+    """An ensemble on this machine, as ``beam-ensembles run`` runs it.
+
+    It is checked when it is made, and its models are loaded once, for the first rows. Threads may share it::
+
+        fraud = Ensemble("fraud.yaml")
+        scored = fraud.predict(frame)
+        scored, failed = fraud.predict(frame, errors="split")
+
+    Args:
+        file: The ensemble file, or a bundle.
+        parameters: Values of ``${name}`` in the file.
+        trust: Folders whose pickles may be loaded without a ``sha256``; the file's own folder where not given.
+        prefix: Put before the name of every added column.
+
+    Raises:
+        InvalidEnsemble: The file is wrong; everything that is wrong is reported at once.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        parameters: Mapping[str, str] | None = None,
+        trust: Sequence[str] | None = None,
+        prefix: str = "",
+    ) -> None:
+        self._graph = graph_of_file(file, parameters=parameters, trust=trust)
+        self._columns, self._prefix = columns_of(self._graph, prefix), prefix
+        self._code = stage_of(self._graph, self._columns)
+        self._lock, self._stage = threading.Lock(), None
+
+    _stage: Stage | None
+
+    @property
+    def name(self) -> str:
+        """The ensemble's name."""
+        return self._graph.spec.name
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The types of the columns that it reads, by name."""
+        return {name: str(type_) for name, type_ in self._columns.inputs.items()}
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The types of the columns that it adds, by name."""
+        return {name: str(type_) for name, type_ in self._columns.added}
+
+    def predict(self, rows: Any, *, errors: Literal["raise", "split"] = "raise") -> Any:
+        """Scores rows and returns them with the answers added, as the same kind of rows.
+
+        Args:
+            rows: A DataFrame of pandas or polars, an Arrow table, or a list of mappings.
+            errors: ``raise`` fails at the first row that cannot be scored; ``split`` returns two parts.
+
+        Returns:
+            The rows with a column for each of ``outputs``, in their order; a DataFrame of pandas keeps its index. With
+            ``split`` a pair: the scored rows, and the others with columns ``error_node``, ``error_code`` and
+            ``error_msg``.
+
+        Raises:
+            InvalidRows: A column is missing, has another type, or the name of a column that is added.
+            RowFailed: A row cannot be scored, with ``raise``.
+            EnsembleError: A model cannot be loaded.
+            TypeError: The rows are of another kind.
+            ValueError: ``errors`` is something else, or the rows have a column of a name that ``split`` adds.
+        """
+        if errors not in _ERRORS:
+            raise ValueError(f"errors is {errors!r}; allowed: 'raise', 'split'")
+        frame = self._frame(rows)
+        if errors == "split" and (taken := frame.fields.keys() & set(NOT_SCORED)):
+            raise ValueError(f"the rows have a column '{min(taken)}' already, which 'split' adds; rename it")
+        check_fields(self._graph, {**dict.fromkeys(self._missing_of(frame)), **frame.fields}, self._prefix)
+        found = self._scored(frame, stops=errors == "raise")
+        types = [type_ for _, type_ in self._columns.added]
+        added = [
+            (name, answers(values, type_))
+            for name, values, type_ in zip(self._columns.added_names, found.added, types, strict=True)
+        ]
+        scored = frame.extended(np.array(found.rows, np.int64), added)
+        if errors == "raise":
+            return scored
+        failed = sorted(found.failures, key=lambda failure: failure.index)
+        why = [(one.node, one.error.code, one.error.message) for one in failed]
+        said = [pa.array([row[at] for row in why], pa.string()) for at in range(len(NOT_SCORED))]
+        at = np.array([one.index for one in failed], np.int64)
+        return scored, frame.extended(at, list(zip(NOT_SCORED, said, strict=True)))
+
+    def close(self) -> None:
+        """Lets the models go; ``predict`` loads them again."""
+        with self._lock:
+            self._stage = None
+
+    def __enter__(self) -> Ensemble:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ensemble {self.name}: {_listed(self.inputs)} -> {_listed(self.outputs)}>"
+
+    def _repr_html_(self) -> str:
+        """Returns its picture, for notebooks; what it reads and adds where that would be too large."""
+        found = picture(self._graph, plan(self._graph))
+        lines = sum(len(flow.readers) for flow in found.flows)
+        return svg(found) if max(len(found.figures), lines) <= MOST_DRAWN else html.escape(repr(self))
+
+    def _frame(self, rows: Any) -> Frame:
+        try:
+            return frame_of(rows)
+        except pa.ArrowException as error:
+            raise EnsembleError(f"the rows cannot be read: {text_of(error)}") from error
+
+    def _missing_of(self, frame: Frame) -> Sequence[str]:
+        """Returns the inputs of no rows at all, which lack nothing."""
+        return () if frame.fields else tuple(self._columns.inputs)
+
+    def _loaded(self) -> Stage:
+        with self._lock:
+            if self._stage is None:
+                self._stage = load_stage(self._code, this_machine())
+            return self._stage
+
+    def _scored(self, frame: Frame, *, stops: bool) -> _Found:
+        found = _Found([], tuple([] for _ in self._columns.added), [])
+        stage = self._loaded()
+        for chunk in frame.chunks(_ROWS_AT_ONCE):
+            scored = score(self._code, stage, chunk)
+            numbers = chunk.numbers
+            found.rows += [numbers[at] - 1 for at in scored.rows.tolist()]
+            for values, more in zip(found.added, scored.added, strict=True):
+                values += more
+            found.failures += [
+                dataclasses.replace(failure, index=numbers[failure.index] - 1) for failure in scored.failures
+            ]
+            found.failures += [RowFailure(fault.number - 1, "", fault.error) for fault in chunk.faults]
+            if stops and found.failures:
+                raise bundle_error(self.name, min(found.failures, key=lambda failure: failure.index))
+        return found
+
+
+@dataclasses.dataclass(slots=True)
+class _Found:
+    """What became of rows: places and answers of those that were scored, and the failures of the others."""
+
+    rows: list[int]
+    added: tuple[list[Any], ...]
+    failures: list[RowFailure]
+
+
+def _listed(types: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {type_}" for name, type_ in types.items())

@@ -1,0 +1,190 @@
+"""Rows as people hold them in Python: DataFrames of pandas and polars, Arrow tables, and lists of mappings."""
+
+from __future__ import annotations
+
+import abc
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from beam_ensembles.columns.rows import ERROR_FIELDS
+from beam_ensembles.tables.arrow import array_of_values, type_of_arrow
+from beam_ensembles.tables.chunk import Chunk
+from beam_ensembles.tables.file_problems import refuse_duplicates
+from beam_ensembles.tables.parquet_faults import faults_of
+from beam_ensembles.tables.parquet_files import ParquetChunk
+from beam_ensembles.types import Type
+
+ALLOWED: Final = "a pandas or polars DataFrame, an Arrow table, or a list of mappings"
+NOT_SCORED: Final = tuple(f"error_{name}" for name in ERROR_FIELDS[2:5])
+"""The columns that say of a row why it was not scored: its node, a code and a message."""
+
+
+class Frame(abc.ABC):
+    """Some rows of one kind.
+
+    Attributes:
+        fields: The rows' fields in order, with their types where the rows say them.
+    """
+
+    fields: Mapping[str, Type | None]
+
+    @abc.abstractmethod
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yields the rows, at most ``size`` at once."""
+
+    @abc.abstractmethod
+    def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
+        """Returns some of the rows with columns added, as the kind of rows that these are."""
+
+
+class Rows(Frame):
+    """A list of mappings, whose fields are those of the first one."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._rows = rows
+        names: Sequence[Any] = list(rows[0]) if rows else []
+        strange = next((name for name in names if not isinstance(name, str)), None)
+        if strange is not None:
+            raise TypeError(f"the keys of rows are texts; found: {strange!r}")
+        self.fields = dict.fromkeys(names)
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yields the rows, at most ``size`` at once."""
+        for start in range(0, len(self._rows), size):
+            yield _RowsChunk(self._rows[start : start + size], start)
+
+    def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
+        """Returns new mappings."""
+        columns = [(name, array.to_pylist(maps_as_pydicts="strict")) for name, array in added]
+        return [
+            {**self._rows[index], **{name: values[place] for name, values in columns}}
+            for place, index in enumerate(at.tolist())
+        ]
+
+
+class _RowsChunk(Chunk):
+    def __init__(self, rows: Sequence[Mapping[str, Any]], start: int) -> None:
+        super().__init__(range(start + 1, start + len(rows) + 1))
+        self._rows = rows
+
+    def column(self, field: str) -> list[Any]:
+        return [row.get(field) for row in self._rows]
+
+    def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
+        return [dict(self._rows[index]) for index in at]
+
+    def cells(self, fields: Sequence[str], at: Sequence[int]) -> list[Sequence[Any]]:
+        raise NotImplementedError
+
+    def arrays(self, schema: pa.Schema, at: Sequence[int]) -> list[pa.Array]:
+        raise NotImplementedError
+
+
+class Table(Frame):
+    """An Arrow table."""
+
+    def __init__(self, table: pa.Table) -> None:
+        refuse_duplicates(table.schema.names, "the table")
+        self._table = table
+        self.fields = {field.name: type_of_arrow(field.type) for field in table.schema}
+
+    def chunks(self, size: int) -> Iterator[Chunk]:
+        """Yields the rows, at most ``size`` at once."""
+        done = 0
+        for batch in self._table.to_batches(max_chunksize=size):
+            faults = faults_of(batch, done + 1)
+            bad = {fault.number - done - 1 for fault in faults}
+            good = [at for at in range(len(batch)) if at not in bad]
+            rows = batch.take(pa.array(good, pa.int64())) if bad else batch
+            yield ParquetChunk(rows, [done + 1 + at for at in good], faults)
+            done += len(batch)
+
+    def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
+        """Returns an Arrow table."""
+        table = self._table.take(pa.array(at))
+        for name, array in added:
+            table = table.append_column(name, array)
+        return table
+
+
+class Pandas(Table):
+    """A DataFrame of pandas. A NaN in a column of numbers stays one; None, ``pd.NA`` and ``NaT`` are nulls."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        names = [str(name) for name in frame.columns]
+        refuse_duplicates(names, "the DataFrame")
+        arrays = [_array_of_series(frame.iloc[:, at]) for at in range(len(names))]
+        super().__init__(pa.table(arrays, names=names))
+
+    def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
+        """Returns a DataFrame with the rows' own index and dtypes."""
+        import pandas
+
+        frame = self._frame.iloc[at]
+        new = {
+            name: array.to_pandas(types_mapper=_nullable(pandas) if array.null_count else None).array
+            for name, array in added
+        }
+        return pandas.concat([frame, pandas.DataFrame(new, index=frame.index)], axis=1)
+
+
+def _array_of_series(series: Any) -> pa.Array:
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
+        return pa.array(series.to_numpy(), from_pandas=False)
+    found = pa.Array.from_pandas(series)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _nullable(pandas: Any) -> Any:
+    """Returns pandas's dtypes that hold nulls, without which whole numbers would become floats."""
+    return {
+        pa.int32(): pandas.Int32Dtype(),
+        pa.int64(): pandas.Int64Dtype(),
+        pa.bool_(): pandas.BooleanDtype(),
+    }.get
+
+
+class Polars(Table):
+    """A DataFrame of polars."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        super().__init__(frame.to_arrow())
+
+    def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
+        """Returns a DataFrame."""
+        import polars
+
+        return self._frame[at].with_columns([polars.Series(name, array) for name, array in added])
+
+
+def frame_of(rows: Any) -> Frame:
+    """Returns rows as a frame.
+
+    Raises:
+        TypeError: They are of no kind that is known.
+        InvalidEnsemble: Two columns have one name.
+        pa.ArrowException: A column of a DataFrame has values of several types.
+    """
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return Table(rows)
+    for module, kind in (("pandas", Pandas), ("polars", Polars)):
+        library = sys.modules.get(module)
+        if library is not None and isinstance(rows, library.DataFrame):
+            return kind(rows)
+    is_list = isinstance(rows, Sequence) and not isinstance(rows, str | bytes)
+    if is_list and all(isinstance(row, Mapping) for row in rows):
+        return Rows(rows)
+    raise TypeError(f"rows are {ALLOWED}; found: {type(rows).__name__}")
+
+
+def answers(values: Sequence[Any], type_: Type) -> pa.Array:
+    """Returns an added column's values as an array."""
+    return array_of_values(values, type_)
