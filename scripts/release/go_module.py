@@ -28,7 +28,8 @@ def make(folder: Path, version: str) -> str:
     Raises:
         CommandFailed: The module's path is another, or what the tag would hold does not compile.
     """
-    said = output([go.require().path, "-C", GO_MODULE, "list", "-m"], env=go.environment())
+    alone = {**go.environment(), "GOWORK": "off"}  # the workspace has the examples, too
+    said = output([go.require().path, "-C", GO_MODULE, "list", "-m"], env=alone)
     if said != GO_MODULE_PATH:
         raise CommandFailed(f"go.mod names the module {said}, not {GO_MODULE_PATH}")
     files = _committed()
