@@ -221,7 +221,7 @@ public class EncodingsIntegrationTest implements Serializable {
               .withColumns(Map.of("a", "b"))
               .withPrefix("the_");
       PCollection<Row> scored = rows.apply("score " + encoding, ensemble);
-      assertEquals(List.of("inner", "price", "the_average"), scored.getSchema().getFieldNames());
+      assertEquals(List.of("price", "inner", "the_average"), scored.getSchema().getFieldNames());
       lines.add(lines(encoding, "scored", scored));
     }
     assertSame(together(lines), ROWS);
@@ -233,7 +233,7 @@ public class EncodingsIntegrationTest implements Serializable {
 
     List<String> steps = new ArrayList<>();
     pipeline.traverseTopologically(new Steps(steps));
-    assertTrue(steps.toString(), steps.contains("RunEnsemble.WithErrors/Pack"));
+    assertTrue(steps.toString(), steps.contains("RunEnsemble(average)/Pack"));
     pipeline.run().waitUntilFinish();
   }
 
