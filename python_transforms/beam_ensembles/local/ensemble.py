@@ -121,7 +121,7 @@ class Ensemble:
         return scored, frame.extended(at, list(zip(NOT_SCORED, said, strict=True)))
 
     def close(self) -> None:
-        """Lets the models go; ``predict`` loads them again."""
+        """Drops the models; ``predict`` loads them again."""
         with self._lock:
             self._stage = None
 
