@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 
+from beam_ensembles.cli.ensemble_file import warn, wrong
+from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import ensemble_of_file
@@ -24,3 +28,18 @@ def checked_file(path: str, parameters: Mapping[str, str], trust: Sequence[str])
     folder = os.path.dirname(os.path.abspath(path))
     given = ensemble_of_file(path, parameters, (folder, *trust))
     return check_text(given.text, KINDS, given.files, parameters=given.parameters)
+
+
+def checked_or_told(args: argparse.Namespace) -> EnsembleGraph | None:
+    """Returns the checked graph of a verb's file, whose warnings it prints, or prints what is wrong with the file.
+
+    Args:
+        args: With the arguments of ``add_file_arguments``.
+    """
+    try:
+        graph = checked_file(args.file, dict(args.parameter), args.trust)
+    except InvalidEnsemble as exc:
+        print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
+        return None
+    warn(args.file, graph.warnings)
+    return graph

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Iterator
 from typing import Final
 
-from beam_ensembles.cli.checking import checked_file
-from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
+from beam_ensembles.cli.checking import checked_or_told
+from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file
 from beam_ensembles.cli.output import print_lines, say
 from beam_ensembles.code_generation import LANGUAGES, CannotGenerate, Source, is_current, rows_of, write
-from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.types import Type, TypeSyntaxError, parse_type
 
@@ -80,12 +78,9 @@ def run(args: argparse.Namespace) -> int:
     if message is not None:
         say("generate", message)
         return _USAGE
-    try:
-        graph = checked_file(args.file, dict(args.parameter), args.trust)
-    except InvalidEnsemble as exc:
-        print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
+    graph = checked_or_told(args)
+    if graph is None:
         return _FAILED
-    warn(args.file, graph.warnings)
     taken = {*(name for name, _ in graph.spec.inputs), *(name for name, _ in graph.outputs)}
     for name, _ in args.field:
         if name in taken:

@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
     except InvalidEnsemble as exc:
         print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
         return _WRONG
-    lines = sum(len(flow.readers) for flow in found.flows)
-    if _format(args) == "svg" and max(len(found.figures), lines) > MOST_DRAWN:
-        text = f"the picture would have {len(found.figures):,} figures and {lines:,} lines; an SVG has {MOST_DRAWN:,}"
+    if _format(args) == "svg" and max(len(found.figures), found.lines) > MOST_DRAWN:
+        would = f"{len(found.figures):,} figures and {found.lines:,} lines"
+        text = f"the picture would have {would}; an SVG has {MOST_DRAWN:,}"
         say("graph", f"{args.file}: {text} of each at most; write Mermaid instead: --format mermaid")
         return _WRONG
     text = _FORMATS[_format(args)](found)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from beam_ensembles.cli.checking import checked_file
-from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, warn, wrong
+from beam_ensembles.cli.checking import checked_or_told
+from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file
 from beam_ensembles.cli.output import print_json, say
-from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
 from beam_ensembles.graph.kinds import CheckedNode
@@ -44,12 +42,9 @@ def run(args: argparse.Namespace) -> int:
     if not os.path.isfile(args.file):
         say("plan", no_file(args.file))
         return _USAGE
-    try:
-        graph = checked_file(args.file, dict(args.parameter), args.trust)
-    except InvalidEnsemble as exc:
-        print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
+    graph = checked_or_told(args)
+    if graph is None:
         return _WRONG
-    warn(args.file, graph.warnings)
     found = described(graph, plan(graph))
     if args.json:
         print_json(found)

@@ -98,6 +98,11 @@ class Picture:
     flows: tuple[Flow, ...]
     stages: tuple[StageBox, ...] = ()
 
+    @property
+    def lines(self) -> int:
+        """How many lines are drawn: one for each reader of a flow."""
+        return sum(len(flow.readers) for flow in self.flows)
+
 
 def picture(graph: EnsembleGraph, plan: Plan) -> Picture:
     """Returns what there is to draw of a checked ensemble and its plan."""

@@ -20,12 +20,13 @@ from beam_ensembles.execution.loaded_stage import bundle_error
 from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import plan
 from beam_ensembles.limits import MOST_DRAWN
-from beam_ensembles.local.frames import NOT_SCORED, Frame, answers, frame_of
+from beam_ensembles.local.frames import NOT_SCORED, Frame, frame_of
 from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
+from beam_ensembles.tables.arrow import array_of_values
 
 _ROWS_AT_ONCE: Final = 16_384
 _ERRORS: Final = ("raise", "split")
@@ -104,11 +105,12 @@ class Ensemble:
         frame = self._frame(rows)
         if errors == "split" and (taken := frame.fields.keys() & set(NOT_SCORED)):
             raise ValueError(f"the rows have a column '{min(taken)}' already, which 'split' adds; rename it")
-        check_fields(self._graph, {**dict.fromkeys(self._missing_of(frame)), **frame.fields}, self._prefix)
+        if frame.fields:  # no rows at all have none
+            check_fields(self._graph, frame.fields, self._prefix)
         found = self._scored(frame, stops=errors == "raise")
         types = [type_ for _, type_ in self._columns.added]
         added = [
-            (name, answers(values, type_))
+            (name, array_of_values(values, type_))
             for name, values, type_ in zip(self._columns.added_names, found.added, types, strict=True)
         ]
         scored = frame.extended(np.array(found.rows, np.int64), added)
@@ -139,18 +141,14 @@ class Ensemble:
     def _repr_html_(self) -> str:
         """Returns its picture, for notebooks; what it reads and adds where that would be too large."""
         found = picture(self._graph, plan(self._graph))
-        lines = sum(len(flow.readers) for flow in found.flows)
-        return svg(found) if max(len(found.figures), lines) <= MOST_DRAWN else html.escape(repr(self))
+        is_small = max(len(found.figures), found.lines) <= MOST_DRAWN
+        return svg(found) if is_small else html.escape(repr(self))
 
     def _frame(self, rows: Any) -> Frame:
         try:
             return frame_of(rows)
         except pa.ArrowException as error:
             raise EnsembleError(f"the rows cannot be read: {text_of(error)}") from error
-
-    def _missing_of(self, frame: Frame) -> Sequence[str]:
-        """Returns the inputs of no rows at all, which lack nothing."""
-        return () if frame.fields else tuple(self._columns.inputs)
 
     def _loaded(self) -> Stage:
         with self._lock:

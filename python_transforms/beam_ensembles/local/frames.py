@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from beam_ensembles.columns.rows import ERROR_FIELDS
-from beam_ensembles.tables.arrow import array_of_values, type_of_arrow
+from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.file_problems import refuse_duplicates
-from beam_ensembles.tables.parquet_faults import faults_of
-from beam_ensembles.tables.parquet_files import ParquetChunk
+from beam_ensembles.tables.parquet_files import chunk_of
 from beam_ensembles.types import Type
 
 ALLOWED: Final = "a pandas or polars DataFrame, an Arrow table, or a list of mappings"
@@ -96,11 +95,7 @@ class Table(Frame):
         """Yields the rows, at most ``size`` at once."""
         done = 0
         for batch in self._table.to_batches(max_chunksize=size):
-            faults = faults_of(batch, done + 1)
-            bad = {fault.number - done - 1 for fault in faults}
-            good = [at for at in range(len(batch)) if at not in bad]
-            rows = batch.take(pa.array(good, pa.int64())) if bad else batch
-            yield ParquetChunk(rows, [done + 1 + at for at in good], faults)
+            yield chunk_of(batch, done + 1)
             done += len(batch)
 
     def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
@@ -183,8 +178,3 @@ def frame_of(rows: Any) -> Frame:
     if is_list and all(isinstance(row, Mapping) for row in rows):
         return Rows(rows)
     raise TypeError(f"rows are {ALLOWED}; found: {type(rows).__name__}")
-
-
-def answers(values: Sequence[Any], type_: Type) -> pa.Array:
-    """Returns an added column's values as an array."""
-    return array_of_values(values, type_)

@@ -61,6 +61,22 @@ class ParquetChunk(Chunk):
         return self._batch if len(at) == len(self) else taken(self._batch, np.array(at, np.int64))
 
 
+def chunk_of(batch: pa.RecordBatch, first: int) -> ParquetChunk:
+    """Returns the rows of a batch, without those that cannot be read.
+
+    Args:
+        batch: The rows.
+        first: Which row of the data the first one is.
+    """
+    faults = faults_of(batch, first)
+    numbers: Sequence[int] = range(first, first + len(batch))
+    if faults:
+        bad = {fault.number for fault in faults}
+        numbers = [number for number in numbers if number not in bad]
+        batch = taken(batch, np.array(numbers, np.int64) - first)
+    return ParquetChunk(batch, numbers, faults)
+
+
 class ParquetReader:
     """Reads a Parquet file.
 
@@ -99,17 +115,9 @@ class ParquetReader:
         with pq.ParquetFile(self._path, read_dictionary=folded) as file:
             for batch in file.iter_batches(batch_size=at_once):
                 for part in parts_of(batch, self.schema, rows):
-                    yield self._chunk(part)
-
-    def _chunk(self, batch: pa.RecordBatch) -> Chunk:
-        faults = faults_of(batch, self.done + 1)
-        numbers: Sequence[int] = range(self.done + 1, self.done + len(batch) + 1)
-        if faults:
-            bad = {fault.number for fault in faults}
-            numbers = [number for number in numbers if number not in bad]
-            batch = taken(batch, np.array(numbers, np.int64) - self.done - 1)
-        self.done += len(numbers) + len(faults)
-        return ParquetChunk(batch, numbers, faults)
+                    chunk = chunk_of(part, self.done + 1)
+                    self.done += len(part)
+                    yield chunk
 
 
 def _refuse_duplicates_in(found: pa.DataType, place: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from scripts.environments import locked_environment
 from scripts.example import Example
 from scripts.examples.table import EXAMPLES
 from scripts.layout import GO_EXAMPLES, GO_MODULE, MAVEN_PROJECT, ROOT
-from scripts.servers import SERVICE_VARIABLE
+from tests.support.commands import needed, run
 from tests.support.service import running_service
 
 _ROW = re.compile(r"^\| (Python|Go|Java|Beam YAML) \| (.*) \|$", re.MULTILINE)
@@ -66,16 +65,6 @@ def said(language: str) -> str:
     return found[1]
 
 
-def run(*command: object, folder: Path, **variables: str) -> str:
-    """Runs a command as who copied would; gives what it says, and shows it where it fails."""
-    own = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE}
-    env = own | {"BEAM_ENSEMBLES_PYTHON": sys.executable} | variables
-    words = list(map(str, command))
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def link_but(left_out: Sequence[str], folder: Path, own: Path) -> None:
     """Creates a folder with the contents of another one, except a folder below it: that one is its own."""
     own.mkdir()
@@ -84,14 +73,6 @@ def link_but(left_out: Sequence[str], folder: Path, own: Path) -> None:
             (own / path.name).symlink_to(path)
         elif len(left_out) > 1:
             link_but(left_out[1:], path, own / path.name)
-
-
-def needed(program: str) -> str:
-    """Returns the path of a program, or skips the test."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"there is no {program} here")
-    return path
 
 
 FOLDERS = list({example.folder: example for example in EXAMPLES}.values())

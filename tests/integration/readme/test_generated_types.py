@@ -8,14 +8,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
-from scripts.servers import SERVICE_VARIABLE
+from tests.support.commands import needed, run
 from tests.support.pages import blocks, path_of
 
 HERE = Path(__file__).resolve().parent
@@ -28,25 +27,6 @@ ARGUMENTS = re.compile(r"<commandlineArgs>(.*)</commandlineArgs>")
 def code(text: str) -> dict[str, str]:
     """Returns the code blocks of a page whose first line names a file."""
     return dict(BLOCK.findall(text))
-
-
-def run(*command: object, folder: Path, **variables: str) -> str:
-    """Runs a command; gives its standard output, and shows all of it where it fails."""
-    own = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{own['PATH']}"
-    env = own | {"BEAM_ENSEMBLES_PYTHON": sys.executable, "PATH": path} | variables
-    words = list(map(str, command))
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def needed(program: str) -> str:
-    """Returns the path of a program, or skips the test."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"there is no {program} here")
-    return path
 
 
 @pytest.fixture(scope="module")

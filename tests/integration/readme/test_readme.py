@@ -6,14 +6,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.servers import PRISM_VARIABLE, SERVICE_VARIABLE
+from scripts.servers import PRISM_VARIABLE
 from tests.support import pages
+from tests.support.commands import needed, run
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
@@ -24,25 +24,6 @@ BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re
 def blocks() -> dict[str, str]:
     """Returns the code blocks of the README whose first line names a file."""
     return dict(BLOCK.findall((ROOT / "README.md").read_text()))
-
-
-def run(*command: object, folder: Path, **env: str) -> str:
-    """Runs a command; gives its standard output, and shows all of it where it fails."""
-    whole = {name: value for name, value in os.environ.items() if name != SERVICE_VARIABLE} | env
-    whole["BEAM_ENSEMBLES_PYTHON"] = sys.executable
-    done = subprocess.run(
-        list(map(str, command)), cwd=folder, env=whole, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def needed(program: str) -> str:
-    """Returns the path of a program, or skips the test."""
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"there is no {program} here")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +64,7 @@ def test_the_command_line_scores_a_file(folder: Path) -> None:
 
 def test_the_commands_of_the_page_run(folder: Path) -> None:
     (block,) = [one for one in pages.blocks("command-line.md") if one.run_by is None]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    run("bash", "-euc", block.text, folder=folder, PATH=path)
+    run("bash", "-euc", block.text, folder=folder)
     assert answers(folder / "scored.jsonl") == ANSWERS[:1]
     (folder / "scored.jsonl").unlink()
 

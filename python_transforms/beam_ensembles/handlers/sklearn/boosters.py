@@ -16,6 +16,7 @@ import numpy as np
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.sklearn.fitted_steps import as_given, estimators_of
+from beam_ensembles.handlers.support.bad_model_files import wrong
 from beam_ensembles.handlers.support.categories import fraction_as_category
 from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
 
@@ -49,8 +50,7 @@ def refuse_boosters(node: CheckedNode, model: Any) -> None:
                     f"DataFrame's category columns alone, or {_ENCODE}"
                 )
     if text:
-        problem = Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")
-        raise InvalidEnsemble([problem])
+        raise wrong(node, text)
 
 
 def refuse_categories_in_arrays(node: CheckedNode, model: Any) -> None:
@@ -65,7 +65,7 @@ def refuse_categories_in_arrays(node: CheckedNode, model: Any) -> None:
                 f"its {type(one).__name__} was trained on a DataFrame's categories, but the steps before it do not say "
                 f"the names of the features; {_ENCODE}"
             )
-            raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", f"'{node.uri}': {text}")])
+            raise wrong(node, text)
 
 
 def refuse_categories_of_catboost(node: CheckedNode, model: Any, columns: Sequence[str]) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.errors import NodeError, listed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, valid_rows
 from beam_ensembles.handlers.support.arguments import Values, matrix
+from beam_ensembles.handlers.support.bad_model_files import wrong
 from beam_ensembles.handlers.support.features import Features, column_of_each
 from beam_ensembles.handlers.support.missing_values import filler, may_be_missing
 from beam_ensembles.handlers.support.unknown_categories import UnknownCategories, unknown_category
@@ -79,8 +80,7 @@ def categories_of(
     )
     twice = next((one for one in found if not one.index.is_unique), None)
     if twice is not None:
-        text = f"'{node.uri}': the feature '{twice.name}' has a category twice"
-        raise InvalidEnsemble([Problem(node.spec.path("uri"), "bad_model_file", text)])
+        raise wrong(node, f"the feature '{twice.name}' has a category twice")
     return found
 
 
