@@ -1,4 +1,4 @@
-# The service, and the Python workers that run its ensembles. docs/containers.md says what each target and argument is
+# The service, and the Python workers that run its ensembles. docs/deploy/containers.md says what each target and argument is
 # for, and how to add a package of one's own. Any builder will do, also one without BuildKit.
 #
 #   docker build --target service -t beam-ensembles-service .

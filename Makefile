@@ -117,7 +117,7 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write what is generated: docs/handlers.md, the JSON Schema of ensemble files, codes in Go, the table of versions
+docs: ## Write what is generated: docs/reference/handlers.md, the JSON Schema of ensemble files, codes in Go, the table of versions
 	$(PYTHON) -m scripts.handler_reference
 	$(PYTHON) -m scripts.file_schema
 	$(PYTHON) -m scripts.go_codes
@@ -151,7 +151,7 @@ release-check: setup ## Make and check the packages of all languages, their bill
 	$(PYTHON) -m scripts.release
 
 .PHONY: release-publish
-release-publish: setup ## Check everything, then publish it in VERSION=X.Y.Z (docs/releasing.md)
+release-publish: setup ## Check everything, then publish it in VERSION=X.Y.Z (docs/project/releasing.md)
 	$(PYTHON) -m scripts.release --publish $(or $(VERSION),$(error say VERSION=X.Y.Z))
 
 .PHONY: audit

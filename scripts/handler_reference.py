@@ -1,4 +1,4 @@
-"""``python -m scripts.handler_reference``: writes docs/handlers.md from the table of kinds that the project runs."""
+"""``python -m scripts.handler_reference``: writes docs/reference/handlers.md from the table of kinds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from beam_ensembles.registry import OWN_KINDS
 from scripts.layout import ROOT, relative
 from scripts.program import say
 
-PAGE: Final = ROOT / "docs" / "handlers.md"
-TASKS_PAGE: Final = ROOT / "docs" / "huggingface.md"
+PAGE: Final = ROOT / "docs" / "reference" / "handlers.md"
+TASKS_PAGE: Final = ROOT / "docs" / "reference" / "huggingface.md"
 _HEAD: Final = """\
 # What a node can run
 

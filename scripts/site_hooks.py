@@ -10,11 +10,11 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 OUTSIDE: Final = {
-    "contributing.md": "CONTRIBUTING.md",
-    "architecture.md": "ARCHITECTURE.md",
-    "weaknesses.md": "SECURITY.md",
-    "benchmarks.md": "tests/benchmarks/RESULTS.md",
-    "changelog.md": "CHANGELOG.md",
+    "project/contributing.md": "CONTRIBUTING.md",
+    "project/architecture.md": "ARCHITECTURE.md",
+    "project/weaknesses.md": "SECURITY.md",
+    "explanation/benchmarks.md": "tests/benchmarks/RESULTS.md",
+    "project/changelog.md": "CHANGELOG.md",
 }
 """Pages of the site that lie elsewhere in the repository."""
 _LINK: Final = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))|(<img [^>]*src=\")([^\"]+)()(\")")
@@ -46,16 +46,15 @@ def relinked(markdown: str, source: str, repository: str, outside: Mapping[str, 
         outside: Pages of the site by where they lie in the repository.
     """
     pages = {place: page for page, place in outside.items()}
+    folder = posixpath.dirname(pages.get(source, source.removeprefix("docs/"))) or "."
 
     def replaced(match: re.Match[str]) -> str:
         before, link, anchor, after = match.groups()[:4] if match[1] else match.groups()[4:]
         if _ADDRESS.match(link):
             return match[0]
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
-        if target in pages:
-            found = pages[target]
-        elif target.startswith("docs/"):
-            found = target.removeprefix("docs/")
+        if target in pages or target.startswith("docs/"):
+            found = posixpath.relpath(pages.get(target, target.removeprefix("docs/")), folder)
         else:
             kind = "tree" if (ROOT / target).is_dir() else "blob"
             found = f"{repository}/{kind}/main/{target}"

@@ -1,4 +1,4 @@
-"""Writes the table of versions in docs/deploying.md from the files that pin them."""
+"""Writes the table of versions in docs/deploy/deploying.md from the files that pin them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scripts import java_beam
 from scripts.containers import stand_ins
 from scripts.layout import REQUIREMENTS, ROOT
 
-PAGE: Final = ROOT / "docs" / "deploying.md"
+PAGE: Final = ROOT / "docs" / "deploy" / "deploying.md"
 _SECTION: Final = re.compile(r"(?<=<!-- versions -->\n).*?(?=<!-- /versions -->)", re.DOTALL)
 _NONE: Final = "not here"
 _FRAMEWORKS: Final = (

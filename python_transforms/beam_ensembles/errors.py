@@ -62,7 +62,8 @@ class Problem:
     Attributes:
         path: Where: dotted keys with list indices (``nodes.vote.inputs[1]``), ``$`` for the whole file,
             ``input.<field>`` for the incoming rows.
-        code: Stable name of the kind of mistake (``unknown_column``), documented in ``docs/errors.md``.
+        code: Stable name of the kind of mistake (``unknown_column``), explained in
+            ``docs/reference/errors.md``.
         message: One line: what was found, what is allowed, what is nearest. Characters that cannot be seen are
             escaped, and it is cut where it is long.
     """

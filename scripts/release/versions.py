@@ -47,7 +47,7 @@ PLACES: Final = (
     Place("java_examples/bench/pom.xml", _PARENT),
     Place("java_examples/starter/pom.xml", _CLIENT),
     Place("java_examples/README.md", _CLIENT),
-    Place("docs/installing.md", r"`io\.github\.beamensembles:beam-ensembles:({})`"),
+    Place("docs/get-started/installing.md", r"`io\.github\.beamensembles:beam-ensembles:({})`"),
     Place("Dockerfile", r"^ARG VERSION=({})$"),
     Place("compose.yaml", r":-beam-ensembles-(?:service|worker):({})\}"),
     Place("deploy/kubernetes/kustomization.yaml", r"newTag: ({})\}"),

@@ -1,4 +1,4 @@
-"""docs/security.md and SECURITY.md name only tests and flags that there are."""
+"""docs/deploy/security.md and SECURITY.md name only tests and flags that there are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from beam_ensembles_service import settings
 from beam_ensembles_service.workers import command
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/deploy/security.md").read_text(encoding="utf-8")
 PAGES = PAGE + (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 SOURCES = "\n".join(
     path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Jobs for Dataflow, made by the examples' own programs with the flags of docs/dataflow.md, and never submitted.
+"""Jobs for Dataflow, made by the examples' own programs with the flags of docs/deploy/dataflow.md, and never submitted.
 
 Not real: there are no credentials, and no bucket. ``GOOGLE_APPLICATION_CREDENTIALS`` names no file, so a
 program that wanted to ask Google for something would fail.

@@ -1,4 +1,4 @@
-"""The algorithm of ``docs/routes.md`` once more, in plain Python: what anybody would write who reads it."""
+"""The algorithm of ``docs/reference/routes.md`` once more, in plain Python: what anybody would write who reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that the sources use is explained in ``docs/errors.md``, and nothing else is."""
+"""Every code that the sources use is explained in ``docs/reference/errors.md``, and nothing else is."""
 
 from __future__ import annotations
 
@@ -42,14 +42,16 @@ def used() -> frozenset[str]:
 
 def sections() -> dict[str, str]:
     """Returns what the docs say of each code, in their order."""
-    text = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
     parts = re.split(r"^#{2,3} (.*)$", text, flags=re.MULTILINE)[1:]
     return {title.strip("`"): body for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def test_every_code_is_explained_and_nothing_else_is() -> None:
     documented = [title for title in sections() if re.fullmatch(r"[a-z0-9_]+", title)]
-    assert sorted(documented) == sorted(used()), "docs/errors.md and the codes in the sources differ"
+    assert sorted(documented) == sorted(used()), (
+        "docs/reference/errors.md and the codes in the sources differ"
+    )
 
 
 def test_the_collector_sees_codes_of_every_kind() -> None:

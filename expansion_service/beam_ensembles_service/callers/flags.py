@@ -66,7 +66,7 @@ def add_access_arguments(parser: argparse.ArgumentParser, *, token: bool) -> Non
         parser: The parser of a program.
         token: Whether its callers can send a token, which Beam's runners cannot.
     """
-    text = "who may call, by default root and the own user, from this machine; see docs/security.md"
+    text = "who may call, by default root and the own user, from this machine; see docs/deploy/security.md"
     group = parser.add_argument_group("access", text)
     group.add_argument(
         "--tls-cert", default="", metavar="FILE", help="use TLS with the certificate in this PEM file"

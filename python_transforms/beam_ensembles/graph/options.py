@@ -1,7 +1,7 @@
 """The options of a kind: the keys that it takes on its nodes, declared once as the fields of a class.
 
 Each kind has a subclass of ``Options``. How a node is checked, what holds where it has no such key, the JSON Schema,
-``beam-ensembles list`` and docs/handlers.md all come from its fields.
+``beam-ensembles list`` and docs/reference/handlers.md all come from its fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which arm a key takes: the same on every worker, in every release and every language.
 
-The algorithm is published in ``docs/routes.md`` and must never change: pipelines that run, and experiments that were
-evaluated, rest on it. ``tests/golden/split`` holds what it gives.
+The algorithm is published in ``docs/reference/routes.md`` and must never change: pipelines that run, and experiments
+that were evaluated, rest on it. ``tests/golden/split`` holds what it gives.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ from tests.support.containers import derived, service, worker_pool
 from tests.support.digits import answers
 
 HERE = DIGITS.folder
-DOCS = ROOT / "docs" / "containers.md"
+DOCS = ROOT / "docs" / "deploy" / "containers.md"
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")
 def team_image(engine: Engine, worker_image: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A worker image with a package and models of one's own, as docs/containers.md shows."""
+    """A worker image with a package and models of one's own, as docs/deploy/containers.md shows."""
     folder = tmp_path_factory.mktemp("team")
     package = folder / "our_team"
     (package / "our_team").mkdir(parents=True)

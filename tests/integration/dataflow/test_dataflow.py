@@ -1,4 +1,4 @@
-"""What each SDK would send to Dataflow, with the flags of docs/dataflow.md."""
+"""What each SDK would send to Dataflow, with the flags of docs/deploy/dataflow.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.service import running_service
 
 # The first time Maven fetches Dataflow's runner: 160 MB.
 pytestmark = pytest.mark.timeout(900)
-PAGE = "dataflow.md"
+PAGE = "deploy/dataflow.md"
 SERVE = "beam-ensembles serve --environment-type DOCKER"
 HINTS = {
     "beam:resources:min_ram_bytes:v1": b"2000000000",

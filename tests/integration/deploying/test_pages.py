@@ -1,4 +1,4 @@
-"""The commands of docs/deploying.md: run as written, or by what they say runs them."""
+"""The commands of docs/deploy/deploying.md: run as written, or by what they say runs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts import toolchains
 from scripts.layout import PYTHON, ROOT
 from tests.support.pages import Block, blocks, path_of
 
-PAGES = ("deploying.md", "dataflow.md", "releasing.md")
+PAGES = ("deploy/deploying.md", "deploy/dataflow.md", "project/releasing.md")
 ALL = [block for page in PAGES for block in blocks(page)]
 HERE = [block for block in ALL if block.run_by is None and block.not_run is None]
 
@@ -68,6 +68,6 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_sections_that_the_page_links_to_are_there() -> None:
-    text = path_of("deploying.md").read_text()
+    text = path_of("deploy/deploying.md").read_text()
     titles = {title.lower().replace(" ", "-") for title in re.findall(r"^## (.+)$", text, re.MULTILINE)}
     assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= titles

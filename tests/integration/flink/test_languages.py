@@ -21,7 +21,7 @@ SECONDS = 900
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 (PYTHON,) = (language for language in PROGRAMS if language.name == "Python")
 OTHERS = [language for language in PROGRAMS if language is not PYTHON]
-"""Those whose text sinks end well in a stream on this runner; Python's does not (``docs/flink.md``)."""
+"""Those whose text sinks end well in a stream on this runner; Python's does not (``docs/deploy/flink.md``)."""
 
 
 def example_in(folder: Path) -> Example:

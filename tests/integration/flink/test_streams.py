@@ -86,5 +86,5 @@ def test_it_goes_on_with_a_new_model(
     job = flink.cluster.rest.jobs()[-1]
     assert job["state"] == "RUNNING"
     assert metrics(capsys, "--flink", flink.cluster.rest.url, "--job", job["jid"]) == [], (
-        "Beam's runner gives Flink the metrics when a stream ends: docs/metrics.md says so"
+        "Beam's runner gives Flink the metrics when a stream ends: docs/reference/metrics.md says so"
     )

@@ -1,5 +1,5 @@
-"""Code that ``beam-ensembles generate`` writes builds and runs in every language: that of docs/generated-types.md as
-written, and that of an ensemble with every type."""
+"""Code that ``beam-ensembles generate`` writes builds and runs in every language: that of the page on generated types
+as written, and that of an ensemble with every type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.pages import blocks, path_of
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "generated"
-PAGE = "generated-types.md"
+PAGE = "how-to/generated-types.md"
 BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ARGUMENTS = re.compile(r"<commandlineArgs>(.*)</commandlineArgs>")
 

@@ -63,7 +63,7 @@ def test_the_command_line_scores_a_file(folder: Path) -> None:
 
 
 def test_the_commands_of_the_page_run(folder: Path) -> None:
-    (block,) = [one for one in pages.blocks("command-line.md") if one.run_by is None]
+    (block,) = [one for one in pages.blocks("reference/command-line.md") if one.run_by is None]
     run("bash", "-euc", block.text, folder=folder)
     assert answers(folder / "scored.jsonl") == ANSWERS[:1]
     (folder / "scored.jsonl").unlink()
@@ -73,7 +73,7 @@ def test_the_commands_of_the_page_run(folder: Path) -> None:
     ("name", "said"), [("notebook.py", r"first\s+setosa"), ("split.py", "setosa 2 wrong_length")]
 )
 def test_the_page_on_dataframes(name: str, said: str, folder: Path) -> None:
-    page = (ROOT / "docs" / "dataframes.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "dataframes.md").read_text(encoding="utf-8")
     (folder / name).write_text(dict(BLOCK.findall(page))[name])
     assert re.search(said, run(sys.executable, name, folder=folder))
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-PAGES = ("", "plugins/", "errors/", "handlers/")
+PAGES = ("", "how-to/plugins/", "reference/errors/", "reference/handlers/")
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
 GRAVE = ("serious", "critical")
@@ -44,7 +44,7 @@ def look(browser: Browser, base: str, screens: Path) -> list[str]:
             for scheme in SCHEMES:
                 page = open_page(browser, base, path, width, scheme, found)
                 where = f"{path or 'home'} {width} {scheme}"
-                name = f"{path.strip('/') or 'home'}-{width}-{scheme}.png"
+                name = f"{path.strip('/').replace('/', '-') or 'home'}-{width}-{scheme}.png"
                 page.screenshot(path=str(screens / name))
                 if page.evaluate(OVERFLOW) > 0:
                     found.append(f"{where}: wider than the screen")

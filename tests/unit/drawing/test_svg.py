@@ -120,6 +120,6 @@ def test_no_text_breaks_out(text: str) -> None:
 
 def test_the_picture_in_the_documentation_is_of_the_example() -> None:
     root = GOLDEN.parents[2]
-    found = (root / "docs" / "digits.svg").read_text(encoding="utf-8")
+    found = (root / "docs" / "assets" / "digits.svg").read_text(encoding="utf-8")
     figures = drawn((root / "examples" / "digits" / "digits.yaml").read_text(encoding="utf-8")).figures
     assert all(f">{figure.title}</text>" in found for figure in figures)

@@ -1,4 +1,4 @@
-"""Every example of docs/functions.md gives what the page says."""
+"""Every example of docs/reference/functions.md gives what the page says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_handler import EnsembleModelHandler
 from tests.support.media import noise, pixels, png, wav
 
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "functions.md"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "reference" / "functions.md"
 MEDIA: Mapping[str, bytes] = {"photo": png(pixels(1)), "recording": wav(noise(1, 100))}
 
 

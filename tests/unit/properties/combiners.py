@@ -1,4 +1,4 @@
-"""Combiners drawn at random, each with what it gives for a row, as ``docs/combiners.md`` says."""
+"""Combiners drawn at random, each with what it gives for a row, as ``docs/reference/combiners.md`` says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions, each in SQL and in Python, as ``docs/expressions.md`` says what they give."""
+"""Expressions, each in SQL and in Python, as ``docs/reference/expressions.md`` says what they give."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_the_published_algorithm_gives_the_published_assignments(case: dict[str,
 
 
 def test_the_example_of_the_docs() -> None:
-    text = (HERE.parents[2] / "docs" / "routes.md").read_text(encoding="utf-8")
+    text = (HERE.parents[2] / "docs" / "reference" / "routes.md").read_text(encoding="utf-8")
     shown = next(line for line in text.splitlines() if "ff ff ff ff" in line and "00 00 00" in line)
     assert bytes.fromhex(shown) == key_bytes([b"ann", b"7", None])
 

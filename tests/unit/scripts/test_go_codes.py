@@ -1,4 +1,4 @@
-"""The Go client's constants are those of ``docs/errors.md``."""
+"""The Go client's constants are those of ``docs/reference/errors.md``."""
 
 from __future__ import annotations
 

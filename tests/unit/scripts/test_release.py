@@ -54,8 +54,8 @@ def test_a_place_that_says_something_else_is_found(place: versions.Place, copy: 
 
 
 def test_a_place_without_a_version_is_found(copy: Path) -> None:
-    (copy / "docs" / "installing.md").write_text("nothing")
-    with pytest.raises(CommandFailed, match=r"docs/installing\.md: holds no version"):
+    (copy / "docs" / "get-started" / "installing.md").write_text("nothing")
+    with pytest.raises(CommandFailed, match=r"docs/get-started/installing\.md: holds no version"):
         versions.agreed(copy)
 
 

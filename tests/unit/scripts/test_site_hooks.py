@@ -12,15 +12,17 @@ REPOSITORY = "https://example.com/project"
 @pytest.mark.parametrize(
     ("source", "link", "found"),
     [
-        ("docs/errors.md", "plugins.md#options", "plugins.md#options"),
-        ("docs/errors.md", "#syntax", "#syntax"),
-        ("docs/errors.md", "../SECURITY.md", "weaknesses.md"),
-        ("docs/errors.md", "../README.md", f"{REPOSITORY}/blob/main/README.md"),
-        ("docs/errors.md", "../examples/plugin", f"{REPOSITORY}/tree/main/examples/plugin"),
-        ("docs/errors.md", "https://beam.apache.org/x.md", "https://beam.apache.org/x.md"),
-        ("CONTRIBUTING.md", "docs/errors.md", "errors.md"),
+        ("docs/reference/errors.md", "../how-to/plugins.md#options", "../how-to/plugins.md#options"),
+        ("docs/reference/errors.md", "routes.md", "routes.md"),
+        ("docs/reference/errors.md", "#syntax", "#syntax"),
+        ("docs/reference/errors.md", "../../SECURITY.md", "../project/weaknesses.md"),
+        ("docs/reference/errors.md", "../../README.md", f"{REPOSITORY}/blob/main/README.md"),
+        ("docs/reference/errors.md", "../../examples/plugin", f"{REPOSITORY}/tree/main/examples/plugin"),
+        ("docs/reference/errors.md", "https://beam.apache.org/x.md", "https://beam.apache.org/x.md"),
+        ("docs/index.md", "reference/errors.md", "reference/errors.md"),
+        ("CONTRIBUTING.md", "docs/reference/errors.md", "../reference/errors.md"),
         ("CONTRIBUTING.md", "ARCHITECTURE.md#a-new-kind", "architecture.md#a-new-kind"),
-        ("tests/benchmarks/RESULTS.md", "../../docs/memory.md", "memory.md"),
+        ("tests/benchmarks/RESULTS.md", "../../docs/how-to/memory.md", "../how-to/memory.md"),
     ],
 )
 def test_links(source: str, link: str, found: str) -> None:

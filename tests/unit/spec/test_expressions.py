@@ -114,7 +114,9 @@ def test_nothing_is_read_from_anywhere(text: str) -> None:
 
 
 def test_the_functions_are_those_of_the_docs() -> None:
-    text = (pathlib.Path(__file__).parents[3] / "docs" / "expressions.md").read_text(encoding="utf-8")
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "reference" / "expressions.md").read_text(
+        encoding="utf-8"
+    )
     listed = dict(re.findall(r"^\| `([A-Z0-9_]+)` \| (.*) \|$", text, re.MULTILINE))
     assert {name.lower(): gives for name, gives in listed.items()} == FUNCTIONS
     assert f"at most {LONGEST_EXPRESSION} characters and {MOST_OPERATORS} operators" in text

@@ -1,4 +1,4 @@
-"""The table of tasks as Markdown, for ``docs/huggingface.md``."""
+"""The table of tasks as Markdown, for ``docs/reference/huggingface.md``."""
 
 from __future__ import annotations
 

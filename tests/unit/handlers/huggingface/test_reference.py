@@ -13,7 +13,7 @@ from beam_ensembles.graph import check_text
 from beam_ensembles.handlers.huggingface.reference import rewritten
 from beam_ensembles.registry import KINDS
 
-PAGE = Path(__file__).parents[4] / "docs" / "huggingface.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "huggingface.md"
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 

@@ -86,8 +86,8 @@ final class BeamGrpc {
     return new EnsembleException(
         "RunEnsemble calls its service with the gRPC that Beam brings along, and finds no "
             + what
-            + "; use a version of Beam from the table of supported versions (docs/deploying.md),"
-            + " the same for all of Beam's artifacts",
+            + "; use a version of Beam from the table of supported versions"
+            + " (docs/deploy/deploying.md), the same for all of Beam's artifacts",
         cause);
   }
 }
