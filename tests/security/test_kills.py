@@ -110,7 +110,7 @@ def load(folder: Path, forked_children: None, monkeypatch: pytest.MonkeyPatch) -
         module, more = WAYS[way]
         code = stage_code(folder, model, **more)
         stage = (
-            StageProcesses(code, 2, this_machine().cores)
+            StageProcesses(code, 2, this_machine().cores).wait()
             if way == "stage"
             else LoadedStage(code, this_machine(), updates.append)
         )
@@ -203,7 +203,7 @@ import os, signal, sys, threading
 from pathlib import Path
 import numpy as np
 from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, stage_code, this_machine
-stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2, this_machine().cores)
+stage = StageProcesses(stage_code(Path(sys.argv[1]), Hangs()), 2, this_machine().cores).wait()
 batch = ColumnBatch(np.arange(100), {})
 batch.add({"x": np.full((100, 2), -1.0)})
 """
@@ -241,7 +241,7 @@ from pathlib import Path
 import numpy as np
 from tests.security.test_kills import ColumnBatch, Hangs, StageProcesses, WAYS, stage_code, this_machine
 folder = Path(sys.argv[1])
-stage = StageProcesses(stage_code(folder, Hangs(), **WAYS["isolated"][1]), 1, this_machine().cores)
+stage = StageProcesses(stage_code(folder, Hangs(), **WAYS["isolated"][1]), 1, this_machine().cores).wait()
 batch = ColumnBatch(np.arange(1), {})
 batch.add({"x": np.full((1, 2), -1.0)})
 print("hangs", flush=True)

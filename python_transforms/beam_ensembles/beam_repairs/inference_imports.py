@@ -62,6 +62,11 @@ _WITH_TORCH: Final = ("pytorch_inference", "huggingface_inference")
 operation to the next is less time than waking them takes."""
 
 
+def has_gpu_device() -> bool:
+    """Whether this machine has a GPU; imports nothing to find out."""
+    return any(os.path.exists(device) for device in _GPU_DEVICES)
+
+
 def import_base() -> Any:
     """Imports ``apache_beam.ml.inference.base`` without torch, with ``base.resource`` in place.
 
@@ -94,7 +99,7 @@ def import_handlers(module: str) -> Any:
     """
     with _LOCK:
         import_base()
-        has_gpu = any(os.path.exists(device) for device in _GPU_DEVICES)
+        has_gpu = has_gpu_device()
         os.environ.setdefault(_TENSORFLOW_LOG, "1" if has_gpu else "3")
         _settle_triton(has_gpu, before_tensorflow=module == "tensorflow_inference")
         if module in _WITH_TORCH:

@@ -17,8 +17,8 @@ from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows, NodeError
+from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import StageCode
-from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of

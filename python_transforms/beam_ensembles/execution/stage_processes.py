@@ -2,8 +2,7 @@
 
 Some of Beam's runners start several workers for that where they are told to; Prism, and Beam's runner for Python, start
 one. Here the worker keeps rows, metrics and logs, and columns travel to processes that hold nothing but the loaded
-stage: what comes of a batch is what would come of it in the worker. The environment says how many there are
-(``processes/process_count``).
+stage: what comes of a batch is what would come of it in the worker. How many there are: ``growing_stage``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import queue
 import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -23,35 +22,17 @@ from beam_ensembles.columns.batch import ColumnBatch, concatenated
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution import stage_process
 from beam_ensembles.execution.batch_parts import Parts
-from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
+from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.execution.node_metrics import write_metric
 from beam_ensembles.execution.stage_answers import Answer, Scored
-from beam_ensembles.graph.core_use import worth_processes
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.cores import Cores
-from beam_ensembles.processes.machine import Machine
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LEAST_ROWS: Final = 32
 """Fewer rows are not worth a second process."""
 _PIECES_A_PROCESS: Final = 2
 """For stages whose models take a fixed number of rows anyway: whichever process is free first takes the next piece."""
-
-
-def load_stage(code: StageCode, machine: Machine, *, arrow: bool = False) -> Stage:
-    """Loads a stage, in this process or in as many as the machine has for one, where it has work for them.
-
-    Args:
-        code: What the stage does.
-        machine: What this process has of its machine.
-        arrow: Whether its batches come in Arrow.
-
-    Raises:
-        EnsembleError: It cannot be loaded.
-    """
-    if machine.stage_processes > 1 and worth_processes(code.nodes, arrow):
-        return StageProcesses(code, machine.stage_processes, machine.cores)
-    return LoadedStage(code, machine)
 
 
 class StageProcesses:
@@ -63,7 +44,7 @@ class StageProcesses:
         cores: The cores of this process, which they share.
 
     Raises:
-        EnsembleError: It cannot be loaded.
+        EnsembleError: The system cannot have another process.
     """
 
     def __init__(self, code: StageCode, count: int, cores: Cores) -> None:
@@ -74,6 +55,18 @@ class StageProcesses:
         self._processes = [_Process(code, max(cores.count // count, 1)) for _ in range(count)]
         for process in self._processes:
             weakref.finalize(self, process.let_go)
+
+    @property
+    def have_answered(self) -> bool:
+        """Whether ``wait`` would not wait."""
+        return all(process.has_answered for process in self._processes)
+
+    def wait(self) -> StageProcesses:
+        """Waits until all processes have loaded the stage; returns this.
+
+        Raises:
+            EnsembleError: It cannot be loaded.
+        """
         try:
             for process in self._processes:
                 process.wait()
@@ -82,6 +75,7 @@ class StageProcesses:
             for process in self._processes:
                 process.end()
             raise
+        return self
 
     def run(self, batch: ColumnBatch) -> None:
         """Does with a batch what ``LoadedStage.run`` does: a piece in each idle process, as a whole where none is.
@@ -127,10 +121,6 @@ class StageProcesses:
             self._idle.put(process)
 
 
-Stage: TypeAlias = LoadedStage | StageProcesses
-"""A loaded stage, wherever it runs."""
-
-
 class _Process:
     """One of the processes, and this end of the pipe to it.
 
@@ -143,6 +133,11 @@ class _Process:
         self._code, self._cores = code, cores
         self._is_stopped = False
         self._start()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has loaded the stage, or said why it cannot, or ended."""
+        return self._pipe.poll(0)
 
     def wait(self) -> None:
         """Waits until the stage is loaded.

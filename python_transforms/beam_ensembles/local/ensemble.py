@@ -16,8 +16,8 @@ import pyarrow as pa
 from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.drawing import picture, svg
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import bundle_error
-from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph import plan
 from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.local.frames import NOT_SCORED, Frame, frame_of

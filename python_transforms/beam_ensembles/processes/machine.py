@@ -21,12 +21,12 @@ class Machine:
     Attributes:
         cores: Its cores, and which of them nothing uses.
         pytorch: The threads in which PyTorch runs.
-        stage_processes: The number of processes for a stage that is worth it.
+        stage_processes: The number of processes for a stage that is worth it; None: the stage finds it out.
     """
 
     cores: Cores = dataclasses.field(default_factory=Cores.of_this_process)
     pytorch: LastUsed = dataclasses.field(default_factory=LastUsed)
-    stage_processes: int = 1
+    stage_processes: int | None = 1
 
 
 @functools.cache

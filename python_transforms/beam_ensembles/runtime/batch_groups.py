@@ -2,7 +2,8 @@
 
 A call of a small model keeps one core busy. Runners give a worker few bundles at one time, Prism one; so a stage whose
 models leave cores idle takes some batches of a bundle together, and scores each on a core that nothing else uses.
-Whether that is faster depends on the share that Python's lock has in it: it is tried out.
+Whether that is faster depends on the share that Python's lock has in it: it is tried out. On two cores the benchmark's
+*light* in Arrow is 1.3 times as fast with it as without; two processes of a stage add nothing to that.
 """
 
 from __future__ import annotations

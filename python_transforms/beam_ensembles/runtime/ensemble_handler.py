@@ -11,8 +11,8 @@ import apache_beam as beam
 from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import StageCode
-from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph.planning import needs_stages
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.batching import DEFAULT_BATCH_SIZE

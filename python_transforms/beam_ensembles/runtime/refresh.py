@@ -19,8 +19,8 @@ from apache_beam.metrics.metric import Metrics
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
 from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode
-from beam_ensembles.execution.stage_processes import Stage
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan

@@ -11,8 +11,8 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
 from beam_ensembles.columns.convert import to_values
 from beam_ensembles.columns.nulls import field_of_values, values_with_nulls
+from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode, in_order, read_columns
-from beam_ensembles.execution.stage_processes import Stage
 from beam_ensembles.execution.written_outputs import written_outputs
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.types import Type

@@ -9,8 +9,8 @@ from beam_ensembles.beam_repairs import inference_imports
 from beam_ensembles.columns.arrow_batch import ArrowReader, Element
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import StageCode
-from beam_ensembles.execution.stage_processes import Stage, load_stage
 from beam_ensembles.graph.kinds import added_by
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime import version_guard

@@ -311,7 +311,7 @@ def test_so_they_are_in_processes_of_a_stage(tmp_path: Path, two: dict[str, Any]
     graph = graph_of_file(written(tmp_path, {**two, "vote": vote("pa", "pb", labels=TURNED)}))
     form = ObjectRows((), ("species",))
     code = StageCode("classes", graph.nodes, (("x", "x", graph.columns_read[0][1]),), graph.outputs, form)
-    stage = StageProcesses(code, 2, Cores(2))
+    stage = StageProcesses(code, 2, Cores(2)).wait()
     columns = RowSource(RowBatch([beam.Row(x=row.tolist()) for row in X])).read(code)
     stage.run(columns)
     assert np.mean(columns.columns["species"] == NAMES[Y]) > 0.9

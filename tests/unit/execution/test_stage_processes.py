@@ -24,9 +24,10 @@ from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.columns.rows import ObjectRows
 from beam_ensembles.errors import EnsembleError, NodeFailed
 from beam_ensembles.execution import stage_processes
+from beam_ensembles.execution.growing_stage import load_stage
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_metrics import Update
-from beam_ensembles.execution.stage_processes import StageProcesses, load_stage
+from beam_ensembles.execution.stage_processes import StageProcesses
 from beam_ensembles.files.ensemble_files import LIBRARY_CODE, Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.metrics import names
@@ -82,7 +83,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Load:
         model: type[Hazard] = Hazard, on_error: str = '"fail_row"'
     ) -> tuple[StageProcesses, LoadedStage]:
         code = stage_code(tmp_path_factory.mktemp("stage"), model(), on_error=json.loads(on_error))
-        return StageProcesses(code, 2, this_machine().cores), LoadedStage(
+        return StageProcesses(code, 2, this_machine().cores).wait(), LoadedStage(
             code, this_machine(), lambda update: None
         )
 
@@ -174,7 +175,7 @@ def test_a_batch_beside_another_one_is_scored_as_a_whole_in_the_process_that_is_
 
 
 def test_metrics_are_written_in_the_worker(tmp_path: Path, written: list[Update]) -> None:
-    StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores).run(batch(bad=10))
+    StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores).wait().run(batch(bad=10))
     found = collections.Counter[tuple[str, str]]()
     for _, namespace, name, value in written:
         found[namespace, name] += value
@@ -207,7 +208,9 @@ def test_a_process_that_is_killed_is_started_again(
     others = set(children())
     if not is_forked:
         monkeypatch.setattr(HERE, "_connection", None)
-    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2 if is_forked else 1, this_machine().cores)
+    processes = StageProcesses(
+        stage_code(tmp_path, Hazard()), 2 if is_forked else 1, this_machine().cores
+    ).wait()
     for child in set(children()) - others:
         child.kill()
         wait_until(lambda child=child: has_ended(child))
@@ -253,7 +256,7 @@ def test_an_answer_that_was_not_received_is_not_taken_for_the_next(
 @pytest.mark.parametrize("asked", [{}, {"bad": 3}, {"dies": 3}])
 def test_its_processes_end_with_it(tmp_path: Path, asked: dict[str, int]) -> None:
     others = set(children())
-    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores)
+    processes = StageProcesses(stage_code(tmp_path, Hazard()), 2, this_machine().cores).wait()
     with contextlib.suppress(EnsembleError):
         processes.run(batch(**asked))
     assert len(set(children()) - others) >= 1
@@ -267,15 +270,15 @@ def test_a_stage_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     with pytest.raises(EnsembleError) as said:
         LoadedStage(code, this_machine())
     with pytest.raises(type(said.value)) as found:
-        StageProcesses(code, 2, this_machine().cores)
+        StageProcesses(code, 2, this_machine().cores).wait()
     assert str(found.value) == str(said.value)
 
 
-@pytest.mark.parametrize("said", ["0", "-1", "two", "1.5", str(MOST_PROCESSES + 1)])
+@pytest.mark.parametrize("said", ["-1", "two", "1.5", str(MOST_PROCESSES + 1)])
 def test_a_wrong_number_says_what_is_allowed(monkeypatch: pytest.MonkeyPatch, have: Have, said: str) -> None:
     monkeypatch.setenv(PROCESSES_VARIABLE, said)
     with pytest.raises(
-        EnsembleError, match=rf"\${PROCESSES_VARIABLE} must be a whole number from 1 to 256, not '{said}'"
+        EnsembleError, match=rf"\${PROCESSES_VARIABLE} must be a whole number from 0 to 256, not '{said}'"
     ):
         have()
 
@@ -288,6 +291,7 @@ def test_small_models_of_rows_that_come_one_by_one_stay_in_the_worker(
     assert isinstance(load_stage(code, machine), LoadedStage)
     assert isinstance(load_stage(code, machine, arrow=True), StageProcesses)
     assert isinstance(load_stage(code, Machine(), arrow=True), LoadedStage)
+    assert isinstance(load_stage(code, Machine(stage_processes=None), arrow=True), LoadedStage)
 
 
 def test_a_pipeline_counts_what_its_processes_score(tmp_path: Path, have: Have) -> None:

@@ -170,7 +170,10 @@ def test_stage_processes_are_said_by_a_flag_or_the_environment(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--serve-loopback-worker", "--stage-processes=0"], "must be a whole number from 1 to 256, not '0'"),
+        (
+            ["--serve-loopback-worker", "--stage-processes=257"],
+            "must be a whole number from 0 to 256, not '257'",
+        ),
         (["--stage-processes=2"], "is for the workers that --serve-loopback-worker starts"),
     ],
 )

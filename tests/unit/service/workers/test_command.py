@@ -37,7 +37,7 @@ def run(*flags: str) -> int:
     [
         (["--port=70000"], "--port must be from 0 to 65535, not 70000"),
         (["--notice-seconds=0"], "--notice-seconds must be more than 0, not 0.0"),
-        (["--stage-processes=0"], "--stage-processes must be a whole number from 1 to 256, not '0'"),
+        (["--stage-processes=x"], "--stage-processes must be a whole number from 0 to 256, not 'x'"),
         (["--notice-seconds=nan"], "--notice-seconds must be more than 0, not nan"),
         (["--max-workers=0"], "--max-workers must be from 1 to 10000, not 0"),
         (
