@@ -13,7 +13,6 @@ import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
 import org.apache.beam.sdk.values.PCollectionTuple;
 import org.apache.beam.sdk.values.Row;
-import org.apache.beam.sdk.values.TupleTag;
 
 /**
  * What the service put into the pipeline: scored rows, and failed ones where they were asked for.
@@ -42,7 +41,7 @@ final class Answer<K, T> {
     this.received = received;
     this.crossing = crossing;
     this.type = type;
-    this.output = received.get(new TupleTag<Row>(OUTPUT));
+    this.output = received.get(RunEnsemble.OUTPUT_TAG);
     this.scored = type.schema().orElseGet(() -> crossing.restored(output.getSchema(), passThrough));
   }
 
@@ -65,7 +64,7 @@ final class Answer<K, T> {
   }
 
   PCollection<Row> failed() {
-    PCollection<Row> failed = received.get(new TupleTag<Row>(ERRORS));
+    PCollection<Row> failed = received.get(RunEnsemble.ERRORS_TAG);
     if (crossing.isDirect()) {
       return failed;
     }
@@ -77,7 +76,7 @@ final class Answer<K, T> {
   }
 
   PCollection<KV<K, Row>> keyedFailed() {
-    PCollection<Row> failed = received.get(new TupleTag<Row>(ERRORS));
+    PCollection<Row> failed = received.get(RunEnsemble.ERRORS_TAG);
     Schema schema = failedSchema(failed.getSchema());
     return failed
         .apply("ErrorsFromPortable", Mapped.by(restoreFailed(schema)))

@@ -1,8 +1,10 @@
 package io.github.beamensembles;
 
+import io.github.beamensembles.testing.FakeEnsemble;
 import org.apache.beam.sdk.coders.Coder;
 import org.apache.beam.sdk.coders.KvCoder;
 import org.apache.beam.sdk.coders.RowCoder;
+import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.schemas.SchemaCoder;
 import org.apache.beam.sdk.transforms.SerializableFunction;
 import org.apache.beam.sdk.values.KV;
@@ -66,12 +68,26 @@ final class Call<K> {
   }
 
   private <T> Answer<K, T> ask(RunEnsemble ensemble, RowType<T> type, boolean withErrors) {
-    RunnerCheck.check(sent.getPipeline().getOptions());
+    PipelineOptions options = sent.getPipeline().getOptions();
+    RunnerCheck.check(options);
+    PCollectionTuple received =
+        FakeModels.of(ensemble, options)
+            .map(fake -> askFake(fake, ensemble, type, withErrors))
+            .orElseGet(() -> askService(ensemble, type, withErrors));
+    return new Answer<>(received, crossing, type, ensemble.passThrough());
+  }
+
+  private PCollectionTuple askService(RunEnsemble ensemble, RowType<?> type, boolean withErrors) {
     Encoding encoding =
         Encoding.of(ensemble.encoding(), sent.getWindowingStrategy(), ArrowMemory::obstacle);
     Row config = ConfigRow.of(ensemble, crossing, type.schema(), withErrors, encoding);
-    PCollectionTuple received = Models.apply(config, ServiceAddress.of(ensemble), encoding, sent);
-    return new Answer<>(received, crossing, type, ensemble.passThrough());
+    return Models.apply(config, ServiceAddress.of(ensemble), encoding, sent);
+  }
+
+  /** Rows do not cross to a fake, so both encodings are the same to it. */
+  private PCollectionTuple askFake(
+      FakeEnsemble<?, ?> fake, RunEnsemble ensemble, RowType<?> type, boolean withErrors) {
+    return FakeModels.apply(fake, ensemble, crossing, type.schema(), withErrors, sent);
   }
 
   private static <T, K> Call<K> send(

@@ -31,6 +31,9 @@ sealed interface EnsembleSource extends Serializable {
   /** The folder that a service of our own making may load pickled models from, or nothing. */
   String folder();
 
+  /** The text of the file, where this program has it. */
+  Optional<String> text();
+
   /** What people call it. */
   String shown();
 
@@ -90,6 +93,11 @@ sealed interface EnsembleSource extends Serializable {
       }
     }
 
+    @Override
+    public Optional<String> text() {
+      return path.endsWith(BUNDLE) ? Optional.empty() : Optional.of(read());
+    }
+
     private Path absolute() {
       return Path.of(path).toAbsolutePath().normalize();
     }
@@ -115,10 +123,10 @@ sealed interface EnsembleSource extends Serializable {
   }
 
   /** Text that the program has already; URIs in it are relative to {@code baseUri}. */
-  record Text(String text, String baseUri) implements EnsembleSource {
+  record Text(String written, String baseUri) implements EnsembleSource {
 
     public Text {
-      if (text == null || text.isBlank()) {
+      if (written == null || written.isBlank()) {
         throw new IllegalArgumentException("the text given to fromText is empty");
       }
       baseUri = baseUri == null ? "" : baseUri;
@@ -126,7 +134,7 @@ sealed interface EnsembleSource extends Serializable {
 
     @Override
     public void describe(ConfigRow.Builder config) {
-      config.string("spec", text);
+      config.string("spec", written);
       if (!baseUri.isEmpty()) {
         config.string("base_uri", baseUri);
       }
@@ -145,12 +153,17 @@ sealed interface EnsembleSource extends Serializable {
 
     @Override
     public String name() {
-      return nameIn(text).orElse("text");
+      return nameIn(written).orElse("text");
+    }
+
+    @Override
+    public Optional<String> text() {
+      return Optional.of(written);
     }
 
     private String digest() {
       try {
-        byte[] hash = MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8));
+        byte[] hash = MessageDigest.getInstance("SHA-256").digest(written.getBytes(UTF_8));
         return HexFormat.of().formatHex(hash);
       } catch (NoSuchAlgorithmException e) {
         throw new IllegalStateException("each Java has SHA-256", e);
@@ -164,6 +177,11 @@ sealed interface EnsembleSource extends Serializable {
     @Override
     public void describe(ConfigRow.Builder config) {
       config.string("spec_uri", uri);
+    }
+
+    @Override
+    public Optional<String> text() {
+      return Optional.empty();
     }
 
     @Override

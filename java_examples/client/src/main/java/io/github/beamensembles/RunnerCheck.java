@@ -20,13 +20,17 @@ final class RunnerCheck {
    * @throws EnsembleException its runner or its environment cannot run an ensemble
    */
   static void check(PipelineOptions options) {
+    if (FakeModels.replace(options)) {
+      return; // fakes run where the pipeline's own steps run
+    }
     String runner = runner(options).orElse("");
     if (runner.equals("DirectRunner") || runner.equals("TestDirectRunner")) {
       throw new EnsembleException(
           "the "
               + runner
               + " of Beam for Java cannot run an ensemble, because it runs no Python; "
-              + HOW);
+              + HOW
+              + "; a test replaces the ensemble with a FakeEnsemble");
     }
     String environment = options.as(PortablePipelineOptions.class).getDefaultEnvironmentType();
     if (Environments.ENVIRONMENT_LOOPBACK.equals(environment)) {

@@ -1,5 +1,6 @@
 package io.github.beamensembles;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Pattern;
@@ -76,7 +77,9 @@ final class ServiceAddress {
           "withTls and withTokenFile need the address of a service; add withExpansionService or set "
               + RunEnsemble.ADDRESS_VARIABLE);
     }
+    String folder = ensemble.source().folder();
+    List<String> trusted = folder.isEmpty() ? List.of() : List.of(folder);
     return ServiceProcess.addressOf(
-        ServiceCommand.find(environment, ensemble.source().folder()), ensemble.timeouts().start());
+        ServiceCommand.find(environment, trusted), ensemble.timeouts().start());
   }
 }

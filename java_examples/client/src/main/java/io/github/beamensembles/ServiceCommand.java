@@ -26,13 +26,13 @@ final class ServiceCommand {
    * Gives the command for a service on a free port that ends with this program.
    *
    * @param environment the variables to look at, {@link System#getenv()} but in tests
-   * @param trusted the folder that the service may load pickled models from; may be empty
+   * @param trusted the folders that the service may load pickled models from
    */
-  static List<String> find(Map<String, String> environment, String trusted) {
+  static List<String> find(Map<String, String> environment, List<String> trusted) {
     List<String> command = new ArrayList<>(program(environment));
     command.addAll(flags(System.getProperty("os.name")));
-    if (!trusted.isEmpty()) {
-      command.addAll(List.of("--trust", trusted));
+    for (String folder : trusted) {
+      command.addAll(List.of("--trust", folder));
     }
     return List.copyOf(command);
   }

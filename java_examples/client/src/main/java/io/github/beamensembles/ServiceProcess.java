@@ -46,9 +46,13 @@ final class ServiceProcess {
 
   /** The address of the service that {@code command} starts, which is started once a program. */
   static String addressOf(List<String> command, Duration patience) {
-    return RUNNING
-        .compute(command, (it, old) -> old != null && old.isAlive() ? old : start(it, patience))
-        .address();
+    return shared(command, patience).address();
+  }
+
+  /** The service that {@code command} starts, which is started once a program. */
+  static ServiceProcess shared(List<String> command, Duration patience) {
+    return RUNNING.compute(
+        command, (it, old) -> old != null && old.isAlive() ? old : start(it, patience));
   }
 
   /** Starts a service and waits until it listens. */

@@ -350,7 +350,8 @@ public class RunEnsembleTest {
             apply(rows, ensemble()),
             apply(rows, ensemble().withErrors().as(Scored.class)),
             assertThrows(
-                EnsembleException.class, () -> ensemble().as(Scored.class).validate(options)))) {
+                EnsembleException.class,
+                () -> ensemble().as(Scored.class).validate(options, Map.of(), Map.of())))) {
       assertTrue(error.getMessage(), error.getMessage().startsWith("the DirectRunner of Beam"));
       assertTrue(error.getMessage(), error.getMessage().contains("LoopbackWorker"));
     }

@@ -42,7 +42,7 @@ public class ServiceCommandTest {
   }
 
   private static void assertCommand(List<String> program, Map<String, String> environment) {
-    List<String> command = ServiceCommand.find(environment, "/models");
+    List<String> command = ServiceCommand.find(environment, List.of("/models"));
     assertEquals(program, command.subList(0, program.size()));
     assertEquals(FLAGS, command.subList(program.size(), command.size()));
   }
@@ -84,7 +84,8 @@ public class ServiceCommandTest {
     program("python3", "exit 1");
 
     EnsembleException error =
-        assertThrows(EnsembleException.class, () -> ServiceCommand.find(path(), "/models"));
+        assertThrows(
+            EnsembleException.class, () -> ServiceCommand.find(path(), List.of("/models")));
 
     assertTrue(error.getMessage(), error.getMessage().contains("BEAM_ENSEMBLES_ADDR"));
     assertTrue(error.getMessage(), error.getMessage().contains("BEAM_ENSEMBLES_PYTHON"));
@@ -97,7 +98,7 @@ public class ServiceCommandTest {
 
     assertEquals(
         "BEAM_ENSEMBLES_PYTHON=/nope",
-        ServiceCommand.chosen(environment, ServiceCommand.find(environment, "")));
+        ServiceCommand.chosen(environment, ServiceCommand.find(environment, List.of())));
     assertEquals(
         "/bin/beam-ensembles",
         ServiceCommand.chosen(environment, List.of("/bin/beam-ensembles", "serve")));

@@ -1,6 +1,7 @@
 package io.github.beamensembles;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertThrows;
 
 import java.time.Duration;
@@ -24,7 +25,8 @@ public class ServiceProcessIntegrationTest {
   @Test
   public void aServiceIsStartedAskedAndStopped() {
     RealRunner.assumed(ServiceCommand.PYTHON_VARIABLE);
-    List<String> command = ServiceCommand.find(System.getenv(), folder.getRoot().toString());
+    List<String> command =
+        ServiceCommand.find(System.getenv(), List.of(folder.getRoot().toString()));
 
     ServiceProcess process = ServiceProcess.start(command, Duration.ofMinutes(5));
     ServiceEndpoint service =
@@ -37,5 +39,21 @@ public class ServiceProcessIntegrationTest {
         List.copyOf(client.discover(everything).getSchemaTransformConfigsMap().keySet()));
     process.stop();
     assertThrows(EnsembleException.class, () -> client.discover(everything));
+  }
+
+  @Test
+  public void aTestRunSharesOneService() {
+    RealRunner.assumed(ServiceCommand.PYTHON_VARIABLE);
+    String trusted = folder.getRoot().toString();
+
+    String address;
+    try (EnsembleService service = EnsembleService.shared(trusted)) {
+      address = service.address();
+    }
+
+    assertEquals(address, EnsembleService.shared(trusted).address());
+    try (EnsembleService own = EnsembleService.start(trusted)) {
+      assertNotEquals(address, own.address());
+    }
   }
 }
