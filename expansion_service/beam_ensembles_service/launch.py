@@ -63,5 +63,7 @@ def _tell_workers(settings: Settings) -> None:
 def _log_to_stderr(settings: Settings) -> None:
     logs.to_stderr(max(settings.logging_level, logging.WARNING), settings.log_format)
     drop_import_noise()
+    # Beam warns of each attempt with a traceback; the caller gets one error.
+    logging.getLogger("apache_beam.utils.retry").setLevel(logging.ERROR)
     for name in ("beam_ensembles", "beam_ensembles_service"):
         logging.getLogger(name).setLevel(settings.logging_level)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.files import deadlines
@@ -131,6 +137,102 @@ def test_a_service_refuses_at_once_what_it_would_read_with_its_own_credentials()
             assert "[untrusted_host] spec_uri: " in answer.error
             assert "--allow-host" in answer.error
             assert time.monotonic() - start < SECONDS / 10  # asking that storage takes longer
+
+
+@pytest.fixture
+def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[socket.socket]]:
+    """Storage that takes connections and never answers: the endpoints of Google's and Amazon's libraries."""
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+        account = {"type": "service_account", "client_email": "a@example.com", "private_key": pem}
+        (tmp_path / "account.json").write_text(json.dumps({**account, "token_uri": url}))
+        storage_variables(monkeypatch, url)
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
+        monkeypatch.setattr(FileSystems, "_pipeline_options", PipelineOptions(flags=[]))
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connections.append(server.accept()[0])
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield connections
+    for connection in connections:
+        connection.close()
+
+
+def storage_variables(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Sends what asks for storage to another address."""
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "a")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "library"), [("gs", "google.cloud.storage"), ("s3", "boto3")], ids=["gs", "s3"]
+)
+def test_storage_that_does_not_answer_is_one_error_within_seconds(
+    scheme: str, library: str, silent: list[socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(library)
+    place = f"{scheme}://bucket"
+    assert ensemble_text._SECONDS <= 20
+    assert Patience().silence <= 20
+    monkeypatch.setattr(ensemble_text, "_SECONDS", 1.0)
+    start = time.monotonic()
+    with pytest.raises(InvalidEnsemble) as caught:
+        read_uri(f"{place}/e.yaml", Files(hosts=(place,)))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.path) == ("unreadable_file", "spec_uri")
+    assert problem.message == (
+        f"reading '{place}/e.yaml' takes longer than 1 seconds; check that this machine reaches that storage and has "
+        "credentials for it"
+    )
+    assert time.monotonic() - start < SECONDS / 2
+    wait_until(lambda: bool(silent))  # else the library has not asked
+
+
+def test_a_service_asks_amazons_storage_and_logs_no_traceback(
+    http_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("boto3")
+    storage_variables(monkeypatch, http_server)
+    with (
+        running_service("--serve-loopback-worker", "--allow-host", "s3://bucket") as service,
+        grpc.insecure_channel(service.address) as channel,
+    ):
+        stub = beam_expansion_api_pb2_grpc.ExpansionServiceStub(channel)
+        rows = schema("rows", x="double")
+        answer = stub.Expand(like_go({"spec_uri": "s3://bucket/e.yaml"}, rows), timeout=SECONDS)
+    assert "[unreadable_file] spec_uri: 's3://bucket/e.yaml' cannot be read: " in answer.error
+    assert "Must provide" not in answer.error
+    assert "Traceback" not in service.log
+
+
+@pytest.fixture
+def http_server() -> Iterator[str]:
+    """The URL of a server that forbids everything."""
+
+    class Forbids(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(403)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Forbids) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture

@@ -53,7 +53,8 @@ def call_within(seconds: float, call: Callable[[], _T], what: str) -> _T:
     thread.start()
     thread.join(max(0.0, ends - time.monotonic()))
     if not found:
-        raise TookTooLong(f"{what} takes longer than {seconds:g} seconds")
+        text = f"{what} takes longer than {seconds:g} seconds"
+        raise TookTooLong(f"{text}; check that this machine reaches that storage and has credentials for it")
     is_good, value = found[0]
     if not is_good:
         raise value

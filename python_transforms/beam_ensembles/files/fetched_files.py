@@ -25,8 +25,8 @@ _BLOCK: Final = 1 << 20
 _MOST_SECONDS: Final = 3_600.0
 _MOST_BYTES: Final = 64 << 30
 _ATTEMPTS: Final = 3
-_SILENCE_SECONDS: Final = 60.0
-"""How long storage may take to open a file, or to send its next block."""
+_SILENCE_SECONDS: Final = 20.0
+"""How long storage may take to open a file, or to send its next block; a web server may take as long."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
