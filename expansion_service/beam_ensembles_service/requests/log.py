@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
 import time
 from typing import Final
 
@@ -15,6 +16,8 @@ from beam_ensembles.messages.printable import shortened
 
 _LOGGER: Final = logging.getLogger("beam_ensembles_service.request_log")
 _AGENT: Final = "user-agent"
+_NAME_OF_BEAM: Final = re.compile(r"[Ee]xternal\d*")
+"""What Beam for Java and Go call each transform of another language."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -55,7 +58,8 @@ class RequestLog:
         _LOGGER.exception("failed to expand '%s'", self._name(), extra=self._fields("failed"))
 
     def _name(self) -> str:
-        return shortened(self.name)
+        is_of_beam = _NAME_OF_BEAM.fullmatch(self.name) is not None
+        return shortened(self.ensemble if is_of_beam and self.ensemble else self.name)
 
     def _fields(self, outcome: str, codes: str | None = None) -> dict[str, object]:
         seconds = round(time.monotonic() - self.started, 3)

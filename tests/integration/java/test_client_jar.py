@@ -134,6 +134,7 @@ def test_the_program_of_the_readme(home: Home, tmp_path: Path) -> None:
     shutil.copy(MAVEN_PROJECT / "starter" / "pom.xml", tmp_path)
     script = commands(naming="mvn package").replace(PRISM_OF_README, os.environ[PRISM_VARIABLE])
     said = home.run(script, tmp_path)
+    assert re.search(r"Running .*FlowersTest", said), said
     logged = [line for line in said.splitlines() if "beam" in line and "ensembles" in line]
     assert len(logged) < 20, said
     assert "SEVERE" not in said, said
@@ -159,6 +160,39 @@ def test_the_oldest_beam_beside_libraries_with_other_versions_of_arrow(
     for name in ("arrow-vector-1", "flatbuffers-java-2", "lz4-java-1", "kafka-clients-"):
         assert any(jar.name.startswith(name) for jar in others), f"the test is of no use without {name}"
     assert scores(client + others if first else others + client, flowers, tmp_path) == FLOWERS
+
+
+@pytest.mark.parametrize(
+    ("program", "compiler", "main"),
+    [
+        (
+            "Score.kt",
+            [("org.jetbrains.kotlin", "kotlin-compiler-embeddable", "2.1.0")],
+            ["org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib", "-no-reflect", "-jvm-target", "17"],
+        ),
+        ("Score.scala", [("org.scala-lang", "scala-compiler", "2.13.16")], ["scala.tools.nsc.Main"]),
+    ],
+    ids=["kotlin", "scala"],
+)
+def test_a_program_in_another_language_of_the_jvm(
+    program: str, compiler: list[tuple[str, str, str]], main: list[str], installed: Path, tmp_path: Path
+) -> None:
+    direct = ("org.apache.beam", "beam-runners-direct-java", "")
+    jars = [*installed.glob("*.jar"), *class_path(tmp_path, java_beam.TESTED[0], *compiler, direct)]
+    path = os.pathsep.join(map(str, jars))
+    source = Path(__file__).with_name(program)
+    (tmp_path / "classes").mkdir()
+    name = "flowers.ScoreKt" if program.endswith(".kt") else "Score"
+    for command in (
+        ["java", "-cp", path, *main, "-cp", path, "-d", "classes", source],
+        ["java", "-cp", f"classes{os.pathsep}{path}", name],
+    ):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=java.environment(), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = {file.stem: file.read_text() for file in tmp_path.glob("*.txt")}
+    assert found == {"output": "1 setosa\n", "errors": "model_error\n", "objects": "1 setosa\n"}
 
 
 NEIGHBOURS: Final = (

@@ -19,8 +19,11 @@ public class EnsembleException extends RuntimeException {
   private static final Pattern NULLABLE =
       Pattern.compile(
           "(?m)^(\\s*\\[output_schema_mismatch\\] .* as (.+), but the ensemble gives \\2\\?)$");
-  private static final String BOXED =
+
+  /** What to do where a type's field cannot hold the ensemble's nulls. */
+  static final String BOXED =
       "; declare the field with a boxed type and @Nullable, such as '@Nullable Double'";
+
   private static final String TRACEBACK = "Traceback (most recent call last)";
 
   private final List<Problem> problems;

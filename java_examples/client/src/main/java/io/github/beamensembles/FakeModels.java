@@ -346,7 +346,10 @@ final class FakeModels {
               + "' as "
               + nameOf(wanted)
               + ", but the ensemble gives "
-              + PortableTypes.nameOf(found));
+              + PortableTypes.nameOf(found)
+              + (PortableTypes.nameOf(found).equals(nameOf(wanted) + "?")
+                  ? EnsembleException.BOXED
+                  : ""));
     }
   }
 

@@ -53,6 +53,9 @@
  * <p>Otherwise they travel one by one, which is slower; the log says so. So do rows in windows that
  * merge. Events keep their times and windows either way.
  *
+ * <p>Tests replace an ensemble with a {@link io.github.beamensembles.testing.FakeEnsemble}, which
+ * needs no Python and runs on Beam's direct runner too.
+ *
  * <p>A service on another machine is called with {@link
  * io.github.beamensembles.RunEnsemble#withTls(String) TLS} and a {@link
  * io.github.beamensembles.RunEnsemble#withTokenFile token}. The environment variables {@code

@@ -471,6 +471,26 @@ public class FakeEnsembleTest implements Serializable {
   }
 
   @Test
+  public void aFieldThatTakesNoNullIsToBeBoxed() {
+    pipeline.enableAbandonedNodeEnforcement(false);
+    FakeEnsemble.of(
+            PETALS,
+            Schema.builder()
+                .addStringField("confidence")
+                .addNullableField("rank", FieldType.INT64)
+                .build())
+        .replace("flowers", pipeline.getOptions());
+    PCollection<Row> rows = flowers();
+    EnsembleException error =
+        assertThrows(EnsembleException.class, () -> rows.apply(FLOWERS.as(Wrong.class)));
+    assertProblem(
+        "output_schema_mismatch",
+        "output_schema.rank",
+        "the ensemble gives int64?; declare the field with a boxed type and @Nullable",
+        error.problems());
+  }
+
+  @Test
   public void anEnsembleThatIsNotReplacedIsAnError() {
     pipeline.enableAbandonedNodeEnforcement(false);
     FAKE.replace("flower", pipeline.getOptions());
