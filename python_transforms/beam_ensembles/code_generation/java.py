@@ -32,6 +32,7 @@ _BOXED: Final = {
 }  # fmt: skip
 _IMPORTS: Final = (
     "io.github.beamensembles.RunEnsemble",
+    "java.util.Arrays",
     "java.util.List",
     "java.util.Map",
     "javax.annotation.Nullable",  # which Beam's core brings; checker-qual comes with some runners only
@@ -64,6 +65,27 @@ public static WithFailures.Result<PCollection<Scored>, Failed> runWithErrors(
       result.output(), result.failures().apply(Convert.to(Failed.class)));
 }
 """
+
+_OBJECT_METHODS: Final = """
+  private Object[] fields() {
+    return new Object[] {FIELDS};
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof TYPE && Arrays.deepEquals(fields(), ((TYPE) other).fields());
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.deepHashCode(fields());
+  }
+
+  @Override
+  public String toString() {
+    return "TYPE" + Arrays.deepToString(fields());
+  }"""
+"""Without them tests could not compare rows."""
 
 
 class Java(Language):
@@ -154,6 +176,7 @@ def _class(
         if field != column.name:
             yield f'  @SchemaFieldName("{column.name}")'
         yield f"  public {_field_type(column.type, types, (*path, column.name))} {field};"
+    yield _OBJECT_METHODS.replace("TYPE", name).replace("FIELDS", ", ".join(fields))
     yield "}\n"
 
 

@@ -163,22 +163,33 @@ def test_the_oldest_beam_beside_libraries_with_other_versions_of_arrow(
 
 
 @pytest.mark.parametrize(
-    ("program", "compiler", "main"),
+    ("program", "beam", "compiler", "main"),
     [
         (
             "Score.kt",
+            java_beam.TESTED[-1],
             [("org.jetbrains.kotlin", "kotlin-compiler-embeddable", "2.1.0")],
             ["org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-no-stdlib", "-no-reflect", "-jvm-target", "17"],
         ),
-        ("Score.scala", [("org.scala-lang", "scala-compiler", "2.13.16")], ["scala.tools.nsc.Main"]),
+        (
+            "Score.scala",
+            java_beam.TESTED[0],
+            [("org.scala-lang", "scala-compiler", "2.13.16")],
+            ["scala.tools.nsc.Main"],
+        ),
     ],
     ids=["kotlin", "scala"],
 )
 def test_a_program_in_another_language_of_the_jvm(
-    program: str, compiler: list[tuple[str, str, str]], main: list[str], installed: Path, tmp_path: Path
+    program: str,
+    beam: str,
+    compiler: list[tuple[str, str, str]],
+    main: list[str],
+    installed: Path,
+    tmp_path: Path,
 ) -> None:
     direct = ("org.apache.beam", "beam-runners-direct-java", "")
-    jars = [*installed.glob("*.jar"), *class_path(tmp_path, java_beam.TESTED[0], *compiler, direct)]
+    jars = [*installed.glob("*.jar"), *class_path(tmp_path, beam, *compiler, direct)]
     path = os.pathsep.join(map(str, jars))
     source = Path(__file__).with_name(program)
     (tmp_path / "classes").mkdir()
