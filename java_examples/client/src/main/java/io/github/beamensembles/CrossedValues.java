@@ -87,8 +87,10 @@ final class CrossedValues {
     return switch (wanted.getTypeName()) {
       case INT64 -> found.getTypeName() == Schema.TypeName.INT32;
       case DOUBLE ->
-          found.getTypeName() == Schema.TypeName.INT32
-              || found.getTypeName() == Schema.TypeName.FLOAT;
+          switch (found.getTypeName()) {
+            case INT32, INT64, FLOAT -> true;
+            default -> false;
+          };
       default -> false;
     };
   }
