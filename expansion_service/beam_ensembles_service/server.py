@@ -8,8 +8,6 @@ import threading
 from typing import Final
 
 import grpc
-from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import (
     beam_artifact_api_pb2,
     beam_artifact_api_pb2_grpc,
@@ -116,8 +114,6 @@ def serve(settings: Settings) -> None:
     """
     if settings.ignored:
         _LOGGER.info("flags of Beam's own starters that mean nothing here: %s", ", ".join(settings.ignored))
-    # Without options Beam's file system for s3:// refuses to be made.
-    FileSystems.set_options(PipelineOptions(flags=[]))
     ended = threading.Event()
     when_signalled(ended.set)
     service = Service(settings)

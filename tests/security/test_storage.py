@@ -15,7 +15,6 @@ from typing import Any
 import grpc
 import pytest
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -26,6 +25,7 @@ from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.files.fetched_files import Patience, fetched
 from beam_ensembles.files.file_changes import state_of
+from beam_ensembles.files.storage import file_systems
 from beam_ensembles.graph import check_text
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime import ensemble_text
@@ -151,7 +151,7 @@ def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[soc
         (tmp_path / "account.json").write_text(json.dumps({**account, "token_uri": url}))
         storage_variables(monkeypatch, url)
         monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "account.json"))
-        monkeypatch.setattr(FileSystems, "_pipeline_options", PipelineOptions(flags=[]))
+        monkeypatch.setattr(FileSystems, "_pipeline_options", None)
 
         def accept() -> None:
             with contextlib.suppress(OSError):
@@ -272,6 +272,36 @@ def test_rows_wait_no_longer_for_storage_than_their_node_says(blocked: None) -> 
     reader = KINDS["apply", "read"].load(checked).reader  # type: ignore[attr-defined]
     found = reader.read_all(["gs://bucket/a", "gs://bucket/b"])
     assert [one.code for one in found.values()] == ["server_unreachable"] * 2
+
+
+def test_whether_a_file_is_there_is_asked_no_longer_than_the_node_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = threading.Event()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("the storage is gone")
+
+    monkeypatch.setattr(FileSystems, "open", fail)
+    monkeypatch.setattr(FileSystems, "exists", lambda *_: ends.wait())
+    under = {"apply": "read", "under": ["gs://bucket"], "inputs": ["place"], "outputs": {"data": "bytes"}}
+    text = ensemble(a={**under, "timeout": 0.3, "retries": 0})
+    (checked,) = check_text(text, KINDS, Files("/", hosts=("gs://bucket",))).nodes
+    reader = KINDS["apply", "read"].load(checked).reader  # type: ignore[attr-defined]
+    start = time.monotonic()
+    (found,) = reader.read_all(["gs://bucket/a"]).values()
+    assert found.code == "server_unreachable"
+    assert time.monotonic() - start < SECONDS / 2
+    ends.set()
+
+
+def test_beams_file_system_of_amazon_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("boto3")
+    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    storage_variables(monkeypatch, "http://127.0.0.1:9")
+    made = file_systems().get_filesystem("s3://bucket/a")
+    assert made.scheme() == "s3"
+    assert FileSystems._pipeline_options is not None
 
 
 def test_calls_that_hang_are_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:

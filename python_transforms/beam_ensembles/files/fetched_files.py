@@ -16,6 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.local_files import is_pattern
+from beam_ensembles.files.storage import file_systems
 from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import anywhere, is_within, open_web
@@ -178,16 +179,12 @@ def _fetch_stored(place: str, copy: str, reading: Reading) -> None:
 
 
 def _listed(root: str) -> list[str]:
-    from apache_beam.io.filesystems import FileSystems
-
-    return [file.path for file in FileSystems.match([f"{root}**"])[0].metadata_list]
+    return [file.path for file in file_systems().match([f"{root}**"])[0].metadata_list]
 
 
 def _copy_stored(path: str, target: str, reading: Reading, deadline: float) -> None:
-    from apache_beam.io.filesystems import FileSystems
-
     what, silence = f"reading '{path}'", reading.patience.silence
-    opened = call_within(silence, functools.partial(FileSystems.open, path), what)
+    opened = call_within(silence, functools.partial(file_systems().open, path), what)
     with opened as source, open(target, "wb") as sink:
         while block := call_within(silence, functools.partial(source.read, _BLOCK), what):
             sink.write(block)
@@ -201,11 +198,9 @@ def _copy_stored(path: str, target: str, reading: Reading, deadline: float) -> N
 
 def _newest(place: str) -> str:
     """Returns the file in storage that was changed last of those that match a pattern, or the place itself."""
-    from apache_beam.io.filesystems import FileSystems
-
     if is_web(place) or not is_pattern(place):
         return place
-    found = FileSystems.match([place])[0].metadata_list
+    found = file_systems().match([place])[0].metadata_list
     newest = max(found, key=lambda file: (file.last_updated_in_seconds, file.path), default=None)
     if newest is None:
         raise EnsembleError(f"no file matches the pattern '{place}'")

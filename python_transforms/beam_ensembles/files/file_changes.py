@@ -14,6 +14,7 @@ from beam_ensembles.errors import (
 from beam_ensembles.files.deadlines import call_within
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.fetched_files import Beside, nothing_beside
+from beam_ensembles.files.storage import file_systems
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import open_web
 
@@ -63,11 +64,9 @@ def _web_state(url: str) -> Any:
 
 
 def _stored_state(place: str) -> Any:
-    from apache_beam.io.filesystems import FileSystems
-
     try:
         (found,) = call_within(
-            _ASK_SECONDS, functools.partial(FileSystems.match, [place]), f"asking for '{place}'"
+            _ASK_SECONDS, functools.partial(file_systems().match, [place]), f"asking for '{place}'"
         )
     except Exception:  # what a file system raises where it cannot be asked, or what is none, is its own
         return None

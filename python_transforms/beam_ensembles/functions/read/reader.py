@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import requests
 import requests.adapters
 from apache_beam.io.filesystem import CompressionTypes
-from apache_beam.io.filesystems import FileSystems
 from urllib3.exceptions import HTTPError
 
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.local_files import open_regular
+from beam_ensembles.files.storage import file_systems
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import OtherHost, WebRefusal, open_web
 from beam_ensembles.functions.read.places import Places
@@ -132,9 +132,16 @@ class Reader:
         except ValueError as exc:  # no such file system, or not installed
             raise _unreadable(place, exc) from exc
         except Exception as exc:  # each file system has errors of its own
-            if not FileSystems.exists(place):
+            if self._is_missing(place):
                 raise NodeError("missing_file", f"there is no file '{place}'") from exc
             raise Passing("server_unreachable", f"'{place}' cannot be read: {described(exc)}") from exc
+
+    def _is_missing(self, place: str) -> bool:
+        try:
+            exists = functools.partial(file_systems().exists, place)
+            return not call_within(self._limits.seconds, exists, f"asking for '{place}'")
+        except Exception:  # it cannot be asked, as it could not be read
+            return False
 
     def _web(self, url: str) -> bytes:
         deadline = time.monotonic() + self._limits.seconds
@@ -180,7 +187,7 @@ class Reader:
 
 
 def _stored(place: str, most: int) -> bytes:
-    with FileSystems.open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+    with file_systems().open(place, compression_type=CompressionTypes.UNCOMPRESSED) as file:
         found: bytes = file.read(most)
         return found
 
