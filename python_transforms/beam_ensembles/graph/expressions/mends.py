@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ZERO: Final[Tree] = {"Literal": {"Dyn": {"Float": 0.0}}}
 _FALSE: Final[Tree] = {"Literal": {"Scalar": {"Boolean": False}}}
+_SMALLEST: Final = -(2**63)
 _HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "expr", "evaluation"))
 """The keys below which one tree stands."""
 
@@ -28,6 +29,7 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
     - ``ARRAY_SUM``: that of no fraction is 0.0, not -0.0; that of whole numbers has 64 bits, as it has in SQL.
     - ``IN``, ``ANY`` and ``ARRAY_CONTAINS`` compare a ``float`` with constants as ``=`` does: as floats.
     - ``x = ANY(list)`` is null where the list has a null and not ``x``, as ``IN`` is.
+    - ``ARRAY_GET``: the smallest whole number of 64 bits is no place in a list; polars 2.1 panics where it is the only one.
     - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
     - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
       takes the memory.
@@ -71,6 +73,9 @@ class _Mends:
             return _with_inputs(tree, held["input"][0], _limited(held["input"][1]))
         if name == "ListExpr.Sum":
             return self._sum(tree)
+        if name == "ListExpr.Get":
+            items, at = held["input"]
+            return _with_inputs(tree, items, _place(at))
         if name == "ListExpr.Contains":
             items, item = held["input"]
             item, items = self._as_floats(item, items)
@@ -148,6 +153,16 @@ def _seconds(tree: Tree) -> Tree:
     micros = {"Function": {**held, "function": {"TemporalExpr": {"TimeStamp": "Microseconds"}}}}
     second = {"Literal": {"Scalar": {"Int64": 1_000_000}}}
     return {"BinaryExpr": {"left": micros, "op": "RustDivide", "right": second}}
+
+
+def _place(index: Tree) -> Tree:
+    """Returns an item's place in a list, null where it is the number whose absolute value has no 64 bits."""
+    kind, held = kind_of(index)
+    if kind == "Literal" and abs(held.get("Dyn", {}).get("Int", _SMALLEST)) < -_SMALLEST:
+        return index
+    smallest = {"Literal": {"Scalar": {"Int64": _SMALLEST}}}
+    is_smallest = {"BinaryExpr": {"left": index, "op": "Eq", "right": smallest}}
+    return {"Ternary": {"predicate": is_smallest, "truthy": NULL, "falsy": index}}
 
 
 def _limited(length: Tree) -> Tree:

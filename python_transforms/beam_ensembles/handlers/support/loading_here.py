@@ -34,10 +34,27 @@ def load_here(node: CheckedNode, machine: Machine) -> Member:
     Raises:
         EnsembleError: It cannot be loaded.
     """
-    load = node.kind.load if node.kind.distribution is None else functools.partial(_load_foreign, node.kind)
+    load = _load_own if node.kind.distribution is None else functools.partial(_load_foreign, node.kind)
     if not node.kind.needs_pytorch:
         return load(node)
     return _InThreads(machine.pytorch.run(functools.partial(load, node)), machine.pytorch)
+
+
+def _load_own(node: CheckedNode) -> Member:
+    """Loads a node of a kind of this project.
+
+    A panic of a Rust library (tokenizers, polars) is no ``Exception``, nor is ``SystemExit``: Beam would not report it,
+    and the bundle would wait for an answer forever.
+    """
+    try:
+        return node.kind.load(node)
+    except (Exception, *ENDS_THE_PROGRAM):
+        raise
+    except BaseException as error:
+        what = f"cannot load '{node.uri}'" if node.uri else "the node cannot be loaded"
+        place = node.spec.path("uri" if node.uri else node.spec.kind)
+        problem = Problem(place, "load_failed", f"{what}: {described(error)}")
+        raise InvalidEnsemble([problem], ensemble=node.ensemble) from error
 
 
 def _load_foreign(kind: Kind, node: CheckedNode) -> Member:
