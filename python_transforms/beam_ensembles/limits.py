@@ -80,6 +80,13 @@ LARGEST_ANSWER: Final = 256 << 20
 MOST_ROW_FIELDS: Final = 10_000
 """Fields that all rows of a file of JSON lines have together, where it is written as another format (``bad_file``)."""
 
+MOST_SPARSE_CELLS: Final = 1 << 28
+"""Cells that the rows of a file of JSON lines have as another format (``bad_file``), unless ``CELLS_PER_BYTE`` are more."""
+CELLS_PER_BYTE: Final = 16
+"""Cells for each byte of a file of JSON lines."""
+LONGEST_FIELD_NAME: Final = 1_000
+"""Characters of a field's name in a file of rows (``bad_file``): JSON lines repeat it in each row."""
+
 # Sounds of rows
 MOST_SAMPLES: Final = 1 << 28
 """Samples of one decoded sound, and of the sounds of a batch whose rows keep them (``wrong_value``): 1 GiB."""

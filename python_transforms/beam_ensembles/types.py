@@ -354,6 +354,17 @@ def is_portable(type_: Type) -> bool:
     return isinstance(type_, Row) and all(is_portable(field) for _, field in type_.fields)
 
 
+def depth_of(type_: Type) -> int:
+    """Returns how many types stand within each other: 1 for a scalar."""
+    if isinstance(type_, Array):
+        return 1 + depth_of(type_.element)
+    if isinstance(type_, Map):
+        return 1 + max(depth_of(type_.key), depth_of(type_.value))
+    if isinstance(type_, Row):
+        return 1 + max((depth_of(field) for _, field in type_.fields), default=0)
+    return 1
+
+
 def widens(found: Type, wanted: Type, *, python: bool = False) -> bool:
     """Returns whether values of ``found`` can stand where ``wanted`` is declared without loss.
 

@@ -6,15 +6,21 @@ import json
 import time
 from decimal import Decimal
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles import Ensemble
+from beam_ensembles.cli.run_scoring import Call, score_file
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.limits import MOST_ROW_FIELDS
 from beam_ensembles.tables.formats import Columns, open_reader
 from beam_ensembles.types import parse_type
+from tests.support.fuzzing import target
 
 _SECONDS: Final = 10.0
 
@@ -65,3 +71,111 @@ def test_rows_of_many_fields_are_refused_where_each_would_get_all(
     else:
         assert sum(map(len, open_reader(str(path), Columns({}, ()), output).chunks(1_024))) == len(rows)
     assert time.process_time() - start < _SECONDS
+
+
+@pytest.mark.parametrize("output", ["o.csv", "o.parquet", "o.jsonl"])
+def test_few_bytes_of_json_lines_do_not_become_gigabytes_of_commas(output: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(json.dumps(dict.fromkeys(map(str, range(9_000)), 1)).encode() + b"\n{}" * 30_000)
+    if output == "o.jsonl":
+        open_reader(str(path), Columns({}, ()), output)
+        return
+    with pytest.raises(InvalidEnsemble, match=r"30,001 rows have 9,000 different fields .*write \.jsonl"):
+        open_reader(str(path), Columns({}, ()), output)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_name_that_json_lines_would_repeat_in_each_row_is_not_huge(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows{suffix}"
+    if suffix == ".csv":
+        path.write_bytes(b"x," + b"n" * 100_000 + b"\n" + b"1,\n" * 10)
+    else:
+        pq.write_table(pa.table({"n" * 100_000: [1]}), path)
+    with pytest.raises(InvalidEnsemble, match=r"a field has 100,000 characters .*1,000 are allowed"):
+        open_reader(str(path), Columns({}, ()), "o.jsonl")
+
+
+_SUM: Final = "ensemble: e\ninputs: {x: double}\nnodes:\n  n: {apply: sql, select: {y: x + 1}}\n"
+
+
+def _nested(depth: int, *, structs: bool) -> pa.Array:
+    type_, value = pa.int64(), 1
+    for _ in range(depth):
+        type_ = pa.struct([("a", type_)]) if structs else pa.list_(type_)
+        value = {"a": value} if structs else [value]
+    return pa.array([value], type_)
+
+
+@pytest.mark.parametrize("output", ["o.csv", "o.parquet", "o.jsonl"])
+@pytest.mark.parametrize(("depth", "structs", "is_read"), [(30, True, True), (60, False, True), (200, False, False)])
+def test_a_deeply_nested_column_passes_or_is_refused_in_one_sentence(
+    depth: int, structs: bool, is_read: bool, output: str, tmp_path: Path
+) -> None:
+    (tmp_path / "e.yaml").write_text(_SUM)
+    path = str(tmp_path / "in.parquet")
+    pq.write_table(pa.table({"x": [1.0], "z": _nested(depth, structs=structs)}), path)
+    places = [str(tmp_path / name) for name in ("e.yaml", "in.parquet", output, "o.errors.jsonl")]
+    call = Call(**dict(zip(("file", "input", "output", "errors"), places, strict=True)), batch_size=2)
+    if is_read:
+        assert score_file(call, lambda *_, **__: None).scored == 1
+        return
+    with pytest.raises(InvalidEnsemble, match="the file is not a Parquet file"):
+        score_file(call, lambda *_, **__: None)
+
+
+def _view(data: bytes, offsets: list[int]) -> pa.Array:
+    views = np.array([100, 0, 0, 1 << 30] * (len(offsets) - 1), "int32")
+    return pa.Array.from_buffers(
+        pa.string_view(), len(offsets) - 1, [None, pa.py_buffer(views.tobytes()), pa.py_buffer(data)]
+    )
+
+
+def _text(data: bytes, offsets: list[int]) -> pa.Array:
+    buffers = [None, pa.py_buffer(np.array(offsets, "int32").tobytes()), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
+
+
+def _lying(kind: str) -> pa.Array:
+    text = _text(b"abcd", [0, 300, 300, 3, 4])
+    if kind == "text in a struct":
+        return pa.StructArray.from_arrays([text], ["k"])
+    if kind == "dictionary":
+        return pa.DictionaryArray.from_arrays(pa.array([0, 1, 1 << 30, 0], pa.int32()), ["a"], safe=False)
+    return _view(b"abc", [0] * 5) if kind == "view" else text
+
+
+def attack(given: tuple[str, str, str]) -> str:
+    """Scores a table that lies; runs in a process of its own, which that would end."""
+    folder, kind, errors = given
+    (Path(folder) / "e.yaml").write_text(_SUM)
+    sink = pa.BufferOutputStream()
+    table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "z": _lying(kind)})
+    with pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    read = pa.ipc.open_file(sink.getvalue()).read_all()
+    try:
+        mode: Any = errors
+        return f"answered {Ensemble(f'{folder}/e.yaml').predict(read, errors=mode)}"
+    except EnsembleError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("errors", ["split", "raise"])
+@pytest.mark.parametrize("kind", ["text", "text in a struct", "dictionary", "view"])
+def test_an_arrow_table_of_a_file_that_lies_ends_no_process(kind: str, errors: str, tmp_path: Path) -> None:
+    with target(f"{__name__}:attack") as process:
+        outcome = process.attack((str(tmp_path), kind, errors))
+    assert outcome.kind == "answered", outcome
+    assert str(outcome.value).startswith("EnsembleError: the rows cannot be read: "), outcome
+
+
+@pytest.mark.parametrize("kind", ["view", "run ends"])
+def test_rows_of_a_table_of_any_types_are_taken(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(_SUM)
+    ends = pa.RunEndEncodedArray.from_arrays(pa.array([4], pa.int32()), pa.array([7]))
+    z = pa.array(["a", "b" * 20, None, "d"], pa.string_view()) if kind == "view" else ends
+    table = pa.table({"x": [1.0, None, 3.0, 4.0], "z": z})
+    scored, failed = Ensemble(str(tmp_path / "e.yaml")).predict(table, errors="split")
+    assert scored.column("x").to_pylist() == [1.0, 3.0, 4.0]
+    assert scored.column("z").to_pylist() == ([7] * 3 if kind == "run ends" else ["a", None, "d"])
+    assert failed.num_rows == 1

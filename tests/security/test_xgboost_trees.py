@@ -8,6 +8,7 @@ import json
 import math
 import struct
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -383,3 +384,16 @@ def _spoil(draw: st.DrawFn, node: Any) -> None:
 @fuzz(lying(), examples=EXAMPLES // 3)
 def test_models_that_lie_never_end_the_process(worker: Target, data: bytes) -> None:
     survives(worker, data)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"objective{", b"L\0\0\0\0\0\0\0\x04nameSL\0\0\0\0\0\0\0\x0aa", b"objective{" + b"L\0\0\0\0\0\0\0\x04name"],
+)
+def test_a_header_is_searched_in_linear_time(tmp_path: Path, part: bytes) -> None:
+    path = tmp_path / "m.ubj"
+    path.write_bytes(b"{" + b"learner_model_param" + part * ((1 << 20) // len(part)))
+    start = time.process_time()
+    with pytest.raises(ModelFormatError):
+        read_header(str(path))
+    assert time.process_time() - start < 5.0  # it took 30

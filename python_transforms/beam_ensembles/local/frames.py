@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from beam_ensembles.columns.arrow_checks import check_batch
 from beam_ensembles.columns.rows import ERROR_FIELDS
 from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.chunk import Chunk
@@ -84,9 +85,18 @@ class _RowsChunk(Chunk):
 
 
 class Table(Frame):
-    """An Arrow table."""
+    """An Arrow table.
+
+    Args:
+        table: The table; it may be of a file, whose offsets and lengths nobody has checked.
+
+    Raises:
+        pa.ArrowInvalid: An offset, a length or an index of it is wrong.
+    """
 
     def __init__(self, table: pa.Table) -> None:
+        for batch in table.to_batches():
+            check_batch(batch)
         refuse_duplicates(table.schema.names, "the table")
         self._table = table
         self.fields = {field.name: type_of_arrow(field.type) for field in table.schema}
@@ -100,10 +110,22 @@ class Table(Frame):
 
     def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
         """Returns an Arrow table."""
-        table = self._table.take(pa.array(at))
+        table = _taken(self._table, at)
         for name, array in added:
             table = table.append_column(name, array)
         return table
+
+
+def _taken(table: pa.Table, at: np.ndarray) -> pa.Table:
+    """Returns some of the rows of a table of any types, by their places in order."""
+    if len(at) == len(table):
+        return table
+    try:
+        return table.take(pa.array(at))
+    except pa.ArrowNotImplementedError:  # of views and of what is run-end encoded (pyarrow 25)
+        breaks = np.flatnonzero(np.diff(at) != 1) + 1
+        parts = [table.slice(run[0], len(run)) for run in np.split(at, breaks) if len(run)]
+        return pa.concat_tables(parts or [table.slice(0, 0)])
 
 
 class Pandas(Table):

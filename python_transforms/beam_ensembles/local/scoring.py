@@ -8,6 +8,7 @@ from apache_beam.portability.api import schema_pb2
 from apache_beam.typehints.schemas import PYTHON_ANY_URN
 
 from beam_ensembles.beam_repairs.row_coder import RowType
+from beam_ensembles.columns.schema_checks import MOST_LEVELS
 from beam_ensembles.columns.schemas import field_type
 from beam_ensembles.errors import InvalidEnsemble, InvalidRows
 from beam_ensembles.execution.loaded_stage import StageCode
@@ -16,7 +17,7 @@ from beam_ensembles.tables.chunk import ChunkRows
 from beam_ensembles.tables.formats import Columns
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.row_forms import InputRows
-from beam_ensembles.types import Type, is_portable
+from beam_ensembles.types import Type, depth_of, is_portable
 
 
 def columns_of(graph: EnsembleGraph, prefix: str = "") -> Columns:
@@ -55,7 +56,7 @@ def check_fields(graph: EnsembleGraph, fields: Mapping[str, Type | None], prefix
 
 
 def _field_type(type_: Type | None) -> schema_pb2.FieldType:
-    """Returns a field's type; one that the rows do not say is checked value by value."""
-    if type_ is not None and is_portable(type_):
+    """Returns a field's type; one that the rows do not say, or that is nested too deep, is checked value by value."""
+    if type_ is not None and is_portable(type_) and depth_of(type_) <= MOST_LEVELS:
         return field_type(type_)
     return schema_pb2.FieldType(logical_type=schema_pb2.LogicalType(urn=PYTHON_ANY_URN))

@@ -14,7 +14,7 @@ from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem
 from beam_ensembles.tables.arrow import array_of, schema_of_texts
 from beam_ensembles.tables.cells import cells_of_values, values_of_cells
 from beam_ensembles.tables.chunk import Chunk, Fault
-from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_utf16
+from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_long_names, refuse_utf16
 from beam_ensembles.types import Type
 
 _LONGEST_CELL: Final = 64 * 1024 * 1024
@@ -180,6 +180,7 @@ def _fields(file: IO[str]) -> dict[str, None]:
         text = f"the header {header[0]!r} has no comma; cells are separated by commas, not by ';' or tabs"
         raise InvalidEnsemble([Problem(FILE, "bad_file", text)])
     refuse_duplicates(header)
+    refuse_long_names(header)
     return dict.fromkeys(header)
 
 

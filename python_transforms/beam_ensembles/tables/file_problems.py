@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.limits import LONGEST_FIELD_NAME
 
 FILE: Final = "input"
 """The path of a problem of the whole file."""
@@ -35,6 +36,21 @@ def refuse_duplicates(fields: Sequence[str], what: str = "the file") -> None:
             )
             for name in twice
         )
+
+
+def refuse_long_names(fields: Iterable[str]) -> None:
+    """Refuses a file of rows with a field whose name is so long that each row of JSON lines would be huge.
+
+    Raises:
+        InvalidEnsemble: There is such a field.
+    """
+    for name in fields:
+        if len(name) > LONGEST_FIELD_NAME:
+            text = (
+                f"the name of a field has {len(name):,} characters ('{name[:40]}...'); {LONGEST_FIELD_NAME:,} are "
+                "allowed"
+            )
+            raise InvalidEnsemble([Problem(FILE, "bad_file", text)])
 
 
 def refuse_utf16(start: bytes) -> None:

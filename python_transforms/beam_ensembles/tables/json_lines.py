@@ -12,13 +12,14 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
-from beam_ensembles.errors import NodeError, listed
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, listed
+from beam_ensembles.limits import CELLS_PER_BYTE, MOST_SPARSE_CELLS
 from beam_ensembles.spec.mistakes import described
 from beam_ensembles.tables.arrow import array_of
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, ChunkRows, Fault
 from beam_ensembles.tables.column_types import Survey
-from beam_ensembles.tables.file_problems import refuse_utf16
+from beam_ensembles.tables.file_problems import FILE, refuse_utf16
 from beam_ensembles.tables.json_text import Parser, to_json, values_from_json
 from beam_ensembles.types import Type
 
@@ -85,7 +86,7 @@ class JsonReader:
         typed: Whether the output has types: then they are found in all rows, too.
 
     Raises:
-        InvalidEnsemble: The file is UTF-16, or its rows have too many fields for the output.
+        InvalidEnsemble: The file is UTF-16, or its rows have too many fields, or too few values, for the output.
         OSError: The file cannot be read.
     """
 
@@ -105,11 +106,14 @@ class JsonReader:
             refuse_utf16(file.read(2))
         self._survey = Survey(inputs, typed=typed)
         names: Iterable[str] = ()
+        rows = 0
         for chunk in self._read(_ROWS_AT_ONCE, frozenset()):
             if not whole:
                 names = (name for row in chunk.objects for name in row)
                 break
             self._survey.add(chunk.objects)
+            rows += len(chunk)
+        _refuse_sparse(rows, len(self._survey.fields), self.total)
         if whole and not self._survey.fields:  # no row at all
             self._survey.add([dict.fromkeys(inputs)])
         fields = dict.fromkeys(self._survey.fields if whole else names) or dict.fromkeys(inputs)
@@ -146,6 +150,18 @@ class JsonReader:
                 raw = line.decode("utf-8", "backslashreplace").rstrip("\r\n")
                 faults.append(Fault(number, raw, error))
         return JsonChunk(objects, texts, self._inputs, numbers, faults)
+
+
+def _refuse_sparse(rows: int, fields: int, size: int) -> None:
+    """Refuses rows that would become much larger as another format, in which each has a value of every field."""
+    most = max(MOST_SPARSE_CELLS, CELLS_PER_BYTE * size)
+    if rows * fields > most:
+        text = (
+            f"the file's {rows:,} rows have {fields:,} different fields together, and each row would get a value of each: "
+            f"{rows * fields:,} values, where a file of {size:,} bytes may have {most:,}; write .jsonl, where a row keeps "
+            "its own"
+        )
+        raise InvalidEnsemble([Problem(FILE, "bad_file", text)])
 
 
 def _without_mark(file: IO[bytes]) -> Iterator[bytes]:

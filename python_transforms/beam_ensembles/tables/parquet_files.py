@@ -16,7 +16,7 @@ from beam_ensembles.tables.arrow import array_of_values, arrow_type, type_of_arr
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
-from beam_ensembles.tables.file_problems import FILE, refuse_duplicates
+from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_long_names
 from beam_ensembles.tables.parquet_faults import faults_of
 from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
 from beam_ensembles.types import Type
@@ -95,10 +95,13 @@ class ParquetReader:
                 self.schema: pa.Schema = file.schema_arrow
                 self._metadata: pq.FileMetaData = file.metadata
                 self.total: int = file.metadata.num_rows
-        except (pa.ArrowException, UnicodeDecodeError) as error:
+        except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # it cannot be read; others are Arrow's own, of what the file holds
             text = f"the file is not a Parquet file: {text_of(error)}"
             raise InvalidEnsemble([Problem(FILE, "bad_file", text)]) from error
         refuse_duplicates(self.schema.names)
+        refuse_long_names(self.schema.names)
         for field in self.schema:
             _refuse_duplicates_in(field.type, field.name)
         self.fields: Mapping[str, Type | None] = {

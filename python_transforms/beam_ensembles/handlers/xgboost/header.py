@@ -39,7 +39,10 @@ COUNT: Final = re.compile(r"\d{1,9}", re.ASCII)
 _JSON_CATEGORIES: Final = re.compile(rb'"model"\s*:\s*\{\s*"cats"\s*:\s*(?=\{)')
 _UBJ_CATEGORIES: Final = re.compile(rb"L.{7}\x05model\{L.{7}\x04cats\{", re.DOTALL)
 _LINEAR: Final = b"gblinear"
-_UBJ_OBJECTIVE: Final = re.compile(rb"objective\{.{0,4000}?L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
+_UBJ_OBJECTIVE: Final = b"objective{"
+_UBJ_NAME: Final = re.compile(rb"L.{7}\x04nameSL.{8}" + _OBJECTIVE_NAME, re.DOTALL)
+_PARAMS_BEFORE_NAME: Final = 4_000
+"""Bytes of an objective's parameters in UBJSON, at most."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def read_header(path: str) -> Header:
 
 
 def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
-    objective = (_JSON_OBJECTIVE if is_json else _UBJ_OBJECTIVE).search(tail)
+    objective = _JSON_OBJECTIVE.search(tail) if is_json else _ubj_objective(tail)
     features = _number(tail, "num_feature", is_json)
     if objective is None or features is None:
         raise ModelFormatError("the file names neither features nor an objective as XGBoost's models do")
@@ -106,6 +109,17 @@ def _header(head: bytes, tail: bytes, *, is_json: bool) -> Header:
         _texts(head, "feature_types", is_json),
         _best_iteration(head, is_json),
     )
+
+
+def _ubj_objective(tail: bytes) -> re.Match[bytes] | None:
+    """Finds an objective's name; reads each byte about once, where one pattern would read 4,000 for each objective."""
+    last = 0
+    for name in _UBJ_NAME.finditer(tail):
+        at = tail.rfind(_UBJ_OBJECTIVE, last, name.start())
+        if at >= 0 and name.start() - at - len(_UBJ_OBJECTIVE) <= _PARAMS_BEFORE_NAME:
+            return name
+        last = name.start()  # an objective before this name is too far from the next ones, too
+    return None
 
 
 def _number(tail: bytes, name: str, is_json: bool) -> int | None:
