@@ -81,9 +81,9 @@ MOST_ROW_FIELDS: Final = 10_000
 """Fields that all rows of a file of JSON lines have together, where it is written as another format (``bad_file``)."""
 
 MOST_SPARSE_CELLS: Final = 1 << 28
-"""Cells that the rows of a file of JSON lines have as another format (``bad_file``), unless ``CELLS_PER_BYTE`` are more."""
+"""Cells that the rows of a file of JSON lines may have as another format (``bad_file``)."""
 CELLS_PER_BYTE: Final = 16
-"""Cells for each byte of a file of JSON lines."""
+"""Cells for each byte of a file of JSON lines, where that allows more."""
 LONGEST_FIELD_NAME: Final = 1_000
 """Characters of a field's name in a file of rows (``bad_file``): JSON lines repeat it in each row."""
 

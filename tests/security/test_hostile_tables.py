@@ -107,7 +107,9 @@ def _nested(depth: int, *, structs: bool) -> pa.Array:
 
 
 @pytest.mark.parametrize("output", ["o.csv", "o.parquet", "o.jsonl"])
-@pytest.mark.parametrize(("depth", "structs", "is_read"), [(30, True, True), (60, False, True), (200, False, False)])
+@pytest.mark.parametrize(
+    ("depth", "structs", "is_read"), [(30, True, True), (60, False, True), (200, False, False)]
+)
 def test_a_deeply_nested_column_passes_or_is_refused_in_one_sentence(
     depth: int, structs: bool, is_read: bool, output: str, tmp_path: Path
 ) -> None:

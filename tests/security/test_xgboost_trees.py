@@ -388,7 +388,11 @@ def test_models_that_lie_never_end_the_process(worker: Target, data: bytes) -> N
 
 @pytest.mark.parametrize(
     "part",
-    [b"objective{", b"L\0\0\0\0\0\0\0\x04nameSL\0\0\0\0\0\0\0\x0aa", b"objective{" + b"L\0\0\0\0\0\0\0\x04name"],
+    [
+        b"objective{",
+        b"L\0\0\0\0\0\0\0\x04nameSL\0\0\0\0\0\0\0\x0aa",
+        b"objective{" + b"L\0\0\0\0\0\0\0\x04name",
+    ],
 )
 def test_a_header_is_searched_in_linear_time(tmp_path: Path, part: bytes) -> None:
     path = tmp_path / "m.ubj"

@@ -28,6 +28,9 @@ def options(access: Access) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", 0),  # otherwise two services share a port, and each client gets either
         ("grpc.max_concurrent_streams", _MAX_STREAMS),
+        # gRPC's default lets every call of an unknown caller send 4 MiB that wait unread; without probes it is 64 KiB.
+        # A message that is being read still arrives at the speed of the network.
+        ("grpc.http2.bdp_probe", 0),
         ("grpc.keepalive_time_ms", _milliseconds(access.keepalive_seconds)),
         ("grpc.keepalive_timeout_ms", _ANSWER_MILLISECONDS),
         ("grpc.keepalive_permit_without_calls", 1),

@@ -5,8 +5,8 @@ but the client's. So an interceptor counts each call, reads its message within a
 Only then a thread of its own parses and answers the message. The caller gets an answer at its deadline even if that
 thread does not notice and keeps its slot.
 
-Health is apart from all that, so the service answers it however busy it is: gRPC itself waits for its messages, which
-holds no thread, and calls whose messages never come leave room for others.
+Health is apart from all that, so the service answers it however busy it is. Anybody may ask for it, so few of its
+messages are read at one time, and calls whose messages never come leave room for others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grpc_health.v1 import health
 
 from beam_ensembles.interruption import Interrupted, while_wanted
 from beam_ensembles_service.callers.users import service_of
-from beam_ensembles_service.requests.reading import Reader
+from beam_ensembles_service.requests.reading import FewReads, Reader
 from beam_ensembles_service.requests.slots import MOST_WAITING, Busy, CallerGone, Slots
 from beam_ensembles_service.settings import Limits
 
@@ -48,7 +48,7 @@ class Admission(grpc.ServerInterceptor):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._slots = Slots(limits)
-        self._reader = Reader()
+        self._reader, self._few = Reader(), FewReads()
         self._calls: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -57,7 +57,7 @@ class Admission(grpc.ServerInterceptor):
         handler = continuation(details)
         service = service_of(details)
         if handler is None or service == health.SERVICE_NAME:
-            return handler and _reading_quietly(handler)
+            return handler and _of_few(handler, self._few)
         if handler.response_streaming:
             answer = functools.partial(self._stream, service, handler)
             return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
@@ -147,20 +147,17 @@ def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
         context.abort(_Code.INVALID_ARGUMENT, "the message is not the protobuf message of this method")
 
 
-def _reading_quietly(handler: Any) -> Any:
-    """Returns a handler for which a malformed message leaves no traceback in the log."""
+def _of_few(handler: Any, few: FewReads) -> Any:
+    """Returns a handler of calls that anybody may make, which reads their messages itself."""
     if handler.unary_unary:
         call = handler.unary_unary
-        return grpc.unary_unary_rpc_method_handler(
-            lambda data, context: call(_parsed(data, handler, context), context),
+        return grpc.stream_unary_rpc_method_handler(
+            lambda messages, context: call(_parsed(few.first(messages, context), handler, context), context),
             None,
             handler.response_serializer,
         )
 
-    def parsed(data: bytes) -> Any:
-        try:
-            return handler.request_deserializer(data)
-        except DecodeError:
-            return None
+    def answers(messages: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        yield from handler.unary_stream(_parsed(few.first(messages, context), handler, context), context)
 
-    return handler._replace(request_deserializer=parsed)
+    return grpc.stream_stream_rpc_method_handler(answers, None, handler.response_serializer)

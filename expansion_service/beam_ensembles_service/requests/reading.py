@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import ctypes
 import threading
 import time
 from typing import Any, Final
@@ -11,12 +13,17 @@ import grpc
 READ_SECONDS: Final = 60.0
 """How long a client may take to send its message."""
 _LOOK_SECONDS: Final = 1.0
+MOST_READS: Final = 16
+"""How many messages of calls that anybody may make are read at one time."""
+_TRIMMED_BYTES: Final = 64 << 20
+"""After how many bytes of messages the memory that they took goes back to the system."""
 
 
 class Reader:
     """Reads messages; one thread watches how long that takes, for all calls."""
 
     def __init__(self) -> None:
+        self._trimmer = Trimmer()
         self._ends: dict[Any, float] = {}
         self._lock = threading.Lock()
         self._watches = False
@@ -35,6 +42,7 @@ class Reader:
                 threading.Thread(target=self._watch, name="reader", daemon=True).start()
         try:
             for data in messages:
+                self._trimmer.add(len(data))
                 return bytes(data)
         finally:
             with self._lock:
@@ -50,3 +58,58 @@ class Reader:
                 late = [context for context, end in self._ends.items() if end <= now]
             for context in late:
                 context.cancel()
+
+
+class FewReads:
+    """Reads messages of calls that anybody may make: few at a time, since each may be as large as any other.
+
+    The oldest read makes room for a new one: a message that has been sent is read at once, so what is old is a client
+    that sends slowly, or nothing.
+    """
+
+    def __init__(self) -> None:
+        self._trimmer = Trimmer()
+        self._lock = threading.Lock()
+        self._reading: collections.OrderedDict[Any, None] = collections.OrderedDict()
+
+    def first(self, messages: Any, context: Any) -> bytes:
+        """Returns the message of a call, which is aborted where nothing is sent."""
+        oldest = None
+        with self._lock:
+            if len(self._reading) >= MOST_READS:
+                oldest, _ = self._reading.popitem(last=False)
+            self._reading[context] = None
+        if oldest is not None:
+            oldest.cancel()
+        try:
+            for data in messages:
+                self._trimmer.add(len(data))
+                return bytes(data)
+        finally:
+            with self._lock:
+                self._reading.pop(context, None)
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
+        raise AssertionError  # abort raises, which its types do not say
+
+
+class Trimmer:
+    """Returns memory of messages to the system, which glibc would keep in pieces between what is still in use."""
+
+    def __init__(self) -> None:
+        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries lack it
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def add(self, size: int) -> None:
+        """Counts a message that was read."""
+        with self._lock:
+            before, self._bytes = self._bytes, self._bytes + size
+        if self._trim is not None and before < _TRIMMED_BYTES <= before + size:
+            threading.Thread(target=self._soon, name="trimmer", daemon=True).start()
+
+    def _soon(self) -> None:
+        time.sleep(_LOOK_SECONDS)
+        with self._lock:
+            self._bytes = 0
+        if self._trim is not None:
+            self._trim(0)

@@ -35,6 +35,8 @@ from beam_ensembles_service.workers.supervisor import Supervisor
 RUNNER: Final = "runner"
 """The name whose health is that of the runner beside the pool: NOT_SERVING while it hangs on a worker that is gone."""
 _LOOK_SECONDS: Final = 0.5
+_MOST_MESSAGE_BYTES: Final = 256 << 10
+"""Bytes of a request for a worker, which names five addresses."""
 _POOL: Final = beam_fn_api_pb2.DESCRIPTOR.services_by_name["BeamFnExternalWorkerPool"].full_name
 
 
@@ -59,7 +61,7 @@ def serve(args: argparse.Namespace, access: Access) -> None:
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
         interceptors=[callers, Admission(Limits())],
-        options=options(access),
+        options=[*options(access), ("grpc.max_receive_message_length", _MOST_MESSAGE_BYTES)],
     )
     port = listen(server, args.host, args.port, access)
     callers.listen_on(port)

@@ -157,9 +157,9 @@ def _refuse_sparse(rows: int, fields: int, size: int) -> None:
     most = max(MOST_SPARSE_CELLS, CELLS_PER_BYTE * size)
     if rows * fields > most:
         text = (
-            f"the file's {rows:,} rows have {fields:,} different fields together, and each row would get a value of each: "
-            f"{rows * fields:,} values, where a file of {size:,} bytes may have {most:,}; write .jsonl, where a row keeps "
-            "its own"
+            f"the file's {rows:,} rows have {fields:,} different fields together, and each row would get a value of "
+            f"each: {rows * fields:,} values, where a file of {size:,} bytes may have {most:,}; write .jsonl, where a "
+            "row keeps its own"
         )
         raise InvalidEnsemble([Problem(FILE, "bad_file", text)])
 

@@ -29,7 +29,7 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
     - ``ARRAY_SUM``: that of no fraction is 0.0, not -0.0; that of whole numbers has 64 bits, as it has in SQL.
     - ``IN``, ``ANY`` and ``ARRAY_CONTAINS`` compare a ``float`` with constants as ``=`` does: as floats.
     - ``x = ANY(list)`` is null where the list has a null and not ``x``, as ``IN`` is.
-    - ``ARRAY_GET``: the smallest whole number of 64 bits is no place in a list; polars 2.1 panics where it is the only one.
+    - ``ARRAY_GET`` with the smallest whole number of 64 bits is null; polars 2.1 panics where no other is asked for.
     - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
     - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
       takes the memory.
