@@ -18,6 +18,7 @@ from beam_ensembles.cli.run_scoring import Call, score_file
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.limits import MOST_ROW_FIELDS
+from beam_ensembles.local.frames import frame_of
 from beam_ensembles.tables.formats import Columns, open_reader
 from beam_ensembles.types import parse_type
 from tests.support.fuzzing import target
@@ -169,6 +170,12 @@ def test_an_arrow_table_of_a_file_that_lies_ends_no_process(kind: str, errors: s
         outcome = process.attack((str(tmp_path), kind, errors))
     assert outcome.kind == "answered", outcome
     assert str(outcome.value).startswith("EnsembleError: the rows cannot be read: "), outcome
+
+
+def test_a_text_that_all_rows_of_a_table_name_is_unfolded_in_parts() -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_024, "int32")), pa.array(["x" * (1 << 20)]))
+    frame = frame_of(pa.table({"t": texts}))
+    assert [len(chunk) for chunk in frame.chunks(1_024)] == [256] * 4
 
 
 @pytest.mark.parametrize("kind", ["view", "run ends"])

@@ -16,6 +16,7 @@ from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.file_problems import refuse_duplicates
 from beam_ensembles.tables.parquet_files import chunk_of
+from beam_ensembles.tables.parquet_parts import parts_of
 from beam_ensembles.types import Type
 
 ALLOWED: Final = "a pandas or polars DataFrame, an Arrow table, or a list of mappings"
@@ -105,8 +106,9 @@ class Table(Frame):
         """Yields the rows, at most ``size`` at once."""
         done = 0
         for batch in self._table.to_batches(max_chunksize=size):
-            yield chunk_of(batch, done + 1)
-            done += len(batch)
+            for part in parts_of(batch, batch.schema, size):
+                yield chunk_of(part, done + 1)
+                done += len(part)
 
     def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
         """Returns an Arrow table."""
