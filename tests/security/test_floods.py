@@ -14,6 +14,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from beam_ensembles_service.callers import connections
 from beam_ensembles_service.callers.connections import options
 from beam_ensembles_service.callers.flags import Access
 from beam_ensembles_service.health_service import Health
@@ -26,6 +27,16 @@ from tests.support.patience import SECONDS, wait_until
 _CHECK: Final = "/grpc.health.v1.Health/Check"
 _WATCH: Final = "/grpc.health.v1.Health/Watch"
 _Code = grpc.StatusCode
+
+
+@pytest.mark.parametrize("sent", [b"", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+def test_a_connection_that_is_never_set_up_is_closed(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_HANDSHAKE_MILLISECONDS", 300)
+    with _healthy() as port, socket.create_connection(("127.0.0.1", port)) as client:
+        client.settimeout(20.0)
+        client.sendall(sent)
+        while client.recv(1_024):
+            pass
 
 
 @contextlib.contextmanager

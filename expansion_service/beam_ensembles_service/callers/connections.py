@@ -17,6 +17,8 @@ from beam_ensembles_service.usage import UsageError
 _LOGGER: Final = logging.getLogger(__name__)
 _ANSWER_MILLISECONDS: Final = 20_000
 _GRACE_MILLISECONDS: Final = 600_000
+_HANDSHAKE_MILLISECONDS: Final = 20_000
+"""How long a client may take for TLS and its first frame of HTTP/2; gRPC's default is two minutes."""
 _MAX_STREAMS: Final = 100
 """Calls at one time on one connection; the client delays further ones."""
 _NEVER: Final = 2**31 - 1
@@ -31,6 +33,7 @@ def options(access: Access) -> list[tuple[str, int]]:
         # gRPC's default lets every call of an unknown caller send 4 MiB that wait unread; without probes it is 64 KiB.
         # A message that is being read still arrives at the speed of the network.
         ("grpc.http2.bdp_probe", 0),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MILLISECONDS),
         ("grpc.keepalive_time_ms", _milliseconds(access.keepalive_seconds)),
         ("grpc.keepalive_timeout_ms", _ANSWER_MILLISECONDS),
         ("grpc.keepalive_permit_without_calls", 1),
