@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from beam_ensembles.beam_repairs.pickled_rows import Packed, pack, unpack
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.class_meanings import Meaning
-from beam_ensembles.graph.kinds import Columns, valid_rows, validity
+from beam_ensembles.graph.kinds import CheckedNode, Columns, valid_rows, validity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +54,31 @@ class RowFailure:
     error: NodeError
 
 
+class Watch(Protocol):
+    """Is told what each node does with the rows of a batch."""
+
+    def asked(
+        self,
+        node: CheckedNode,
+        batch: ColumnBatch,
+        runs: np.ndarray | None,
+        faults: Mapping[int, NodeError],
+        nanoseconds: int,
+    ) -> None:
+        """Takes what a node was asked and where it failed, before its columns are added to the batch.
+
+        Args:
+            node: The node.
+            batch: The batch without the node's columns; keep its arrays, not the batch itself, which changes.
+            runs: The rows that it ran on; None: all.
+            faults: The errors of the rows that it failed on, by their positions.
+            nanoseconds: How long its calls took.
+        """
+
+    def answered(self, node: CheckedNode, batch: ColumnBatch) -> None:
+        """Takes the batch with the node's columns, without rows that left; not called where the batch fails."""
+
+
 @dataclasses.dataclass(slots=True)
 class ColumnBatch:
     """The columns of the rows of a batch that are still being scored.
@@ -63,12 +88,14 @@ class ColumnBatch:
         columns: Column name to values, one leading item a row of ``rows``.
         failures: The rows that have left, in no order.
         meanings: What the models that made the columns know of them.
+        watch: Is told what the nodes of this process do; it does not cross to others.
     """
 
     rows: np.ndarray
     columns: dict[str, np.ndarray]
     failures: list[RowFailure] = dataclasses.field(default_factory=list)
     meanings: Mapping[str, Meaning] = dataclasses.field(default_factory=dict)
+    watch: Watch | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,7 +135,7 @@ class ColumnBatch:
             places: Their positions in the columns.
             rows: Their indices in the rows that go with that batch.
         """
-        found = ColumnBatch(rows, {}, meanings=self.meanings)
+        found = ColumnBatch(rows, {}, meanings=self.meanings, watch=self.watch)
         found.add({name: values[places] for name, values in self.columns.items()})
         return found
 

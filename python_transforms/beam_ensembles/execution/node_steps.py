@@ -193,11 +193,15 @@ class NodeStep:
         if answer.faults:
             places = np.arange(len(batch)) if runs is None else np.flatnonzero(runs)
             faults = faults | {int(places[at]): error for at, error in answer.faults.items()}
+        if batch.watch is not None:
+            batch.watch.asked(self.node, batch, runs, faults, answer.nanoseconds)
         if runs is None and not faults:
             self._add(batch, answer.outputs)
         else:
             which = np.ones(len(batch), dtype=np.bool_) if runs is None else runs
             self._add_some(batch, answer.outputs, which, faults)
+        if batch.watch is not None:
+            batch.watch.answered(self.node, batch)
 
     def _count(self, asked: _Asked, answer: _Answer) -> None:
         if asked.skipped:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure
+from beam_ensembles.columns.batch import ColumnBatch, RowBatch, RowFailure, Watch
 from beam_ensembles.columns.convert import to_values
 from beam_ensembles.columns.nulls import field_of_values, values_with_nulls
 from beam_ensembles.execution.growing_stage import Stage
@@ -55,9 +55,19 @@ class ScoredColumns:
     failures: tuple[RowFailure, ...]
 
 
-def score(code: StageCode, model: Stage, elements: Sequence[Any]) -> ScoredColumns:
-    """Scores elements with a stage of all nodes; rows that fail are told apart, nothing is raised for them."""
+def score(
+    code: StageCode, model: Stage, elements: Sequence[Any], watch: Watch | None = None
+) -> ScoredColumns:
+    """Scores elements with a stage of all nodes; rows that fail are told apart, nothing is raised for them.
+
+    Args:
+        code: What the stage does.
+        model: The loaded stage; a ``LoadedStage`` where there is a ``watch``.
+        elements: The rows.
+        watch: Is told what each node does.
+    """
     columns = RowSource(RowBatch(elements)).read(code)
+    columns.watch = watch
     model.run(columns)
     return ScoredColumns(columns.rows, values_of(code, columns), in_order(columns.failures))
 
