@@ -7,26 +7,24 @@ import dataclasses
 import operator
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import pyarrow as pa
 
 from beam_ensembles.cli.run_progress import Show
 from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows, NodeError
+from beam_ensembles.errors import NodeError
 from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.graph import EnsembleGraph
-from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
-from beam_ensembles.messages.foreign_errors import text_of
+from beam_ensembles.local.row_files import chunks_of, open_rows
+from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.tables.chunk import Chunk, Reader
-from beam_ensembles.tables.formats import Columns, open_reader, open_writer
+from beam_ensembles.tables.formats import Columns, open_writer
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.tables.whole_file import OptionalFile, settle, whole_file
 
@@ -93,18 +91,13 @@ def _trusted(call: Call) -> tuple[str, ...]:
 
 
 def opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:
-    """Opens the file of rows and checks its fields as a pipeline's are checked.
+    """Opens the file of rows of a call.
 
     Raises:
         InvalidRows: There is something wrong with the file as a whole.
         OSError: It cannot be read.
     """
-    try:
-        reader = open_reader(call.input, columns, call.output)
-        check_fields(graph, reader.fields, call.prefix)
-    except InvalidEnsemble as error:
-        raise InvalidRows(error.problems, ensemble=graph.spec.name, count=error.count) from error
-    return reader
+    return open_rows(call.input, graph, columns, output=call.output, prefix=call.prefix)
 
 
 def _score_rows(
@@ -131,18 +124,6 @@ def _score_rows(
         with naming(call.errors):
             errors.settle()
         at_the_end.enter_context(uninterrupted())
-
-
-def chunks_of(reader: Reader, path: str, size: int) -> Iterator[Chunk]:
-    """Yields a file's rows, ``size`` at a time.
-
-    Raises:
-        EnsembleError: The file breaks off.
-    """
-    try:
-        yield from reader.chunks(size)
-    except (OSError, pa.ArrowException) as error:
-        raise EnsembleError(f"'{path}' cannot be read to its end: {text_of(error)}") from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

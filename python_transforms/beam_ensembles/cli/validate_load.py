@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from beam_ensembles.cli.output import counted
-from beam_ensembles.cli.run_scoring import Call, chunks_of, opened
+from beam_ensembles.cli.run_scoring import Call, opened
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import ENDS_THE_PROGRAM, EnsembleError, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
@@ -25,6 +25,7 @@ from beam_ensembles.handlers.support.library_versions import version_here
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_untried
 from beam_ensembles.handlers.support.trial_rows import Trial, try_out
+from beam_ensembles.local.row_files import chunks_of
 from beam_ensembles.local.scoring import stage_of
 from beam_ensembles.metrics.local import counting
 from beam_ensembles.metrics.values import NodeMetrics

@@ -6,7 +6,7 @@ import dataclasses
 import html
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Literal
 
@@ -17,10 +17,13 @@ from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.drawing import picture, svg
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution.growing_stage import Stage, load_stage
-from beam_ensembles.execution.loaded_stage import bundle_error
+from beam_ensembles.execution.loaded_stage import LoadedStage, bundle_error
 from beam_ensembles.graph import plan
 from beam_ensembles.limits import MOST_DRAWN
-from beam_ensembles.local.frames import NOT_SCORED, Frame, frame_of
+from beam_ensembles.local.explaining import explain_row
+from beam_ensembles.local.explanation import Explanation
+from beam_ensembles.local.frames import NOT_SCORED, Frame, frame_of, one_row
+from beam_ensembles.local.row_files import NOT_ADDED
 from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.processes.machine import this_machine
@@ -122,6 +125,29 @@ class Ensemble:
         at = np.array([one.index for one in failed], np.int64)
         return scored, frame.extended(at, list(zip(NOT_SCORED, said, strict=True)))
 
+    def explain(self, row: Any) -> Explanation:
+        """Scores one row and returns what each node did with it: a text in a terminal, a picture in a notebook.
+
+        Args:
+            row: A mapping, a Series such as ``frame.iloc[0]``, or one row as ``predict`` takes them.
+
+        Returns:
+            What every node read, answered, skipped or failed on. A row that cannot be scored is explained too.
+
+        Raises:
+            InvalidRows: A column is missing, or has another type.
+            EnsembleError: A model cannot be loaded.
+            TypeError: The row is of another kind.
+            ValueError: There are several rows, or none.
+        """
+        frame = self._frame(row, lambda one: one_row(one, self._columns.inputs))
+        check_fields(self._graph, frame.fields, NOT_ADDED)
+        (chunk,) = frame.chunks(1)
+        stage = self._loaded()
+        if not isinstance(stage, LoadedStage):  # one in several processes does not tell what its nodes do
+            stage = LoadedStage(self._code, this_machine())
+        return explain_row(self._graph, self._code, stage, chunk)
+
     def close(self) -> None:
         """Drops the models; ``predict`` loads them again."""
         with self._lock:
@@ -144,9 +170,9 @@ class Ensemble:
         is_small = max(len(found.figures), found.lines) <= MOST_DRAWN
         return svg(found) if is_small else html.escape(repr(self))
 
-    def _frame(self, rows: Any) -> Frame:
+    def _frame(self, rows: Any, read: Callable[[Any], Frame] = frame_of) -> Frame:
         try:
-            return frame_of(rows)
+            return read(rows)
         except pa.ArrowException as error:
             raise EnsembleError(f"the rows cannot be read: {text_of(error)}") from error
 

@@ -17,7 +17,7 @@ from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.file_problems import refuse_duplicates
 from beam_ensembles.tables.parquet_files import chunk_of
 from beam_ensembles.tables.parquet_parts import parts_of
-from beam_ensembles.types import Type
+from beam_ensembles.types import INT32, INT64, Type
 
 ALLOWED: Final = "a pandas or polars DataFrame, an Arrow table, or a list of mappings"
 NOT_SCORED: Final = tuple(f"error_{name}" for name in ERROR_FIELDS[2:5])
@@ -202,3 +202,43 @@ def frame_of(rows: Any) -> Frame:
     if is_list and all(isinstance(row, Mapping) for row in rows):
         return Rows(rows)
     raise TypeError(f"rows are {ALLOWED}; found: {type(rows).__name__}")
+
+
+def one_row(row: Any, types: Mapping[str, Type]) -> Frame:
+    """Returns one row as a frame.
+
+    Args:
+        row: A mapping, a Series of pandas such as ``frame.iloc[0]``, or rows of which there is one.
+        types: The types of the fields that are read. A Series of numbers holds whole ones as floats.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError: There is not exactly one row.
+    """
+    if isinstance(row, Mapping):
+        return frame_of([row])
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(row, pandas.Series):
+        return frame_of([{str(name): _cell(value, types.get(str(name))) for name, value in row.items()}])
+    try:
+        count = len(row)
+    except TypeError:
+        raise TypeError(
+            f"a row is a mapping, a pandas Series, or {ALLOWED}; found: {type(row).__name__}"
+        ) from None
+    found = frame_of(row)
+    if count != 1:
+        raise ValueError(f"explain takes one row; found {count:,}; choose one, as in frame.iloc[0]")
+    return found
+
+
+def _cell(value: Any, type_: Type | None) -> Any:
+    import pandas
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is pandas.NA or value is pandas.NaT:
+        return None
+    if type_ is None or type_.required() not in (INT32, INT64):
+        return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value

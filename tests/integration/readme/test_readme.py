@@ -70,7 +70,12 @@ def test_the_commands_of_the_page_run(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("notebook.py", r"first\s+setosa"), ("split.py", "setosa 2 wrong_length")]
+    ("name", "said"),
+    [
+        ("notebook.py", r"first\s+setosa"),
+        ("split.py", "setosa 2 wrong_length"),
+        ("explain.py", r"\[answered, [\d.]+ ms\](.*\n)+setosa \['answered'"),
+    ],
 )
 def test_the_page_on_dataframes(name: str, said: str, folder: Path) -> None:
     page = (ROOT / "docs" / "how-to" / "dataframes.md").read_text(encoding="utf-8")

@@ -1,0 +1,144 @@
+"""``beam-ensembles explain FILE --input ROWS --row N``: what each node of an ensemble does with one row."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, wrong
+from beam_ensembles.cli.output import print_json, print_lines, say
+from beam_ensembles.cli.own_code import add_code_argument, import_from
+from beam_ensembles.cli.quiet_libraries import quiet_libraries
+from beam_ensembles.cli.write_errors import said_of
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
+from beam_ensembles.limits import MOST_DRAWN
+
+if TYPE_CHECKING:
+    from beam_ensembles.local.explanation import Explanation
+
+DESCRIPTION: Final = """\
+Explain what an ensemble does with one row of a file: from top to bottom what each node read and added, which condition
+let it run or skipped it, which arm a route chose, where a null began, which error came and what its policy made of it,
+and the milliseconds that the node took with this row alone.
+
+examples:
+  beam-ensembles explain fraud.yaml --input rows.jsonl --row 3
+  beam-ensembles explain fraud.yaml --input rows.csv --where id=17
+  beam-ensembles explain fraud.yaml --input rows.parquet --where id=17 --json
+  beam-ensembles explain fraud.yaml --input rows.jsonl --row 3 --svg row3.svg
+
+The row is scored as 'run' scores it, by the same code; '--row' counts as 'run' does in its file of failed rows. Where
+several rows match '--where', the first is taken, and a line on standard error says how many there are. A row that
+fails is explained as far as it came.
+
+exit code: 0 the row is explained, also where it fails; 1 there is no such row, or the ensemble or the input is not
+valid; 2 wrong usage
+"""
+_DONE: Final = 0
+_FAILED: Final = 1
+_USAGE: Final = 2
+_NO_MEMORY: Final = "the row needs more memory than there is"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    add_file_arguments(parser)
+    parser.add_argument(
+        "--input", metavar="ROWS", required=True, help="take the row from this file (.csv, .jsonl, .parquet)"
+    )
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--row", metavar="N", type=_number, help="explain the row of this number, from 1")
+    which.add_argument(
+        "--where",
+        metavar="FIELD=VALUE",
+        type=_condition,
+        help="explain the first row whose field has this value, as in id=17",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument(
+        "--svg", metavar="PICTURE", help="also draw the ensemble with the row's values to this file (.svg)"
+    )
+    add_code_argument(parser)
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not the number of a row, which is 1 or more")
+    return int(text)
+
+
+def _condition(text: str) -> tuple[str, str]:
+    field, separator, value = text.partition("=")
+    if not field or not separator:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not FIELD=VALUE, as in id=17")
+    return field, value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explains the row."""
+    message = _misuse(args)
+    if message:
+        say("explain", message)
+        return _USAGE
+    import_from(args.code)
+    quiet_libraries("explain")
+    try:
+        return _explain(args)
+    except InvalidEnsemble as error:
+        path = args.input if isinstance(error, InvalidRows) else args.file
+        if args.json:
+            print_json({"problems": as_data(error.problems)})
+        else:
+            print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
+    except EnsembleError as error:
+        say("explain", str(error))
+    except OSError as error:
+        say("explain", said_of(error))
+    except MemoryError:
+        say("explain", _NO_MEMORY)
+    return _FAILED
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    for path in (args.file, args.input):
+        if not os.path.isfile(path):
+            return no_file(path)
+    if args.svg is not None and not args.svg.lower().endswith(".svg"):
+        return f"'{args.svg}' has not the suffix .svg"
+    if args.svg is not None and os.path.realpath(args.svg) in map(os.path.realpath, (args.file, args.input)):
+        return f"'{args.svg}' is read; give the picture another name"
+    return rows_misuse(args.input)
+
+
+def _explain(args: argparse.Namespace) -> int:
+    # Imports Beam: two seconds that --help and a wrong call need not wait for.
+    from beam_ensembles.cli.row_choice import explained
+
+    found, matches = explained(
+        args.file, args.input, args.row, args.where, parameters=dict(args.parameter), trust=args.trust
+    )
+    if args.svg is not None and not _draw(found, args.svg):
+        return _FAILED
+    if args.json:
+        print_json({**found.as_data(), **({} if args.row else {"matches": matches})})
+    else:
+        print_lines(repr(found))
+    if matches > 1:
+        text = f"{matches:,} rows have {args.where[0]}={args.where[1]}; this is the first, {found.row}"
+        say("explain", text)
+    return _DONE
+
+
+def _draw(found: Explanation, path: str) -> bool:
+    from beam_ensembles.local.explanation_picture import explained_picture
+    from beam_ensembles.tables.whole_file import whole_file
+
+    drawn = explained_picture(found)
+    if max(len(drawn.figures), drawn.lines) > MOST_DRAWN:
+        say("explain", f"the picture would have more than {MOST_DRAWN:,} figures or lines; leave out --svg")
+        return False
+    with whole_file(path) as file:
+        file.write(found.to_svg().encode())
+    return True
