@@ -24,6 +24,7 @@ SUMMARIES: Final = {
     "validate": "check an ensemble file and report every problem",
     "pack": "put an ensemble, its models and your code into one file for workers elsewhere",
     "run": "score a file of rows with an ensemble on this machine",
+    "evaluate": "compare an ensemble and its members on rows whose answer is known",
     "explain": "show what each node does with one row of a file",
     "graph": "draw an ensemble, as Mermaid's text or as SVG",
     "plan": "show the stages that an ensemble runs in, and why",

@@ -9,7 +9,7 @@ import logging
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import wait
 from typing import Final, TypeAlias
 
@@ -35,6 +35,7 @@ from beam_ensembles.execution.node_metrics import NodeMeter, Update, write_metri
 from beam_ensembles.execution.node_steps import Begun, NodeStep
 from beam_ensembles.execution.provenance import Provenance
 from beam_ensembles.files.fetched_files import fetched_once
+from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.core_use import nodes_beside
 from beam_ensembles.graph.kinds import CheckedNode, Member, validity
 from beam_ensembles.handlers.support.load_failures import reason
@@ -110,6 +111,16 @@ class LoadedStage:
         self._beside = nodes_beside(nodes)
         self._parts, self._kept = Parts.of(nodes), code.kept
         gc.freeze()  # models and modules stay: the collector need not walk them again for every few hundred rows
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """What is known of the columns, once all models are loaded."""
+        return self._steps.settled({}).meanings
+
+    @property
+    def nodes(self) -> tuple[CheckedNode, ...]:
+        """The nodes, with what the loaded models say of the columns that they read."""
+        return tuple(step.node for step in self._steps.settled({}).steps)
 
     def run(self, batch: ColumnBatch) -> None:
         """Runs the nodes over a batch: their columns are added, rows that fail leave with their reasons.

@@ -1,0 +1,220 @@
+"""``beam-ensembles evaluate FILE --input ROWS --label FIELD``: how good an ensemble and its members are."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, wrong
+from beam_ensembles.cli.output import print_json, say
+from beam_ensembles.cli.own_code import add_code_argument, import_from
+from beam_ensembles.cli.quiet_libraries import quiet_libraries
+from beam_ensembles.cli.run_progress import Show, progress
+from beam_ensembles.cli.terminable import terminable
+from beam_ensembles.cli.write_errors import naming, said_of
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
+
+if TYPE_CHECKING:
+    from beam_ensembles.evaluation.results import Evaluation
+    from beam_ensembles.tables.chunk import Reader
+
+DESCRIPTION: Final = """\
+Evaluate an ensemble on rows whose answer is known: the ensemble, and every model and combiner in it on its own. It says
+whether the ensemble is better than its best member, by how much, and what each node costs.
+
+examples:
+  beam-ensembles evaluate fraud.yaml --input labelled.parquet --label is_fraud
+  beam-ensembles evaluate fraud.yaml --input labelled.csv --label kind --positive fraud --by country
+  beam-ensembles evaluate price.yaml --input sold.jsonl --label price --task numbers --quantile 0.9
+  beam-ensembles evaluate search.yaml --input clicks.jsonl --label clicked --task lists --k 5
+  beam-ensembles evaluate fraud.yaml --input labelled.parquet --label is_fraud --report report.html
+
+what is computed, with scikit-learn's functions:
+  labels    accuracy, balanced accuracy, F1 (of the positive class; of more than two classes the mean), and where there
+            are probabilities log loss, Brier score, ROC AUC, average precision and expected calibration error (10 bins)
+  numbers   MAE, RMSE, R2, pinball loss of --quantile
+  lists     NDCG, MRR and hit rate of the first --k candidates; a label is one candidate or a list of some
+
+is it worth it:
+  The gain over each member has a 95 % interval: 1000 paired resamples of the rows, drawn with --seed. McNemar's exact
+  test compares the labels. Each member of a combiner is left out in turn, and the others are combined again without a
+  call of a model. --by judges the rows of each value of a field, and marks those on which the ensemble is worse than on
+  the others beyond chance (5 %, corrected for the number of values).
+
+The label's values are compared with the first output that can be one: a label or probabilities of its classes, one
+probability of the positive class, a number, a list. Rows that fail are counted and left out. The file is read in parts;
+labels and answers stay in memory, about 8 bytes per row, node and class.
+
+exit code: 0 the ensemble is evaluated; 1 the ensemble, the input or the label is not valid; 2 wrong usage;
+130 interrupted
+"""
+_DONE: Final = 0
+_FAILED: Final = 1
+_USAGE: Final = 2
+_INTERRUPTED: Final = 130
+_NO_MEMORY: Final = (
+    "the rows need more memory than there is; evaluate fewer rows, or fewer at once (--batch-size)"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    add_file_arguments(parser)
+    add = parser.add_argument
+    add(
+        "--input",
+        metavar="ROWS",
+        required=True,
+        help="read labelled rows from this file (.csv, .jsonl, .parquet)",
+    )
+    add("--label", metavar="FIELD", required=True, help="compare the answers with this field")
+    add(
+        "--answer",
+        metavar="COLUMN",
+        help="judge this output of the ensemble (default: the first that can be)",
+    )
+    add(
+        "--positive",
+        metavar="CLASS",
+        help="count this class as positive where there are two (default: true, 1, or the last in order)",
+    )
+    add("--by", metavar="FIELD", help="also judge the rows of each value of this field")
+    add(
+        "--task", choices=("labels", "numbers", "lists"), help="say what the label is (default: by the types)"
+    )
+    add("--k", metavar="N", type=_count, default=10, help="count so many candidates of a list (default: 10)")
+    add(
+        "--quantile",
+        metavar="Q",
+        type=_quantile,
+        default=0.5,
+        help="take the pinball loss of this quantile, between 0 and 1 (default: 0.5)",
+    )
+    add("--seed", metavar="N", type=_seed, default=0, help="draw resamples with this seed (default: 0)")
+    add("--report", metavar="PAGE", help="also write the results and diagrams as one HTML page to this file")
+    add("--json", action="store_true", help="print the results as a JSON object")
+    add(
+        "--batch-size",
+        metavar="N",
+        type=_count,
+        default=1_024,
+        help="score at most this many rows at once (default: 1024)",
+    )
+    add_code_argument(parser)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999999")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 0 to 999999999")
+    return int(text)
+
+
+def _quantile(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number between 0 and 1")
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluates the file and prints what was found."""
+    message = _misuse(args)
+    if message:
+        say("evaluate", message)
+        return _USAGE
+    import_from(args.code)
+    quiet_libraries("evaluate")
+    try:
+        with terminable():
+            return _evaluate(args)
+    except KeyboardInterrupt:
+        say("evaluate", "interrupted; nothing was written")
+        return _INTERRUPTED
+    except InvalidEnsemble as error:
+        path = args.input if isinstance(error, InvalidRows) else args.file
+        if args.json:
+            print_json({"problems": as_data(error.problems)})
+        else:
+            print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
+    except EnsembleError as error:
+        say("evaluate", str(error))
+    except OSError as error:
+        say("evaluate", said_of(error))
+    except MemoryError:
+        say("evaluate", _NO_MEMORY)
+    return _FAILED
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    for path in (args.file, args.input):
+        if not os.path.isfile(path):
+            return no_file(path)
+    if args.report is not None:
+        if not args.report.lower().endswith((".html", ".htm")):
+            return f"'{args.report}' is for a page; its suffix must be .html"
+        if os.path.realpath(args.report) in map(os.path.realpath, (args.file, args.input)):
+            return f"'{args.report}' is read; give the page another name"
+        if not os.path.isdir(os.path.dirname(os.path.realpath(args.report))):
+            return f"there is no folder for '{args.report}'; make it first"
+    return rows_misuse(args.input)
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    with progress() as show:
+        found = _found(args, show)
+    if args.report is not None:
+        _write(found, args.report)
+    if args.json:
+        print_json(found.as_data())
+        return _DONE
+    from beam_ensembles.cli.evaluation_summary import summary_lines
+
+    print("\n".join(summary_lines(found)))
+    if args.report is not None:
+        print(f"\nreport: {args.report}")
+    return _DONE
+
+
+def _found(args: argparse.Namespace, show: Show) -> Evaluation:
+    # Imports Beam: two seconds that --help and a wrong call need not wait for.
+    from beam_ensembles.evaluation.evaluating import Request, evaluate
+
+    def tell(doing: str, reader: Reader | None, rows: int) -> None:
+        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
+
+    request = Request(
+        file=args.file,
+        input=args.input,
+        label=args.label,
+        task=args.task,
+        answer=args.answer,
+        positive=args.positive,
+        by=args.by,
+        k=args.k,
+        quantile=args.quantile,
+        seed=args.seed,
+        parameters=dict(args.parameter),
+        trust=args.trust,
+        batch_size=args.batch_size,
+    )
+    return evaluate(request, tell)
+
+
+def _write(found: Evaluation, path: str) -> None:
+    from beam_ensembles.evaluation.report import report
+    from beam_ensembles.tables.whole_file import whole_file
+
+    page = report(found).encode()
+    with naming(path), whole_file(path) as file:
+        file.write(page)

@@ -1,0 +1,149 @@
+"""Diagrams of an evaluation as SVG elements for a page, which has the colours (``report``)."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Final
+
+_SIDE: Final = 260
+_LEFT, _BELOW, _ABOVE, _RIGHT = 44, 40, 10, 14
+_MOST_LINES: Final = 6
+_LETTER: Final = 6.6
+
+Line = tuple[str, Sequence[tuple[float, float]]]
+"""A name, and points between 0 and 1."""
+
+
+def unit_chart(title: str, across: str, up: str, lines: Sequence[Line], *, diagonal: bool) -> str:
+    """Returns a chart of lines in the unit square.
+
+    Args:
+        title: What it shows, for people who do not see it.
+        across: The name of the horizontal axis.
+        up: The name of the vertical axis.
+        lines: The lines, the first of them thick.
+        diagonal: Whether the diagonal is drawn.
+    """
+    parts = [_axes(across, up)]
+    if diagonal:
+        parts.append(f'<path class="diagonal" d="M{_x(0)} {_y(0)} L{_x(1)} {_y(1)}"/>')
+    for at, (name, points) in enumerate(lines[:_MOST_LINES]):
+        path = " L".join(f"{_x(across_)} {_y(up_)}" for across_, up_ in points)
+        parts.append(f'<path class="line l{at}" d="M{path}"><title>{html.escape(name)}</title></path>')
+        if len(points) <= 12:
+            parts += [f'<circle class="dot l{at}" cx="{_x(a)}" cy="{_y(u)}" r="3"/>' for a, u in points]
+    return _figure(title, _SIDE + _LEFT + _RIGHT, _SIDE + _ABOVE + _BELOW, parts, _legend(lines))
+
+
+def _x(value: float) -> str:
+    return f"{_LEFT + value * _SIDE:.1f}"
+
+
+def _y(value: float) -> str:
+    return f"{_ABOVE + (1 - value) * _SIDE:.1f}"
+
+
+def _axes(across: str, up: str) -> str:
+    parts = []
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(f'<path class="grid" d="M{_x(tick)} {_y(0)} V{_y(1)} M{_x(0)} {_y(tick)} H{_x(1)}"/>')
+        parts.append(f'<text x="{_x(tick)}" y="{_ABOVE + _SIDE + 16}" text-anchor="middle">{tick:g}</text>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{float(_y(tick)) + 4:.1f}" text-anchor="end">{tick:g}</text>')
+    middle = _ABOVE + _SIDE / 2
+    parts.append(
+        f'<text x="{_x(0.5)}" y="{_ABOVE + _SIDE + 34}" text-anchor="middle">{html.escape(across)}</text>'
+    )
+    turn = f'transform="rotate(-90 11 {middle})"'
+    parts.append(f'<text x="11" y="{middle}" text-anchor="middle" {turn}>{html.escape(up)}</text>')
+    return "".join(parts)
+
+
+def _legend(lines: Sequence[Line]) -> str:
+    shown = "".join(
+        f'<li><span class="key k{at}"></span>{html.escape(name)}</li>'
+        for at, (name, _) in enumerate(lines[:_MOST_LINES])
+    )
+    more = len(lines) - _MOST_LINES
+    return f'<ul class="legend">{shown}{f"<li>and {more} more</li>" if more > 0 else ""}</ul>'
+
+
+def _figure(title: str, wide: float, high: float, parts: Sequence[str], below: str = "") -> str:
+    name = html.escape(title)
+    drawn = (
+        f'<svg class="chart" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" height="{high:.0f}" role="img" '
+        f'aria-label="{name}">{"".join(parts)}</svg>'
+    )
+    return f"<figure><figcaption>{name}</figcaption>{drawn}{below}</figure>"
+
+
+def cost_chart(title: str, up: str, points: Sequence[tuple[str, float, float]]) -> str:
+    """Returns a chart of cost against quality.
+
+    Args:
+        title: What it shows.
+        up: The name of the quality.
+        points: The name, the milliseconds per row and the quality of each subject; the first one is the ensemble.
+    """
+    costs, heights = [cost for _, cost, _ in points], [quality for _, _, quality in points]
+    most = max(max(costs), 1e-9) * 1.15
+    low, high = min(heights), max(heights)
+    room = (high - low) * 0.15 or max(abs(high), 1.0) * 0.05
+    low, high = low - room, high + room
+    wide, tall = 420, 220
+    left = 64
+    parts = [f'<path class="grid" d="M{left} {_ABOVE} V{_ABOVE + tall} H{left + wide}"/>']
+    for step in range(5):
+        share = step / 4
+        x, y = left + share * wide, _ABOVE + (1 - share) * tall
+        parts.append(
+            f'<text x="{x:.1f}" y="{_ABOVE + tall + 16}" text-anchor="middle">{_short(share * most)}</text>'
+        )
+        parts.append(
+            f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(low + share * (high - low))}</text>'
+        )
+    parts.append(
+        f'<text x="{left + wide / 2}" y="{_ABOVE + tall + 34}" text-anchor="middle">milliseconds per row</text>'
+    )
+    middle = _ABOVE + tall / 2
+    turn = f'transform="rotate(-90 11 {middle})"'
+    parts.append(f'<text x="11" y="{middle}" text-anchor="middle" {turn}>{html.escape(up)}</text>')
+    for at, (name, cost, quality) in enumerate(points):
+        x, y = left + cost / most * wide, _ABOVE + (1 - (quality - low) / (high - low)) * tall
+        is_right = x + len(name) * _LETTER + 12 < left + wide
+        text_at, anchor = (x + 9, "start") if is_right else (x - 9, "end")
+        parts.append(
+            f'<circle class="dot l{min(at, 1)}" cx="{x:.1f}" cy="{y:.1f}" r="{6 if at == 0 else 4}"/>'
+        )
+        parts.append(
+            f'<text class="name" x="{text_at:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">{html.escape(name)}</text>'
+        )
+    return _figure(title, left + wide + 2 * _RIGHT, tall + _ABOVE + _BELOW, parts)
+
+
+def _short(value: float) -> str:
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 6)}f}"
+
+
+def confusion_table(title: str, classes: Sequence[str], counts: Sequence[Sequence[int]]) -> str:
+    """Returns a table of rows by their class and the answered one, darker where there are more."""
+    most = max((count for row in counts for count in row), default=0) or 1
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in classes)
+    rows = []
+    for name, row in zip(classes, counts, strict=True):
+        shares = [count / most for count in row]
+        cells = "".join(
+            f'<td class="heat{" dark" if share > 0.55 else ""}" style="--share:{share:.3f}">{count:,}</td>'
+            for count, share in zip(row, shares, strict=True)
+        )
+        rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
+    return (
+        f"<figure><figcaption>{html.escape(title)}</figcaption>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="{html.escape(title)}"><table class="confusion">'
+        f'<thead><tr><th scope="col">label \\ answer</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></figure>"
+    )
