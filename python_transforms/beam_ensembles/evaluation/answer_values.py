@@ -1,4 +1,4 @@
-"""What is kept of a subject's answers: one compact array per column, with a place for each row."""
+"""A subject's answers as they are kept: one compact array per column, with a place for each row."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Without:
 
 
 class Collected:
-    """What is kept of labelled rows, and how more are added.
+    """Labels, answers and counts of labelled rows, to which more are added.
 
     Args:
         code: What the ensemble's stage does.

@@ -191,7 +191,7 @@ def _possible_kinds(request: Request, first: Chunk, are_cells: bool) -> Iterator
         raise EnsembleError(f"no row of '{request.input}' can be read: {first.faults[0].error.message}")
     found = kinds_of(values, are_cells=are_cells)
     if request.task is None:
-        if not found:
+        if not found or (found == [labels.LIST] and not all(isinstance(one, list | str) for one in values)):
             raise EnsembleError(_mixed(request, first, are_cells))
         if labels.NUMBER in found and labels.WHOLE in found and any(isinstance(one, float) for one in values):
             found = [kind for kind in found if kind != labels.WHOLE]  # 2.0 beside 1.0 is a number
@@ -212,7 +212,7 @@ def _mixed(request: Request, first: Chunk, are_cells: bool) -> str:
     for number, value in zip(first.numbers, first.column(request.label), strict=True):
         if value is None:
             continue
-        if before and not kinds_of([*before, value], are_cells=are_cells):
+        if before and set(kinds_of([*before, value], are_cells=are_cells)) <= {labels.LIST}:
             kind = kinds_of(before, are_cells=are_cells)[0]
             text = f"row {number:,}: the label '{request.label}' is {labels.described(value)}"
             return f"{text}, but those before it are {kind}"

@@ -57,8 +57,8 @@ def as_kind(value: Any, kind: str, *, is_cell: bool) -> Any:
         return float(value)
     if kind == TEXT and isinstance(value, str):
         return value
-    if kind == LIST and isinstance(value, list | tuple):
-        return list(value)
+    if kind == LIST and isinstance(value, list | tuple | str | int) and not isinstance(value, bool):
+        return list(value) if isinstance(value, list | tuple) else value  # one candidate is a list of one
     raise ValueError(value)
 
 
@@ -70,8 +70,7 @@ def _read_cell(cell: str, kind: str) -> Any:
             return _TRUTHS[cell.lower()]
         raise ValueError(cell)
     if kind == LIST:
-        found = json.loads(cell)
-        return as_kind(found, LIST, is_cell=False)
+        return as_kind(json.loads(cell) if cell.startswith("[") else cell, LIST, is_cell=False)
     return int(cell) if kind == WHOLE else float(cell)
 
 

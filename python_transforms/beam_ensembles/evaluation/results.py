@@ -174,7 +174,7 @@ class Cost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What was found.
+    """The results of an evaluation.
 
     Attributes:
         graph: The ensemble.

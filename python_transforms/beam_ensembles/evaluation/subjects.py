@@ -1,4 +1,4 @@
-"""What is evaluated: the ensemble, its models, combiners and the columns that these read, each with its answer."""
+"""The subjects of an evaluation: the ensemble, its models and combiners, and where each has its answer."""
 
 from __future__ import annotations
 

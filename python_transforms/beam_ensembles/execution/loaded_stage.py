@@ -114,7 +114,7 @@ class LoadedStage:
 
     @property
     def meanings(self) -> Mapping[str, Meaning]:
-        """What is known of the columns, once all models are loaded."""
+        """The known meanings of the columns, once all models are loaded."""
         return self._steps.settled({}).meanings
 
     @property
