@@ -137,7 +137,7 @@ def confusion_table(title: str, classes: Sequence[str], counts: Sequence[Sequenc
     for name, row in zip(classes, counts, strict=True):
         shares = [count / most for count in row]
         cells = "".join(
-            f'<td class="heat{" dark" if share > 0.55 else ""}" style="--share:{share:.3f}">{count:,}</td>'
+            f'<td style="--share:{share:.3f}">{count:,}</td>'
             for count, share in zip(row, shares, strict=True)
         )
         rows.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')

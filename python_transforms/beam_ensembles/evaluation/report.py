@@ -36,8 +36,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 th, td { padding: 4px 7px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line) }
 th { font-weight: 600 } th.text, td.text, tbody th { text-align: left } thead th { color: var(--faint) }
 tr.marked { background: var(--mark) }
-.confusion td { border: 1px solid var(--page); background: rgb(var(--heat) / calc(.08 + .72 * var(--share))) }
-.confusion td.dark { color: #fff } @media (prefers-color-scheme: dark) { .confusion td.dark { color: #0f172a } }
+.confusion td { border: 1px solid var(--page); background: rgb(var(--heat) / calc(.06 + .36 * var(--share))) }
 .charts { display: flex; flex-wrap: wrap; gap: 20px } figure { margin: 8px 0; max-width: 100% }
 svg.chart { max-width: 100%; height: auto; display: block; font-size: 11px } svg.chart text { fill: var(--faint) }
 svg.chart .name { fill: var(--ink); font-size: 12px } .grid { stroke: var(--line); fill: none; stroke-width: 1 }

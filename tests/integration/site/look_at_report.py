@@ -1,4 +1,4 @@
-"""Looks at the page of ``beam-ensembles evaluate --report`` in a real browser, and prints what is wrong with it as JSON.
+"""Looks at the page of ``evaluate --report`` in a real browser, and prints what is wrong with it as JSON.
 
 It runs in the environment of ``requirements/docs.txt``, which has no other package of this project's.
 """
