@@ -149,6 +149,8 @@ def run(args: argparse.Namespace) -> int:
             print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
     except EnsembleError as error:
         say("evaluate", str(error))
+    except BrokenPipeError:  # whoever reads has had enough, which is no failure
+        raise
     except OSError as error:
         say("evaluate", said_of(error))
     except MemoryError:
