@@ -255,7 +255,14 @@ def _found(request: Request, graph: EnsembleGraph, collected: Collected) -> Eval
     members = [
         at for at, one in enumerate(subjects) if at and one.answer.columns != subjects[0].answer.columns
     ]
-    compared = [_compared(request, subjects[at], answers[0], answers[at], judge) for at in members]
+    whole = _with_members(collected)
+    pairs = [(answers[0], answers[at]) for at in members]
+    pairs += [(answers[own], answers[at]) for at, own in whole]
+    gains = _gains(request, pairs, judge)
+    compared = [
+        _compared(subjects[at], answers[0], answers[at], gain, judge)
+        for at, gain in zip(members, gains, strict=False)
+    ]
     by = request.by or ""
     return Evaluation(
         graph=graph,
@@ -270,7 +277,7 @@ def _found(request: Request, graph: EnsembleGraph, collected: Collected) -> Eval
         main=main,
         judged=judged,
         compared=_best_first([one for one in compared if one is not None], answers[0], main),
-        left_out=tuple(_left_out(request, collected, answers, judge)),
+        left_out=tuple(_left_out(collected, answers, gains[len(members) :], judge)),
         disagreement=tuple(_disagreement(subjects, answers, judge, members)),
         costs=_costs(collected.costs.values()),
         by=by,
@@ -295,26 +302,36 @@ def _judged(subject: Subject, answers: Answers, judge: Judge) -> Judged:
 
 
 def _gains(
-    request: Request, one: Answers, other: Answers, which: np.ndarray, judge: Judge
-) -> dict[str, Difference]:
-    """Returns by how much one is better than the other, by metric."""
-    own, its = judge.losses(one, which), judge.losses(other, which)
-    names = [name for name in own if name in its]
-    differences = np.stack([its[name] - own[name] for name in names], axis=1)
-    return dict(zip(names, bootstrap(differences, request.seed), strict=True))
+    request: Request, pairs: Sequence[tuple[Answers, Answers]], judge: Judge
+) -> list[dict[str, Difference]]:
+    """Returns for each pair by how much the first is better than the second, by metric; empty without common rows.
+
+    Pairs that have answered the same rows share the resamples, which take most of the time.
+    """
+    found: list[dict[str, Difference]] = [{} for _ in pairs]
+    alike: dict[bytes, list[tuple[int, str, np.ndarray]]] = {}
+    for at, (one, other) in enumerate(pairs):
+        both = one.there & other.there
+        if both.any():
+            own, its = judge.losses(one, both), judge.losses(other, both)
+            columns = [(at, name, its[name] - own[name]) for name in own if name in its]
+            alike.setdefault(np.packbits(both).tobytes(), []).extend(columns)
+    for columns in alike.values():
+        resampled = bootstrap(np.stack([values for _, _, values in columns], axis=1), request.seed)
+        for (at, name, _), difference in zip(columns, resampled, strict=True):
+            found[at][name] = difference
+    return found
 
 
 def _compared(
-    request: Request, subject: Subject, whole: Answers, member: Answers, judge: Judge
+    subject: Subject, whole: Answers, member: Answers, gains: Mapping[str, Difference], judge: Judge
 ) -> Compared | None:
     both = whole.there & member.there
     if not both.any():
         return None
-    test = None
     own, its = judge.losses(whole, both), judge.losses(member, both)
-    if "accuracy" in own:
-        test = mcnemar(own["accuracy"], its["accuracy"])
-    return Compared(subject.name, int(both.sum()), _gains(request, whole, member, both, judge), test)
+    test = mcnemar(own["accuracy"], its["accuracy"]) if "accuracy" in own else None
+    return Compared(subject.name, int(both.sum()), gains, test)
 
 
 def _best_first(compared: Sequence[Compared], whole: Answers, main: str) -> tuple[Compared, ...]:
@@ -328,17 +345,23 @@ def _best_first(compared: Sequence[Compared], whole: Answers, main: str) -> tupl
     return tuple(sorted(compared, key=order))
 
 
-def _left_out(
-    request: Request, collected: Collected, answers: Sequence[Answers], judge: Judge
-) -> Iterator[LeftOut]:
+def _with_members(collected: Collected) -> list[tuple[int, int]]:
+    """Returns the place of each answer without a member, with that of the same combiner's answer with all of them."""
     places = {one.name: at for at, one in enumerate(collected.subjects) if one.role != ENSEMBLE}
-    for at, one in enumerate(collected.without, start=len(collected.subjects)):
-        found, with_it = answers[at], answers[places[one.subject.name]]
-        both = found.there & with_it.there
-        gains = _gains(request, with_it, found, both, judge) if both.any() else {}
-        yield LeftOut(
-            one.subject.name, one.member, int(found.there.sum()), judge.metrics(found, found.there), gains
-        )
+    count = len(collected.subjects)
+    return [(count + at, places[one.subject.name]) for at, one in enumerate(collected.without)]
+
+
+def _left_out(
+    collected: Collected,
+    answers: Sequence[Answers],
+    gains: Sequence[Mapping[str, Difference]],
+    judge: Judge,
+) -> Iterator[LeftOut]:
+    without_one = answers[len(collected.subjects) :]
+    for one, found, gain in zip(collected.without, without_one, gains, strict=True):
+        metrics = judge.metrics(found, found.there)
+        yield LeftOut(one.subject.name, one.member, int(found.there.sum()), metrics, gain)
 
 
 def _disagreement(
