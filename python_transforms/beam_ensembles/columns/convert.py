@@ -124,7 +124,7 @@ def _holds_truth(values: Sequence[Any], depth: int) -> bool:
 
     Where the rows are numpy's own arrays, nobody wrote one, and they are not looked into.
     """
-    if values and type(values[0]) is np.ndarray:
+    if isinstance(values, np.ndarray) or (values and type(values[0]) is np.ndarray):
         return False
     items: Iterable[Any] = values
     for _ in range(depth - 1):
@@ -246,6 +246,9 @@ def fault(value: Any, type_: Type, name: str) -> NodeError:
     width = width_of(type_)
     if width is not None and isinstance(type_, Array) and isinstance(value, list | tuple | np.ndarray):
         items = [value] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        if isinstance(value, np.ndarray) and value.ndim > 1 and value.shape != row_shape(type_):
+            text = f"input '{name}' is an array of shape {list(value.shape)}, {type_} needs {list(row_shape(type_))}"
+            return NodeError("wrong_length", text)
         if len(items) not in (width, row_shape(type_)[0]):
             return NodeError(
                 "wrong_length", f"input '{name}' holds {len(items)} values, {type_} needs {width}"

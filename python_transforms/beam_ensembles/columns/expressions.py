@@ -126,6 +126,7 @@ class Expressions:
         frame = frame_of(columns, self._read or tuple(self._types)[:1], self._types)
         found: dict[str, np.ndarray] = {}
         for series in _evaluated(frame, self._expressions):
+            _check_years(series)
             values, valid = from_series(series, self.outputs[series.name])
             found[series.name] = values
             if valid is not None:
@@ -160,6 +161,19 @@ def _evaluated(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr]) -> list[
     if found.height != frame.height:  # all are constants
         return [series.new_from_index(0, rows) for series in found.get_columns()]
     return found.head(rows).get_columns()
+
+
+def _check_years(series: pl.Series) -> None:
+    """Checks that points in time have years that rows of all languages and files can hold.
+
+    Raises:
+        NodeError: ``expression_failed``: one has not.
+    """
+    import polars as pl
+
+    if isinstance(series.dtype, pl.Datetime) and not series.dt.year().drop_nulls().is_between(1, 9999).all():
+        text = "it gives a point in time outside of the years 1 to 9999"
+        raise NodeError("expression_failed", f"'{series.name}' cannot be computed: {text}")
 
 
 def _reason(frame: pl.DataFrame, expressions: Mapping[str, pl.Expr], error: BaseException) -> str:

@@ -95,10 +95,10 @@ def truncated(value: Any) -> Any:
 def with_instants(value: Any) -> Any:
     """Returns a value with Beam's points in time for Python's, also those in its lists and mappings.
 
-    A date is its midnight in UTC.
+    A date is its midnight in UTC; pandas's NaT, a ``datetime`` that does not equal itself, is None.
     """
     if isinstance(value, datetime.datetime):
-        return instant_of(value)
+        return instant_of(value) if value == value else None
     if isinstance(value, datetime.date):
         return instant_of(datetime.datetime.combine(value, datetime.time()))
     if isinstance(value, list | tuple):

@@ -101,6 +101,7 @@ class NodeStep:
         self._defaults = {
             column: to_column([value], node.outputs[column], column).values
             for column, value in node.on_error.defaults.items()
+            if value is not None  # a row that failed is null without it
         }
 
     def renewed(self, node: CheckedNode, member: Member) -> NodeStep:

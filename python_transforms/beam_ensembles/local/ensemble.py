@@ -22,7 +22,7 @@ from beam_ensembles.graph import plan
 from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.local.explaining import explain_row
 from beam_ensembles.local.explanation import Explanation
-from beam_ensembles.local.frames import NOT_SCORED, Frame, frame_of, one_row
+from beam_ensembles.local.frames import NOT_SCORED, Frame, Rows, frame_of, one_row
 from beam_ensembles.local.row_files import NOT_ADDED
 from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of
@@ -108,7 +108,7 @@ class Ensemble:
         frame = self._frame(rows)
         if errors == "split" and (taken := frame.fields.keys() & set(NOT_SCORED)):
             raise ValueError(f"the rows have a column '{min(taken)}' already, which 'split' adds; rename it")
-        if frame.fields:  # no rows at all have none
+        if frame.fields or not isinstance(frame, Rows):  # an empty list says of no field that it lacks it
             check_fields(self._graph, frame.fields, self._prefix)
         found = self._scored(frame, stops=errors == "raise")
         types = [type_ for _, type_ in self._columns.added]

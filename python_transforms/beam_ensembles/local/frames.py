@@ -11,7 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from beam_ensembles.columns.arrow_checks import check_batch
+from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.rows import ERROR_FIELDS
+from beam_ensembles.errors import EnsembleError
+from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.file_problems import refuse_duplicates
@@ -68,12 +71,18 @@ class Rows(Frame):
 
 
 class _RowsChunk(Chunk):
+    """Mappings; pandas's own missing values, as ``to_dict`` gives them, are nulls there, too."""
+
     def __init__(self, rows: Sequence[Mapping[str, Any]], start: int) -> None:
         super().__init__(range(start + 1, start + len(rows) + 1))
         self._rows = rows
 
     def column(self, field: str) -> list[Any]:
-        return [row.get(field) for row in self._rows]
+        found = [row.get(field) for row in self._rows]
+        pandas = sys.modules.get("pandas")
+        if pandas is None:
+            return found
+        return [None if value is pandas.NA or value is pandas.NaT else value for value in found]
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
         return [dict(self._rows[index]) for index in at]
@@ -137,7 +146,7 @@ class Pandas(Table):
         self._frame = frame
         names = [str(name) for name in frame.columns]
         refuse_duplicates(names, "the DataFrame")
-        arrays = [_array_of_series(frame.iloc[:, at]) for at in range(len(names))]
+        arrays = [_read_series(frame.iloc[:, at], name) for at, name in enumerate(names)]
         super().__init__(pa.table(arrays, names=names))
 
     def extended(self, at: np.ndarray, added: Sequence[tuple[str, pa.Array]]) -> Any:
@@ -152,11 +161,58 @@ class Pandas(Table):
         return pandas.concat([frame, pandas.DataFrame(new, index=frame.index)], axis=1)
 
 
+def _read_series(series: Any, name: str) -> pa.Array:
+    """Returns a column of a DataFrame as an array.
+
+    Raises:
+        EnsembleError: Its values have no common type, or cannot be read.
+    """
+    try:
+        return _array_of_series(series)
+    except (pa.ArrowException, UnicodeError, OverflowError, TypeError) as error:
+        text = f"column '{name}' of the DataFrame cannot be read: {text_of(error)}"
+        raise EnsembleError(text) from error
+
+
 def _array_of_series(series: Any) -> pa.Array:
+    import pandas
+
+    if isinstance(series.dtype, pandas.SparseDtype):
+        series = series.sparse.to_dense()
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f":
         return pa.array(series.to_numpy(), from_pandas=False)
-    found = pa.Array.from_pandas(series)
+    lists = _lists_of_numbers(series) if series.dtype == object else None
+    found = pa.Array.from_pandas(series) if lists is None else lists
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _lists_of_numbers(series: Any) -> pa.Array | None:
+    """Returns cells that are lists or arrays of numbers, of which a NaN stays one; None where they are others."""
+    cells = [None if _is_null(cell) else cell for cell in series]
+    if not {type(None), list, tuple, np.ndarray}.issuperset(map(type, cells)):
+        return None
+    try:
+        found = pa.array([_nested_list(cell) for cell in cells], from_pandas=False)
+    except pa.ArrowException:
+        return None
+    element = found.type
+    while is_list(element):
+        element = element.value_type
+    return found if pa.types.is_floating(element) or pa.types.is_integer(element) else None
+
+
+def _nested_list(cell: Any) -> Any:
+    """Returns a cell as pyarrow takes it, which knows arrays of one dimension only."""
+    return cell.tolist() if isinstance(cell, np.ndarray) and cell.ndim != 1 else cell
+
+
+def _is_null(cell: Any) -> bool:
+    """Whether a cell is one of pandas's missing values; no list is."""
+    import pandas
+
+    return (
+        cell is None or cell is pandas.NA or cell is pandas.NaT or (isinstance(cell, float) and cell != cell)
+    )
 
 
 def _nullable(pandas: Any) -> Any:

@@ -17,7 +17,7 @@ from beam_ensembles.tables.chunk import ChunkRows
 from beam_ensembles.tables.formats import Columns
 from beam_ensembles.transforms.binding import CallOptions, bind
 from beam_ensembles.transforms.row_forms import InputRows
-from beam_ensembles.types import Type, depth_of, is_portable
+from beam_ensembles.types import Array, Type, depth_of, dtype_of, is_portable, row_shape
 
 
 def columns_of(graph: EnsembleGraph, prefix: str = "") -> Columns:
@@ -46,13 +46,22 @@ def check_fields(graph: EnsembleGraph, fields: Mapping[str, Type | None], prefix
     Raises:
         InvalidRows: A field is missing, has a wrong type, or the name of an added column.
     """
-    schema = schema_pb2.Schema()
+    schema, graph_inputs = schema_pb2.Schema(), dict(graph.columns_read)
     for name, type_ in fields.items():
-        schema.fields.add(name=name, type=_field_type(type_))
+        declared = graph_inputs.get(name)
+        schema.fields.add(name=name, type=_field_type(None if _is_nested(type_, declared) else type_))
     try:
         bind(graph, InputRows(schema, RowType(schema)), CallOptions(prefix=prefix))
     except InvalidEnsemble as error:
         raise InvalidRows(error.problems, ensemble=graph.spec.name, count=error.count) from error
+
+
+def _is_nested(found: Type | None, declared: Type | None) -> bool:
+    """Whether a field holds lists in lists where a tensor is declared: their lengths are in the values alone."""
+    depth, shape = 0, row_shape(declared) if isinstance(declared, Array) else ()
+    while isinstance(found, Array):
+        found, depth = found.element, depth + 1
+    return len(shape) == depth > 1 and found is not None and dtype_of(found) is not None
 
 
 def _field_type(type_: Type | None) -> schema_pb2.FieldType:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
 from beam_ensembles.columns.convert import to_column, to_values
 from beam_ensembles.columns.timestamps import as_micros, truncated, with_instants
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.tables.arrow_values import plain_values
 from beam_ensembles.tables.json_text import to_json
 from beam_ensembles.types import BYTES, NUMPY_DTYPES, TIMESTAMP, Array, Map, Row, Scalar, Type, has_instants
@@ -110,8 +112,11 @@ def array_of_values(values: Sequence[Any], type_: Type) -> pa.Array:
 def values_of(array: pa.Array) -> list[Any]:
     """Returns the values of an Arrow array as a row holds them; lists of one length come as rows of a numpy matrix.
 
-    Points in time are Python's own, or Beam's where they have nanoseconds.
+    Tensors of Arrow's own type come as arrays of their shape. Points in time are Python's own, or Beam's where they
+    have nanoseconds.
     """
+    if isinstance(array, pa.FixedShapeTensorArray):
+        return _tensors(array)
     if array.null_count == 0 and len(array):
         if _is_number(array.type):
             return list(array.to_numpy(zero_copy_only=False).tolist())
@@ -120,6 +125,22 @@ def values_of(array: pa.Array) -> list[Any]:
             if flat.null_count == 0 and lengths["min"] == lengths["max"]:
                 return list(flat.to_numpy(zero_copy_only=False).reshape(len(array), lengths["min"]))
     return plain_values(array, micros=True)
+
+
+def _tensors(array: pa.FixedShapeTensorArray) -> list[Any]:
+    """Returns each row's tensor as an array, its dimensions in the order that its type's permutation gives.
+
+    Raises:
+        EnsembleError: The order could be one of two: pyarrow (25) writes the inverse of the permutation that the
+            format describes, and reads neither back.
+    """
+    shape = array.type.shape
+    order = array.type.permutation or list(range(len(shape)))
+    if [order[at] for at in order] != list(range(len(shape))):
+        text = f"a column of tensors stores its dimensions in the order {order}, which programs read in different ways"
+        raise EnsembleError(f"{text}; store them row by row (numpy.ascontiguousarray)")
+    rows = [None if row is None else np.array(row).reshape(shape) for row in array.storage.to_pylist()]
+    return [None if row is None else row.transpose(order) for row in rows]
 
 
 def _is_number(found: pa.DataType) -> bool:

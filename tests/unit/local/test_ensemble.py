@@ -211,10 +211,114 @@ def test_errors_has_two_values(flowers: Ensemble) -> None:
         flowers.predict(table(), errors="ignore")  # type: ignore[arg-type]
 
 
-def test_a_column_of_several_types_is_one_sentence(flowers: Ensemble) -> None:
-    frame = table().to_pandas().assign(note=[1, "a"] * 75)
-    with pytest.raises(EnsembleError, match="the rows cannot be read"):
+@pytest.mark.parametrize("values", [[1, "a"], ["a", "\ud800"]])
+def test_a_column_that_cannot_be_read_is_one_sentence(flowers: Ensemble, values: list[Any]) -> None:
+    frame = table().to_pandas().assign(note=values * 75)
+    with pytest.raises(EnsembleError, match="column 'note' of the DataFrame cannot be read: "):
         flowers.predict(frame)
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame(index=[1, 2]), pl.DataFrame(), pa.table({})])
+def test_a_frame_without_columns_lacks_them(flowers: Ensemble, rows: Any) -> None:
+    with pytest.raises(InvalidRows, match="reads 'a', which the incoming rows lack"):
+        flowers.predict(rows)
+    assert flowers.predict([]) == []
+
+
+def of_one(folder: Path, type_: str, select: str = "x") -> Ensemble:
+    (folder / "e.yaml").write_text(
+        f'ensemble: e\ninputs: {{x: "{type_}"}}\nnodes:\n  n: {{apply: sql, select: {{y: "{select}"}}}}\n'
+    )
+    return Ensemble(folder / "e.yaml")
+
+
+TENSORS = np.arange(12.0).reshape(2, 3, 2)
+PHYSICAL = pa.FixedSizeListArray.from_arrays(pa.array(TENSORS.transpose(0, 2, 1).ravel()), 6)
+TENSOR = pa.fixed_shape_tensor(pa.float64(), [2, 3], permutation=[1, 0])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame({"x": list(TENSORS)}),
+        pd.DataFrame({"x": [[list(row) for row in one] for one in TENSORS]}),
+        pd.DataFrame({"x": list(TENSORS.astype(np.int32))}),
+        pl.DataFrame({"x": TENSORS}),
+        pa.table({"x": pa.FixedShapeTensorArray.from_numpy_ndarray(TENSORS)}),
+        pa.table({"x": pa.ExtensionArray.from_storage(TENSOR, PHYSICAL)}),
+        [{"x": one} for one in TENSORS],
+        [{"x": one.tolist()} for one in TENSORS],
+    ],
+    ids=[
+        "arrays",
+        "lists",
+        "integers",
+        "polars",
+        "tensors",
+        "transposed tensors",
+        "mappings",
+        "mappings of lists",
+    ],
+)
+def test_tensors_in_cells(tmp_path: Path, rows: Any) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: 'array<double>[3,2]'}\nnodes:\n"
+        "  n: {combine: stack, drop: none, inputs: [x], outputs: {y: {}}}\n"
+    )
+    scored = Ensemble(tmp_path / "e.yaml").predict(rows)
+    assert [list(one) for one in column(scored, "y")] == TENSORS.reshape(2, 6).tolist()
+
+
+def test_tensors_of_another_shape_fail(tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "ensemble: e\ninputs: {x: 'array<double>[2,3]'}\nnodes:\n"
+        "  n: {combine: stack, drop: none, inputs: [x], outputs: {y: {}}}\n"
+    )
+    other = Ensemble(tmp_path / "e.yaml")
+    for rows in (
+        pa.table({"x": pa.FixedShapeTensorArray.from_numpy_ndarray(TENSORS)}),
+        pd.DataFrame({"x": list(TENSORS)}),
+    ):
+        scored, failed = other.predict(rows, errors="split")
+        assert (len(scored), column(failed, "error_code")) == (0, ["wrong_length"] * 2)
+    cubes = np.arange(24.0).reshape(1, 2, 3, 4).transpose(0, 2, 3, 1)  # pyarrow does not read it back itself
+    with pytest.raises(EnsembleError, match="which programs read in different ways"):
+        other.predict(pa.table({"x": pa.FixedShapeTensorArray.from_numpy_ndarray(cubes)}))
+
+
+@pytest.mark.parametrize("cell", [[1.0, np.nan], (1, np.nan), np.array([1, np.nan]), np.float32([1, np.nan])])
+def test_nan_in_a_list_stays_one(tmp_path: Path, cell: Any) -> None:
+    one = of_one(tmp_path, "array<double>[2]?")
+    for rows in (pd.DataFrame({"x": [cell, None, np.nan]}), [{"x": cell}, {"x": None}, {"x": None}]):
+        first, *others = column(one.predict(rows), "y")
+        assert (first[0], np.isnan(first[1]), others) == (1.0, True, [None, None])
+
+
+@pytest.mark.parametrize("type_", ["double?", "timestamp?", "string?", "int64?"])
+def test_missing_values_of_pandas_in_mappings(tmp_path: Path, type_: str) -> None:
+    rows = [{"x": pd.NA}, {"x": pd.NaT}, {"x": None}]
+    assert column(of_one(tmp_path, type_).predict(rows), "y") == [None] * 3
+
+
+def test_numpy_arrays_in_mappings(tmp_path: Path) -> None:
+    rows = [{"x": np.float32([1, 2])}, {"x": np.array([])}, {"x": np.array([3])}]
+    assert column(of_one(tmp_path, "array<float>").predict(rows), "y") == [[1.0, 2.0], [], [3.0]]
+
+
+def test_sparse_columns(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": pd.arrays.SparseArray([0, 3, 0])})
+    scored = of_one(tmp_path, "int64", "x + 1").predict(frame)
+    assert scored["y"].tolist() == [1, 4, 1]
+    assert scored["x"].dtype == frame["x"].dtype
+
+
+def test_times_beyond_what_rows_hold_fail(tmp_path: Path) -> None:
+    """Milliseconds that were taken for seconds are far away; written to a file they were no point in time."""
+    rows = [{"x": "1700000000"}, {"x": "1700000000000"}, {"x": "-99999999999"}]
+    scored, failed = of_one(tmp_path, "string", "STRPTIME(x, '%s')").predict(rows, errors="split")
+    assert [row["y"].year for row in scored] == [2023]
+    assert column(failed, "error_code") == ["expression_failed"] * 2
+    assert "outside of the years 1 to 9999" in failed[0]["error_msg"]
 
 
 def test_threads_share_it(flowers: Ensemble) -> None:

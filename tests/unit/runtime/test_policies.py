@@ -85,6 +85,13 @@ def test_the_defaults_of_all_rows(folder: Path) -> None:
     assert [row.made for row in answers(made, {"x": BAD, "y": 1.0})] == [-1.0]
 
 
+def test_a_default_may_be_null(folder: Path) -> None:
+    policy = ", on_error: {default: {made: null}}}"
+    made = handler(folder, line().replace("double}}", '"double?"}' + policy))
+    found = answers(made, {"x": BAD, "y": 1.0}, {"x": GOOD, "y": 1.0})
+    assert [row.made for row in found] == [None, MODEL.predict([GOOD])[0]]
+
+
 def test_fail_fails_the_bundle_also_where_errors_are_taken(folder: Path) -> None:
     made = handler(folder, line(", on_error: fail"))
     with pytest.raises(NodeFailed, match=r"nodes.line: .*its 'on_error' is 'fail'"):
