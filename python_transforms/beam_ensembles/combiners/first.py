@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from beam_ensembles.combiners.members import beside, wider
+from beam_ensembles.combiners.members import beside, check_exact, wider
 from beam_ensembles.combiners.options import check_members
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import (
@@ -95,7 +95,12 @@ class First:
     outputs: Mapping[str, Type]
 
     def __call__(self, columns: Columns) -> Columns:
-        """Takes the values; a companion says on which rows there is none."""
+        """Takes the values; a companion says on which rows there is none.
+
+        Raises:
+            NodeError: ``wrong_value``: a whole number would be rounded.
+        """
+        self._check_exact(columns)
         found, has_one = columns[self.members[0]], valid_rows(columns, self.members[0])
         for name in self.members[1:]:
             if has_one.all():
@@ -108,3 +113,13 @@ class First:
             if not has_one.all():
                 made[validity(column)] = has_one
         return made
+
+    def _check_exact(self, columns: Columns) -> None:
+        dtype = dtype_of(next(iter(self.outputs.values())))
+        if dtype is None or dtype.kind != "f":
+            return
+        has_one = np.zeros(len(columns[self.members[0]]), np.bool_)
+        for name in self.members:
+            valid = valid_rows(columns, name)
+            check_exact(columns[name], valid & ~has_one, dtype, name)
+            has_one |= valid

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from beam_ensembles.combiners.options import QuorumOptions
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, valid_rows
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, Any]
+_LARGEST_EXACT: Final = 2**53
 
 
 def common_numbers(node: NodeView) -> Type | None:
@@ -48,6 +50,27 @@ def numbers_of(dtype: np.dtype, shape: tuple[int, ...]) -> Type:
     """Returns the type of numbers of a dtype, of which a row has a tensor of a shape, or one where that is ``()``."""
     element = Scalar(next(name for name, known in NUMPY_DTYPES.items() if known == dtype))
     return Array(element, shape) if shape else element
+
+
+def check_exact(values: Values, taken: Values, dtype: np.dtype, name: str) -> None:
+    """Checks that whole numbers stay what they are where other members make the answer a float.
+
+    Args:
+        values: A member's values, ``[N, ...]``.
+        taken: Of which rows they count, ``[N]``.
+        dtype: The dtype of the answer.
+        name: The member's column, for messages.
+
+    Raises:
+        NodeError: ``wrong_value``: one is too large to be exact.
+    """
+    if dtype.kind != "f" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    if (np.abs(values[taken].astype(np.float64)) >= _LARGEST_EXACT).any():
+        text = f"'{name}' is beyond 2^53, and the answer is floating point, as other members are"
+        raise NodeError(
+            "wrong_value", f"{text}; CAST it to a DOUBLE in a 'sql' node, which rounds it, or make all int64"
+        )
 
 
 def has_quorum(node: CheckedNode[QuorumOptions]) -> bool:

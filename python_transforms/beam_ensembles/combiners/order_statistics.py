@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from beam_ensembles.combiners.members import Values, beside, common_numbers, has_quorum, presence
+from beam_ensembles.combiners.members import Values, beside, check_exact, common_numbers, has_quorum, presence
 from beam_ensembles.combiners.options import QuorumOptions, check_members, check_quorum
 from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
@@ -55,7 +55,7 @@ class OrderKind(Kind[QuorumOptions]):
 
     def load(self, node: CheckedNode[QuorumOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
-        return Picked(node.spec.columns, self._pick, has_quorum(node), node.outputs)
+        return Picked(node.spec.columns, self._pick, has_quorum(node), node.outputs, self._keeps_type)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,17 +67,22 @@ class Picked:
         pick: Takes the value.
         quorum: Whether some members may have no value on a row.
         outputs: The column to add, with its type.
+        keeps_type: Whether the answer is a value of one of the members, which must not be rounded.
     """
 
     members: tuple[str, ...]
     pick: Pick
     quorum: bool
     outputs: Mapping[str, Type]
+    keeps_type: bool
 
     def __call__(self, columns: Columns) -> Columns:
         """Takes the value of each row."""
         values = np.stack([columns[name] for name in self.members])
         present = presence(columns, self.members) if self.quorum else np.ones(values.shape[:2], np.bool_)
+        if self.keeps_type:
+            for name, there in zip(self.members, present, strict=True):
+                check_exact(columns[name], there, values.dtype, name)
         found = self.pick(values, present)
         return {name: found.astype(dtype_of(type_), copy=False) for name, type_ in self.outputs.items()}
 

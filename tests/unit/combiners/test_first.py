@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import validity
 from tests.support.nodes import load_node, problems_of, types_of
 
@@ -100,3 +101,21 @@ def test_lists_of_any_length() -> None:
 )
 def test_members_are_of_one_type(other: str) -> None:
     assert problems_of(HERE, {"m0": "double?", "m1": other}, node(2)) == [("type_mismatch", "inputs[1]")]
+
+
+@pytest.mark.parametrize("combiner", ["first", "max", "min"])
+def test_whole_numbers_are_never_rounded(combiner: str) -> None:
+    made = load_node(HERE, {"m0": "int64", "m1": "double"}, node(2) | {"combine": combiner})
+    small = {"m0": np.array([2**53 - 1]), "m1": np.array([2.0**53])}
+    assert made(small)["y"].tolist() == [2.0**53 if combiner == "max" else 2**53 - 1]
+    with pytest.raises(NodeError, match="'m0' is beyond 2") as caught:
+        made({"m0": np.array([2**53 + 1]), "m1": np.array([2.0])})
+    assert caught.value.code == "wrong_value"
+    wide = load_node(HERE, {"m0": "int64", "m1": "int32"}, node(2) | {"combine": combiner})
+    found = wide({"m0": np.array([2**53 + 1]), "m1": np.array([2], np.int32)})["y"]
+    assert found.tolist() == [2 if combiner == "min" else 2**53 + 1]
+
+
+def test_a_number_that_is_not_taken_may_be_large() -> None:
+    made = load_node(HERE, {"m0": "double?", "m1": "int64"}, node(2))
+    assert made({"m0": np.array([0.5]), "m1": np.array([2**53 + 1])})["y"].tolist() == [0.5]
