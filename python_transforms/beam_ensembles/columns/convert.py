@@ -124,7 +124,7 @@ def _holds_truth(values: Sequence[Any], depth: int) -> bool:
 
     Where the rows are numpy's own arrays, nobody wrote one, and they are not looked into.
     """
-    if isinstance(values, np.ndarray) or (values and type(values[0]) is np.ndarray):
+    if len(values) > 0 and type(values[0]) is np.ndarray:
         return False
     items: Iterable[Any] = values
     for _ in range(depth - 1):
