@@ -37,6 +37,7 @@ _DOCUMENT_STRIDE: Final = 256
 """How many tokens two parts of a page share that are read one after the other, at most."""
 _READ_WHOLE: Final = ("text-classification", "token-classification", "zero-shot-classification")
 """Tasks whose texts are padded to go through a model together."""
+_CANDIDATES: Final = "candidate_labels"
 _SIGLIP: Final = 64
 """Tokens of a text for SigLIP, to which its pipeline cuts and pads."""
 
@@ -65,15 +66,24 @@ def zero_shot(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Ans
     """Texts and the classes that each row, or the node, names for them."""
     texts = [text or " " for text in inputs["text"]]  # the pipeline takes an empty one for none at all
     options = {name: value for name, value in args.items() if name != TRUNCATION}
-    rows = zip(texts, _hypotheses(inputs, args, len(texts), "This example is {}."), strict=True)
-    pairs = [(text, one) for text, row in rows for one in row]
-    check_texts(pipe.tokenizer, pairs, args, CUT)
+    check_texts(pipe.tokenizer, texts_read({**inputs, "text": texts}, args), args, CUT)
     found = _with_candidates(pipe, texts, inputs.get("candidate_labels"), options, size)
     ranked = [
         [{"label": label, "score": score} for label, score in zip(one["labels"], one["scores"], strict=True)]
         for one in found
     ]
     return _ranked(ranked, None)
+
+
+def texts_read(inputs: Inputs, args: Mapping[str, Any]) -> list[Text]:
+    """Returns what a model reads at once: texts, with their pairs, or with the hypotheses about them."""
+    texts = inputs["text"]
+    if "text_pair" in inputs:
+        return list(zip(texts, inputs["text_pair"], strict=True))
+    if _CANDIDATES not in inputs and _CANDIDATES not in args:
+        return list(texts)
+    rows = zip(texts, _hypotheses(inputs, args, len(texts), "This example is {}."), strict=True)
+    return [(text, one) for text, row in rows for one in row]
 
 
 def zero_shot_image(pipe: Any, inputs: Inputs, args: dict[str, Any], size: int) -> Answers:

@@ -29,6 +29,7 @@ from beam_ensembles.handlers.huggingface.loaded import load_parts
 from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, noted_weights
 from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding_effect import changes_texts
+from beam_ensembles.handlers.huggingface.pipelines import texts_read
 from beam_ensembles.handlers.huggingface.sentence_vectors import SentenceVectors, lower_case, said_by
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
@@ -66,7 +67,7 @@ class _Call:
             return [self._row_by_row(inputs, seeds, args)]
         except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
             if "text" in inputs and self.parts.tokenizer is not None:
-                check_texts(self.parts.tokenizer, inputs["text"], {}, CUT, most=self.limit)
+                check_texts(self.parts.tokenizer, texts_read(inputs, args), {}, CUT, most=self.limit)
             raise
 
     def _row_by_row(self, inputs: Given, seeds: list[int], args: dict[str, Any]) -> Mapping[str, list[Any]]:

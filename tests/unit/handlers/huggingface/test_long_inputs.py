@@ -37,6 +37,14 @@ TOO_LONG: list[tuple[str, str, Row, dict[str, Any], str]] = [
         "zero-shot-classification", "entailment", {"text": LONG}, {"candidate_labels": ["a"], "truncation": False},
         "truncation: true",
     ),
+    (
+        "zero-shot-classification", "entailment", {"text": "film " * 58},
+        {"candidate_labels": ["b b b"], "truncation": False}, "68 tokens; the model reads 64",
+    ),
+    (
+        "text-classification", "classifier", {"text": "film " * 40, "text_pair": "film " * 40}, {"truncation": False},
+        "83 tokens; the model reads 64",
+    ),
     ("token-classification", "entities", {"text": LONG}, {}, "truncation: true.*stride: 16"),
     ("token-classification", "entities", {"text": LONG}, {"truncation": None}, "truncation: true.*stride: 16"),
     ("token-classification", "entities", {"text": LONG}, {"truncation": False}, "truncation: true"),
