@@ -246,7 +246,7 @@ def _found(request: Request, graph: EnsembleGraph, collected: Collected) -> Eval
     judge = judge_for(collected, request.positive, request.k, request.quantile)
     answers = [collected.answers(at) for at in range(len(collected.subjects) + len(collected.without))]
     subjects = collected.subjects
-    judged = tuple(_judged(one, answers[at], judge) for at, one in enumerate(subjects))
+    judged = tuple(_all_judged(subjects, answers, judge))
     if not answers[0].there.any():
         node, failure = next(iter(collected.failed), ("", ""))
         why = f": the first failure is [{failure}] of node '{node}'" if failure else ""
@@ -285,6 +285,18 @@ def _found(request: Request, graph: EnsembleGraph, collected: Collected) -> Eval
         notes=tuple(_notes(graph, subjects, judged, request)),
         settings={"seed": request.seed, "k": request.k, "quantile": request.quantile},
     )
+
+
+def _all_judged(subjects: Sequence[Subject], answers: Sequence[Answers], judge: Judge) -> Iterator[Judged]:
+    """Yields each subject's metrics; a combiner whose answer is the ensemble's own has them already."""
+    first = _judged(subjects[0], answers[0], judge)
+    yield first
+    for subject, own in zip(subjects[1:], answers[1:], strict=False):
+        is_same = subject.answer == subjects[0].answer and np.array_equal(own.there, answers[0].there)
+        if is_same:
+            yield dataclasses.replace(first, name=subject.name, role=subject.role)
+        else:
+            yield _judged(subject, own, judge)
 
 
 def _judged(subject: Subject, answers: Answers, judge: Judge) -> Judged:
