@@ -15,6 +15,8 @@ from pathlib import Path
 from scripts.layout import ROOT
 
 _BLOCK = re.compile(r"^( *)```sh\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_NAMED = re.compile(r"(?:#|//) (\S+\.\w+)\n")
 _MARK = re.compile(r"# (run by|not run here:) (.+)\n")
 
 
@@ -71,6 +73,25 @@ def flags_after(page: str, first: str) -> list[str]:
     words = first.split()
     (found,) = [c for c in block_with(page, first).commands() if c[: len(words)] == words]
     return found[len(words) :]
+
+
+def named_files(page: str) -> dict[str, str]:
+    """Returns the text of each code block whose first line names a file, by that name."""
+    texts = [textwrap.dedent(found[3]) for found in _CODE.finditer(path_of(page).read_text(encoding="utf-8"))]
+    return {name[1]: text[name.end() :] for text in texts if (name := _NAMED.match(text))}
+
+
+def outputs(page: str) -> list[tuple[Block, str | None]]:
+    """Returns a page's blocks of commands, each with the block of ``text`` that follows it, if one does."""
+    found = list(_CODE.finditer(path_of(page).read_text(encoding="utf-8")))
+    return [
+        (
+            Block(page, textwrap.dedent(block[3])),
+            textwrap.dedent(after[3]) if after is not None and after[2] == "text" else None,
+        )
+        for block, after in zip(found, [*found[1:], None], strict=True)
+        if block[2] == "sh"
+    ]
 
 
 def path_of(page: str) -> Path:

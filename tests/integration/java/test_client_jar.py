@@ -1,4 +1,4 @@
-"""The Java client as others use it: installed by the commands of its README into an empty repository."""
+"""The Java client as others use it: installed by the commands of its tutorial into an empty repository."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ from scripts.layout import MAVEN_PROJECT, ROOT
 from scripts.servers import PRISM_VARIABLE, SERVICE_VARIABLE
 from scripts.toolchains import java
 from scripts.toolchains.maven import OPENED, QUIET
+from tests.support.pages import outputs, path_of
 
-README: Final = (MAVEN_PROJECT / "README.md").read_text(encoding="utf-8")
+PAGE: Final = "get-started/java.md"
+TUTORIAL: Final = path_of(PAGE).read_text(encoding="utf-8")
+TESTING: Final = path_of("how-to/testing-java.md").read_text(encoding="utf-8")
 ROOT_README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
-PRISM_OF_README: Final = "localhost:8073"
+PRISM_OF_PAGE: Final = "localhost:8073"
 _POM: Final = "{http://maven.apache.org/POM/4.0.0}"
 _SETTINGS: Final = """<settings>
   <profiles><profile>
@@ -38,13 +41,13 @@ _SETTINGS: Final = """<settings>
 """What this machine has downloaded before, as a repository that is asked before Maven Central."""
 
 
-def blocks(language: str, text: str = README) -> list[str]:
+def blocks(language: str, text: str = TUTORIAL) -> list[str]:
     """Returns the code blocks of a page."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def commands(*, naming: str) -> str:
-    """Returns the README's block of commands in which a word is."""
+    """Returns the page's block of commands in which a word is."""
     (block,) = (one for one in blocks("sh") if naming in one)
     return block
 
@@ -69,6 +72,7 @@ class Home:
             "HOME": str(self.folder),
             "MAVEN_OPTS": f"-Duser.home={self.folder}",
             "BEAM_ENSEMBLES_PYTHON": sys.executable,
+            "CHECKOUT": str(folder),
         }
         env.pop(SERVICE_VARIABLE, None)
         done = subprocess.run(
@@ -86,13 +90,13 @@ class Home:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
-    """The home of a user who has installed the client from a checkout, as the README says."""
+    """The home of a user who has installed the client from a checkout, as the page says."""
     if java.find_jdk() is None or shutil.which("mvn") is None:
         pytest.skip("there is no JDK with Maven here")
     user = Home(tmp_path_factory.mktemp("home"))
     checkout = tmp_path_factory.mktemp("checkout")
     shutil.copytree(MAVEN_PROJECT, checkout / MAVEN_PROJECT.name, ignore=shutil.ignore_patterns("target"))
-    user.run(commands(naming="mvn install"), checkout)
+    user.run(commands(naming="client install"), checkout)
     return user
 
 
@@ -127,18 +131,19 @@ def test_the_jar_holds_nothing_under_a_name_of_others(installed: Path) -> None:
         assert work in notice
 
 
-def test_the_program_of_the_readme(home: Home, tmp_path: Path) -> None:
+def test_the_program_of_the_tutorial(home: Home, tmp_path: Path) -> None:
     if PRISM_VARIABLE not in os.environ:
         pytest.skip(f"{PRISM_VARIABLE} names no Prism; 'make test-integration' starts one")
     trained(tmp_path)
     shutil.copy(MAVEN_PROJECT / "starter" / "pom.xml", tmp_path)
-    script = commands(naming="mvn package").replace(PRISM_OF_README, os.environ[PRISM_VARIABLE])
+    script = commands(naming="mvn package").replace(PRISM_OF_PAGE, os.environ[PRISM_VARIABLE])
     said = home.run(script, tmp_path)
-    assert re.search(r"Running .*FlowersTest", said), said
+    assert "Tests run: 1," in (tmp_path / "target/surefire-reports/com.example.FlowersTest.txt").read_text()
     logged = [line for line in said.splitlines() if "beam" in line and "ensembles" in line]
     assert len(logged) < 20, said
     assert "SEVERE" not in said, said
-    (expected,) = (block for block in blocks("json") if "species" in block)
+    (expected,) = (text for _, text in outputs(PAGE) if text is not None)
+    expected = expected.replace("0.99...", "0.99")
     assert scored(expected) == scored((tmp_path / "scored.jsonl").read_text())
     assert scored(expected) == scored("\n".join(said.splitlines()[-2:]))
 
@@ -226,8 +231,8 @@ def flowers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(folder: Path) -> Path:
-    """Writes the files of both READMEs, and trains the models; returns the folder."""
-    for block in (*blocks("(?:python|yaml)", ROOT_README), *blocks("java")):
+    """Writes the files of the README and of both pages, and trains the models; returns the folder."""
+    for block in (*blocks("(?:python|yaml)", ROOT_README), *blocks("java"), *blocks("java", TESTING)):
         named = re.match(r"(?:#|//) (\S+\.\w+)\n", block)
         if named is not None:
             (folder / named[1]).parent.mkdir(parents=True, exist_ok=True)
