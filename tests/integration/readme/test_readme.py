@@ -44,6 +44,10 @@ def endpoint() -> str:
     return os.environ[PRISM_VARIABLE]
 
 
+def test_it_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 110
+
+
 def test_the_file_is_right(folder: Path) -> None:
     said = run(sys.executable, "-m", "beam_ensembles.cli.main", "validate", "flowers.yaml", folder=folder)
     assert said.startswith("OK flowers.yaml")
