@@ -4,6 +4,8 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/internal/fakes"
 )
 
 // addrVariable names the environment variable with the address of the
@@ -124,12 +126,16 @@ func apply(
 	if err != nil {
 		return none, none, err
 	}
+	kept := c.config.PassThrough
 	if err := c.describe(file, crossing); err != nil {
 		return none, none, err
 	}
 	payload, err := c.config.payload()
 	if err != nil {
 		return none, none, err
+	}
+	if fake := fakes.At(c.addr); fake != nil && c.started == nil {
+		return crossing.askFake(s.Scope(name), rows, fake, &c.config, kept)
 	}
 	service, err := c.service(file)
 	if err != nil {
