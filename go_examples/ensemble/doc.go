@@ -53,5 +53,5 @@
 // From here: [Run] has the types of fields, [Encoding] how rows travel, [Error]
 // what can go wrong, [WithProvenance] and [WithRefreshInterval] versions of
 // models, [Metrics] what the models have counted, [TLS] services of other
-// machines. The options are the functions whose names begin with With.
+// machines, package ensembletest tests without Python. The options are the functions whose names begin with With.
 package ensemble

@@ -95,7 +95,7 @@ func ExampleService() {
 		fmt.Println("1 paper") // There is no Python with beam-ensembles.
 		return
 	}
-	service := ensembletest.Service(t, ensemble.ServiceOptions{Trust: []string{"models"}})
+	service := ensembletest.Service(t, ensemble.ServiceOptions{Trust: []string{"testdata"}})
 	pipeline, s, rows := ptest.CreateList(games[:1])
 	beam.ParDo0(s, printID, ensemble.Run[verdict](s, rows, file, ensemble.WithService(service)))
 	run(pipeline)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -361,6 +362,14 @@ func TestFakeRefusesWhatAServiceRefuses(t *testing.T) {
 			if !errors.As(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Code != c.code {
 				t.Errorf("gives %v, not one problem with the code %s", err, c.code)
 			}
+			if os.Getenv("BEAM_ENSEMBLES_PRISM") == "" || c.file != file || c.answers != asked {
+				return // There is no real service, or the ensemble is none of its.
+			}
+			_, s = beam.NewPipelineWithRoot()
+			_, err = c.run(s, beam.Create(s, c.row), c.file, c.options...)
+			if !errors.As(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Code != c.code {
+				t.Errorf("the real service gives %v, not one problem with the code %s", err, c.code)
+			}
 		})
 	}
 	_ = hidden{}.chances
@@ -429,6 +438,37 @@ func TestFakeRefusesAnswersThatCannotBe(t *testing.T) {
 		if !strings.Contains(r.said, want) {
 			t.Errorf("says %q, not %q", r.said, want)
 		}
+	}
+}
+
+// TestEveryFunctionHasAnExample reads the package's files.
+func TestEveryFunctionHasAnExample(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	functions := regexp.MustCompile(`(?m)^func ([A-Z]\w*)[(\[]`).FindAllStringSubmatch(all.String(), -1)
+	checked := 0
+	for _, function := range functions {
+		name := function[1]
+		if strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Example") {
+			continue
+		}
+		checked++
+		if !strings.Contains(all.String(), "func Example"+name+"()") {
+			t.Errorf("%s has no example", name)
+		}
+	}
+	if checked < 4 {
+		t.Errorf("finds %d functions only", checked)
 	}
 }
 

@@ -1,4 +1,4 @@
-"""The page on tests of Go pipelines: its files pass as written, without Python and with the plan of the README's ensemble."""
+"""The page on tests of Go pipelines: its files pass as written, and with the plan of the README's ensemble."""
 
 from __future__ import annotations
 
