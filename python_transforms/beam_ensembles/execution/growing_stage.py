@@ -1,6 +1,6 @@
 """Where a stage runs: in the worker, in as many processes as somebody says, or at first in the one and then in these.
 
-Where nobody says it, it is measured. A stage starts in the worker. After some seconds of work the worker knows how many
+Where nobody says it, it is measured. A stage starts in the worker. When it has worked for a while it knows how many
 cores were idle meanwhile, whatever else runs on the machine: other workers, the runner, the own threads of models. If
 there are such cores, and memory, processes load the stage; the worker goes on until they are ready. A short pipeline
 pays nothing for that, and where each core has a worker already, nothing changes.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Final, TypeAlias
 
 from beam_ensembles.beam_repairs.inference_imports import has_gpu_device
@@ -24,7 +25,9 @@ from beam_ensembles.processes.spare_cores import SpareCores
 _LOGGER: Final = logging.getLogger(__name__)
 
 FIRST_SECONDS: Final = 3.0
-"""After so many a stage first looks for idle cores; processes of small models have started in as many."""
+"""A stage first looks for idle cores when it has been busy for so long."""
+LOADS: Final = 2
+"""And for so many times as long as loading it took: while others load it they slow it down, which has to pay."""
 _LOOKS: Final = 5
 """How often it looks, after twice as long each time."""
 MOST: Final = 16
@@ -65,9 +68,11 @@ class GrowingStage:
 
     def __init__(self, code: StageCode, machine: Machine) -> None:
         self._code, self._machine = code, machine
+        start = time.monotonic()
         self._stage: LoadedStage | StageProcesses = LoadedStage(code, machine)
+        self._next = max(FIRST_SECONDS, LOADS * (time.monotonic() - start))
         self._coming: StageProcesses | None = None
-        self._spare, self._looks, self._next = SpareCores(), _LOOKS, FIRST_SECONDS
+        self._spare, self._looks = SpareCores(), _LOOKS
         self._lock, self._is_settled = threading.Lock(), False
 
     def run(self, batch: ColumnBatch) -> None:

@@ -26,8 +26,14 @@ pytestmark = pytest.mark.usefixtures("forked_children")
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which one process more would keep all cores busy, found out at once."""
-    monkeypatch.setattr(growing_stage, "FIRST_SECONDS", 0.0)
+    at_once(monkeypatch)
     monkeypatch.setattr(SpareCores, "processes", lambda _: 2)
+
+
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has a stage look for idle cores after its first batch."""
+    for name in ("FIRST_SECONDS", "LOADS"):
+        monkeypatch.setattr(growing_stage, name, 0)
 
 
 def growing(code: StageCode) -> GrowingStage:
@@ -54,7 +60,7 @@ def test_a_busy_stage_goes_on_in_processes_with_the_same_answers(two: None, tmp_
 
 
 def test_a_stage_that_leaves_no_core_idle_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(growing_stage, "FIRST_SECONDS", 0.0)
+    at_once(monkeypatch)
     monkeypatch.setattr(SpareCores, "processes", lambda _: 1)
     stage = growing(stage_code(tmp_path, Hazard()))
     for _ in range(20):
@@ -69,6 +75,13 @@ def test_a_stage_that_was_busy_for_a_moment_stays(monkeypatch: pytest.MonkeyPatc
     for _ in range(20):
         answers(stage)
     assert not stage._is_settled
+
+
+def test_a_stage_that_is_slow_to_load_waits_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(growing_stage, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(growing_stage, "LOADS", 1e9)
+    monkeypatch.setattr(SpareCores, "processes", lambda _: pytest.fail("looked"))
+    answers(growing(stage_code(tmp_path, Hazard())))
 
 
 def test_a_stage_that_others_cannot_load_stays_and_says_why(
