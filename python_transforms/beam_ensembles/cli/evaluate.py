@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, wrong
-from beam_ensembles.cli.output import print_json, say
-from beam_ensembles.cli.own_code import add_code_argument, import_from
-from beam_ensembles.cli.quiet_libraries import quiet_libraries
+from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.own_code import add_code_argument
+from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
-from beam_ensembles.cli.terminable import terminable
-from beam_ensembles.cli.write_errors import naming, said_of
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
+from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
     from beam_ensembles.evaluation.results import Evaluation
@@ -51,9 +47,6 @@ exit code: 0 the ensemble is evaluated; 1 the ensemble, the input or the label i
 130 interrupted
 """
 _DONE: Final = 0
-_FAILED: Final = 1
-_USAGE: Final = 2
-_INTERRUPTED: Final = 130
 _NO_MEMORY: Final = (
     "the rows need more memory than there is; evaluate fewer rows, or fewer at once (--batch-size)"
 )
@@ -129,47 +122,8 @@ def _quantile(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluates the file and prints what was found."""
-    message = _misuse(args)
-    if message:
-        say("evaluate", message)
-        return _USAGE
-    import_from(args.code)
-    quiet_libraries("evaluate")
-    try:
-        with terminable():
-            return _evaluate(args)
-    except KeyboardInterrupt:
-        say("evaluate", "interrupted; nothing was written")
-        return _INTERRUPTED
-    except InvalidEnsemble as error:
-        path = args.input if isinstance(error, InvalidRows) else args.file
-        if args.json:
-            print_json({"problems": as_data(error.problems)})
-        else:
-            print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
-    except EnsembleError as error:
-        say("evaluate", str(error))
-    except BrokenPipeError:  # whoever reads has had enough, which is no failure
-        raise
-    except OSError as error:
-        say("evaluate", said_of(error))
-    except MemoryError:
-        say("evaluate", _NO_MEMORY)
-    return _FAILED
-
-
-def _misuse(args: argparse.Namespace) -> str | None:
-    for path in (args.file, args.input):
-        if not os.path.isfile(path):
-            return no_file(path)
-    if args.report is not None:
-        if not args.report.lower().endswith((".html", ".htm")):
-            return f"'{args.report}' is for a page; its suffix must be .html"
-        if os.path.realpath(args.report) in map(os.path.realpath, (args.file, args.input)):
-            return f"'{args.report}' is read; give the page another name"
-        if not os.path.isdir(os.path.dirname(os.path.realpath(args.report))):
-            return f"there is no folder for '{args.report}'; make it first"
-    return rows_misuse(args.input)
+    misuse = files_misuse(args, args.report, "page", ".html", ".htm")
+    return run_verb("evaluate", args, _evaluate, misuse=misuse, no_memory=_NO_MEMORY)
 
 
 def _evaluate(args: argparse.Namespace) -> int:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.ensemble_file import add_file_arguments, as_data, no_file, rows_misuse, wrong
+from beam_ensembles.cli.ensemble_file import add_file_arguments
 from beam_ensembles.cli.output import print_json, print_lines, say
-from beam_ensembles.cli.own_code import add_code_argument, import_from
-from beam_ensembles.cli.quiet_libraries import quiet_libraries
-from beam_ensembles.cli.write_errors import said_of
-from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
+from beam_ensembles.cli.own_code import add_code_argument
+from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.limits import MOST_DRAWN
 
 if TYPE_CHECKING:
@@ -34,11 +30,10 @@ several rows match '--where', the first is taken, and a line on standard error s
 fails is explained as far as it came.
 
 exit code: 0 the row is explained, also where it fails; 1 there is no such row, or the ensemble or the input is not
-valid; 2 wrong usage
+valid; 2 wrong usage; 130 interrupted, by Ctrl-C or SIGTERM
 """
 _DONE: Final = 0
 _FAILED: Final = 1
-_USAGE: Final = 2
 _NO_MEMORY: Final = "the row needs more memory than there is"
 
 
@@ -78,40 +73,8 @@ def _condition(text: str) -> tuple[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     """Explains the row."""
-    message = _misuse(args)
-    if message:
-        say("explain", message)
-        return _USAGE
-    import_from(args.code)
-    quiet_libraries("explain")
-    try:
-        return _explain(args)
-    except InvalidEnsemble as error:
-        path = args.input if isinstance(error, InvalidRows) else args.file
-        if args.json:
-            print_json({"problems": as_data(error.problems)})
-        else:
-            print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
-    except EnsembleError as error:
-        say("explain", str(error))
-    except BrokenPipeError:  # whoever reads has had enough, which is no failure
-        raise
-    except OSError as error:
-        say("explain", said_of(error))
-    except MemoryError:
-        say("explain", _NO_MEMORY)
-    return _FAILED
-
-
-def _misuse(args: argparse.Namespace) -> str | None:
-    for path in (args.file, args.input):
-        if not os.path.isfile(path):
-            return no_file(path)
-    if args.svg is not None and not args.svg.lower().endswith(".svg"):
-        return f"'{args.svg}' has not the suffix .svg"
-    if args.svg is not None and os.path.realpath(args.svg) in map(os.path.realpath, (args.file, args.input)):
-        return f"'{args.svg}' is read; give the picture another name"
-    return rows_misuse(args.input)
+    misuse = files_misuse(args, args.svg, "picture", ".svg")
+    return run_verb("explain", args, _explain, misuse=misuse, no_memory=_NO_MEMORY)
 
 
 def _explain(args: argparse.Namespace) -> int:

@@ -180,8 +180,8 @@ def test_the_first_row_that_matches(folder: Path, capsys: pytest.CaptureFixture[
         (["--row", "6"], 1, "row 6 of 'rows.jsonl' cannot be read: [bad_line] the line is not JSON"),
         (["--where", "id=99"], 1, "none of the 5 rows of 'rows.jsonl' has id=99"),
         (["--where", "ids=11"], 1, "'rows.jsonl' has no field 'ids'; did you mean 'id'?"),
-        (["--row", "1", "--svg", "row.png"], 2, "'row.png' has not the suffix .svg"),
-        (["--row", "1", "--svg", "no/row.svg"], 1, "No such file or directory"),
+        (["--row", "1", "--svg", "row.png"], 2, "'row.png' is for a picture; its suffix must be .svg"),
+        (["--row", "1", "--svg", "no/row.svg"], 2, "there is no folder for 'no/row.svg'; make it first"),
     ],
 )
 def test_mistakes(
