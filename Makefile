@@ -117,8 +117,9 @@ fmt: ## Format the code of all languages
 	$(TOOL) --in java_examples $(MVN) com.spotify.fmt:fmt-maven-plugin:format
 
 .PHONY: docs
-docs: ## Write what is generated: docs/reference/handlers.md, the JSON Schema of ensemble files, codes in Go, the table of versions
+docs: ## Write what is generated: the pages of kinds and of commands, the JSON Schema of ensemble files, codes in Go, the table of versions
 	$(PYTHON) -m scripts.handler_reference
+	$(PYTHON) -m scripts.command_reference
 	$(PYTHON) -m scripts.file_schema
 	$(PYTHON) -m scripts.go_codes
 	$(PYTHON) -m scripts.supported_versions

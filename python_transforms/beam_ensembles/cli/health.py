@@ -20,6 +20,7 @@ Ask a service whether it answers: gRPC's health check, for a container's HEALTHC
 Prints the answer. The exit code is 0 if it is SERVING, otherwise 1.
 """
 _AGAIN_SECONDS: Final = 0.5
+_DEFAULT_ADDRESS: Final = f"127.0.0.1:{DEFAULT_PORT}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "address",
         nargs="?",
-        default=os.environ.get("BEAM_ENSEMBLES_ADDR") or f"127.0.0.1:{DEFAULT_PORT}",
+        default=os.environ.get("BEAM_ENSEMBLES_ADDR") or _DEFAULT_ADDRESS,
         metavar="HOST:PORT",
-        help="ask the service at this address (default: $BEAM_ENSEMBLES_ADDR, here %(default)s)",
+        help=f"ask the service at this address (default: $BEAM_ENSEMBLES_ADDR, otherwise {_DEFAULT_ADDRESS})",
     )
     parser.add_argument(
         "--timeout",

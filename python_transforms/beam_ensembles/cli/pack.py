@@ -34,6 +34,7 @@ what is packed:
   code      --code PATH: a package's folder (with __init__.py), a module (.py) or a wheel (may be repeated)
   needs     --requirements FILE: other packages that the code needs; workers without one name it in their error.
             Nothing is installed: put packages into the workers' image, or pack their wheels with --code
+
 Servers (Triton, Vertex AI, databases) stay where they are, and secrets are never read: a bundle has their names only.
 The values of --parameter are kept in the bundle and hold where a caller gives no others; do not put a secret there.
 
