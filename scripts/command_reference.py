@@ -17,8 +17,9 @@ PAGE: Final = ROOT / "docs" / "reference" / "commands.md"
 _HEAD: Final = """\
 # Options of every command
 
-`make docs` writes this page from the command's own parsers: it says what `beam-ensembles VERB --help` prints. [The command
-line](command-line.md) shows the verbs at work, [environment variables](environment.md) lists the variables that they read.
+`make docs` writes this page from the command's own parsers: it says what `beam-ensembles VERB --help` prints.
+[The command line](command-line.md) shows the verbs at work. [Environment variables](environment.md) lists the variables
+that they read.
 """
 _UNTITLED: Final = ("positional arguments", "options")
 """The groups that argparse makes itself."""
