@@ -27,7 +27,7 @@ examples:
   beam-ensembles evaluate search.yaml --input clicks.jsonl --label clicked --task lists --k 5
   beam-ensembles evaluate fraud.yaml --input labelled.parquet --label is_fraud --report report.html
 
-what is computed, with scikit-learn's functions:
+metrics, with scikit-learn's functions:
   labels    accuracy, balanced accuracy, F1 (of the positive class; of more than two classes the mean), and where there
             are probabilities log loss, Brier score, ROC AUC, average precision and expected calibration error (10 bins)
   numbers   MAE, RMSE, R2, pinball loss of --quantile
@@ -36,7 +36,7 @@ what is computed, with scikit-learn's functions:
 is it worth it:
   The gain over each member has a 95 % interval: 1000 paired resamples of the rows, drawn with --seed. McNemar's exact
   test compares the labels. Each member of a combiner is left out in turn, and the others are combined again without a
-  call of a model. --by judges the rows of each value of a field, and marks those on which the ensemble is worse than on
+  call of a model. --by judges the rows of each value of a field. It marks values on which the ensemble is worse than on
   the others beyond chance (5 %, corrected for the number of values).
 
 The label's values are compared with the first output that can be one: a label or probabilities of its classes, one

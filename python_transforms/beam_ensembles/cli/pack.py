@@ -27,7 +27,7 @@ examples:
   beam-ensembles pack digits.yaml --parameter version=3 --json
   beam-ensembles pack digits.yaml --code our_team/ --try --rows few.jsonl
 
-what is packed:
+contents:
   files     models and other files that the nodes name: on this machine, in storage (gs:, s3:), on the web. Of a
             pattern the newest match; folders whole; with an ONNX model its weights; SQLite files of lookups
   hubs      models named hf:NAME or https://tfhub.dev/... from this machine's cache; nothing is downloaded from a hub

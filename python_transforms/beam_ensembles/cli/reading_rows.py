@@ -57,7 +57,7 @@ def run_verb(
             print(wrong(path, error.problems, sys.stderr), file=sys.stderr)
     except EnsembleError as error:
         say(verb, str(error))
-    except BrokenPipeError:  # whoever reads has had enough, which is no failure
+    except BrokenPipeError:  # whoever reads has had enough, and that is not a failure
         raise
     except OSError as error:
         say(verb, said_of(error))

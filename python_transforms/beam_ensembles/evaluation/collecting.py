@@ -83,7 +83,7 @@ class Collected:
 
     Args:
         code: What the ensemble's stage does.
-        subjects: What is evaluated; the first one is the ensemble.
+        subjects: The ensemble, then all others to evaluate.
         votes: The votes whose probabilities are computed here, by their name.
         without: Combiners without one of their members.
         label: The field of the known answer.
@@ -139,7 +139,7 @@ class Collected:
 
         Raises:
             EnsembleError: A label is null, of another kind or of a class that the ensemble does not know, or an answer
-                is no probability.
+                is not a probability.
         """
         self.rows += len(chunk) + len(chunk.faults)
         for fault in chunk.faults:

@@ -21,7 +21,7 @@ def list_metrics(true: Sequence[Any], found: Sequence[Sequence[Any]], k: int) ->
     """Returns the metrics of ranked lists.
 
     Args:
-        true: What is relevant in each row: one candidate, or a list of some.
+        true: The relevant candidates of each row: one candidate, or a list of some.
         found: The candidates that were answered, the best first.
         k: How many of them count.
     """

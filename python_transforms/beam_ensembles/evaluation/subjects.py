@@ -194,7 +194,7 @@ def ensemble_subject(
         own: The classes of votes whose probabilities can be computed, by the vote's name.
 
     Raises:
-        EnsembleError: There is no output of the name, or it is no answer of the label's kind.
+        EnsembleError: There is no output of the name, or it is not an answer of the label's kind.
     """
     outputs = [name for name, _ in graph.outputs if name in columns.makers]
     if asked is not None:

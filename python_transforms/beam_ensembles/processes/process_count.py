@@ -13,8 +13,8 @@ PROCESSES_VARIABLE: Final = "BEAM_ENSEMBLES_STAGE_PROCESSES"
 MOST_PROCESSES: Final = 256
 HELP: Final = (
     "run an ensemble in this many processes of each worker started here, 0 or 1: in the worker itself; each process "
-    f"loads the models (default: ${PROCESSES_VARIABLE}, otherwise as many as there are idle cores and memory for, once "
-    "a worker has been busy for some seconds)"
+    f"loads the models (default: ${PROCESSES_VARIABLE}, otherwise as many as there are idle cores and memory for, "
+    "found out after some seconds of work)"
 )
 """What a flag that sets it says."""
 

@@ -31,7 +31,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets what a stage waits for, so that it looks for idle cores after its first batch."""
+    """Makes a stage look for idle cores after its first batch."""
     for name in ("FIRST_SECONDS", "LOADS"):
         monkeypatch.setattr(growing_stage, name, 0)
 
