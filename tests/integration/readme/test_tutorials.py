@@ -17,6 +17,7 @@ import pytest
 from scripts import toolchains
 from scripts.environments import locked_environment
 from scripts.layout import GO_MODULE, ROOT
+from scripts.servers import SERVICE_VARIABLE
 from tests.support import pages
 from tests.support.commands import needed, run
 from tests.support.service import running_service
@@ -105,7 +106,7 @@ def test_go(folder: Path) -> None:
     (folder / "go.mod").unlink(missing_ok=True)
     text = commands(page, "go mod init").replace("go mod tidy\n", f"cp {GO_MODULE}/go.sum .\n")
     env = {
-        **toolchains.environment(),
+        **{name: value for name, value in toolchains.environment().items() if name != SERVICE_VARIABLE},
         "CHECKOUT": str(ROOT),
         "GOFLAGS": "-mod=mod",
         "PATH": os.environ["PATH"],
