@@ -136,7 +136,7 @@ def test_the_program_of_the_tutorial(home: Home, tmp_path: Path) -> None:
         pytest.skip(f"{PRISM_VARIABLE} names no Prism; 'make test-integration' starts one")
     trained(tmp_path)
     shutil.copy(MAVEN_PROJECT / "starter" / "pom.xml", tmp_path)
-    script = commands(naming="mvn package").replace(PRISM_OF_PAGE, os.environ[PRISM_VARIABLE])
+    script = commands(naming="mvn -q package").replace(PRISM_OF_PAGE, os.environ[PRISM_VARIABLE])
     said = home.run(script, tmp_path)
     assert "Tests run: 1," in (tmp_path / "target/surefire-reports/com.example.FlowersTest.txt").read_text()
     logged = [line for line in said.splitlines() if "beam" in line and "ensembles" in line]
@@ -287,8 +287,8 @@ def scores(jars: list[Path], flowers: Path, folder: Path) -> dict[str, list[str]
 
 
 def scored(lines: str) -> list[dict[str, object]]:
-    """Returns scored rows in the order of their ids, confidences with the digits that all machines share."""
+    """Returns scored rows in the order of their ids, confidences with the digits that the page shows."""
     rows = [json.loads(line) for line in lines.splitlines()]
     return sorted(
-        ({**row, "confidence": round(row["confidence"], 6)} for row in rows), key=lambda row: row["id"]
+        ({**row, "confidence": round(row["confidence"], 2)} for row in rows), key=lambda row: row["id"]
     )
