@@ -20,6 +20,8 @@ from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import document
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.parameters import fill
+from beam_ensembles.tables import json_lines
+from beam_ensembles.tables.file_problems import refuse_long_names
 
 Found = set[tuple[str, str]]
 """Code and place of each problem."""
@@ -219,6 +221,25 @@ def test_a_picture_as_svg_has_a_limit(
     assert f"{limits.MOST_DRAWN:,} of each at most" in said.err
     assert said.out == ""
     assert draw(most + 1, "--format", "mermaid") == 0
+
+
+def test_fields_of_row_files_may_have_names_of_so_many_characters() -> None:
+    refuse_long_names(["n" * limits.LONGEST_FIELD_NAME])
+    with pytest.raises(InvalidEnsemble, match=r"1,001 characters .*1,000 are allowed"):
+        refuse_long_names(["n" * (limits.LONGEST_FIELD_NAME + 1)])
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [
+        (1, limits.MOST_SPARSE_CELLS),
+        (limits.MOST_SPARSE_CELLS, limits.CELLS_PER_BYTE * limits.MOST_SPARSE_CELLS),
+    ],
+)
+def test_sparse_rows_may_become_so_many_cells(size: int, most: int) -> None:
+    json_lines._refuse_sparse(most, 1, size)
+    with pytest.raises(InvalidEnsemble, match=r"write \.jsonl"):
+        json_lines._refuse_sparse(most + 1, 1, size)
 
 
 def test_no_limit_is_without_a_test() -> None:
