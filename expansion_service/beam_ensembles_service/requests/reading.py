@@ -41,14 +41,10 @@ class Reader:
                 self._watches = True
                 threading.Thread(target=self._watch, name="reader", daemon=True).start()
         try:
-            for data in messages:
-                self._trimmer.add(len(data))
-                return bytes(data)
+            return _first(messages, context, self._trimmer)
         finally:
             with self._lock:
                 del self._ends[context]
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
-        raise AssertionError  # abort raises, which its types do not say
 
     def _watch(self) -> None:
         while True:
@@ -82,21 +78,26 @@ class FewReads:
         if oldest is not None:
             oldest.cancel()
         try:
-            for data in messages:
-                self._trimmer.add(len(data))
-                return bytes(data)
+            return _first(messages, context, self._trimmer)
         finally:
             with self._lock:
                 self._reading.pop(context, None)
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
-        raise AssertionError  # abort raises, which its types do not say
+
+
+def _first(messages: Any, context: Any, trimmer: Trimmer) -> bytes:
+    """Returns the message of a call, which is aborted where nothing is sent."""
+    for data in messages:
+        trimmer.add(len(data))
+        return bytes(data)
+    context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no message")
+    raise AssertionError  # abort raises, which its types do not say
 
 
 class Trimmer:
     """Returns memory of messages to the system, which glibc would keep in pieces between what is still in use."""
 
     def __init__(self) -> None:
-        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries lack it
+        self._trim: Any = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries lack it
         self._lock = threading.Lock()
         self._bytes = 0
 
@@ -111,5 +112,4 @@ class Trimmer:
         time.sleep(_LOOK_SECONDS)
         with self._lock:
             self._bytes = 0
-        if self._trim is not None:
-            self._trim(0)
+        self._trim(0)

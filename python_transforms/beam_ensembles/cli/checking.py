@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +10,7 @@ from beam_ensembles.cli.ensemble_file import warn, wrong
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.registry import KINDS
-from beam_ensembles.runtime.loading import ensemble_of_file
+from beam_ensembles.runtime.loading import ensemble_of_file, with_own_folder
 
 
 def checked_file(path: str, parameters: Mapping[str, str], trust: Sequence[str]) -> EnsembleGraph:
@@ -25,8 +24,7 @@ def checked_file(path: str, parameters: Mapping[str, str], trust: Sequence[str])
     Raises:
         InvalidEnsemble: With everything that is wrong.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    given = ensemble_of_file(path, parameters, (folder, *trust))
+    given = ensemble_of_file(path, parameters, with_own_folder(path, trust))
     return check_text(given.text, KINDS, given.files, parameters=given.parameters)
 
 

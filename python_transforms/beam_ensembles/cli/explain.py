@@ -97,13 +97,14 @@ def _explain(args: argparse.Namespace) -> int:
 
 
 def _draw(found: Explanation, path: str) -> bool:
+    from beam_ensembles.drawing import svg
     from beam_ensembles.local.explanation_picture import explained_picture
     from beam_ensembles.tables.whole_file import whole_file
 
     drawn = explained_picture(found)
-    if max(len(drawn.figures), drawn.lines) > MOST_DRAWN:
+    if not drawn.fits_svg:
         say("explain", f"the picture would have more than {MOST_DRAWN:,} figures or lines; leave out --svg")
         return False
     with whole_file(path) as file:
-        file.write(found.to_svg().encode())
+        file.write(svg(drawn).encode())
     return True

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     except InvalidEnsemble as exc:
         print(wrong(args.file, exc.problems, sys.stderr), file=sys.stderr)
         return _WRONG
-    if _format(args) == "svg" and max(len(found.figures), found.lines) > MOST_DRAWN:
+    if _format(args) == "svg" and not found.fits_svg:
         would = f"{len(found.figures):,} figures and {found.lines:,} lines"
         text = f"the picture would have {would}; an SVG has {MOST_DRAWN:,}"
         say("graph", f"{args.file}: {text} of each at most; write Mermaid instead: --format mermaid")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ from beam_ensembles.local.frames import Rows
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows
 from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import graph_of_file, with_own_folder
 from beam_ensembles.tables.chunk import Chunk, Reader
 from beam_ensembles.tables.formats import Columns
 
@@ -49,8 +48,7 @@ def explained(
         EnsembleError: There is no such row, it cannot be read, or a model cannot be loaded.
         OSError: A file cannot be read.
     """
-    folder = os.path.dirname(os.path.abspath(file))
-    graph = graph_of_file(file, parameters=parameters, trust=(folder, *trust))
+    graph = graph_of_file(file, parameters=parameters, trust=with_own_folder(file, trust))
     columns = Columns(dict(graph.columns_read), ())
     reader = open_rows(input, graph, columns, prefix=NOT_ADDED)
     if where is not None and where[0] not in reader.fields:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
-import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +20,7 @@ from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.local.row_files import chunks_of, open_rows
 from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import graph_of_file, with_own_folder
 from beam_ensembles.runtime.row_source import score
 from beam_ensembles.tables.chunk import Chunk, Reader
 from beam_ensembles.tables.formats import Columns, open_writer
@@ -71,7 +70,7 @@ def score_file(call: Call, show: Show) -> Summary:
     """
     start = time.monotonic()
     show("checking the ensemble")
-    graph = graph_of_file(call.file, parameters=call.parameters, trust=_trusted(call))
+    graph = graph_of_file(call.file, parameters=call.parameters, trust=with_own_folder(call.file, call.trust))
     show("reading the fields")
     columns = columns_of(graph, call.prefix)
     reader = opened(call, graph, columns)
@@ -84,10 +83,6 @@ def score_file(call: Call, show: Show) -> Summary:
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
     return scoring.summary
-
-
-def _trusted(call: Call) -> tuple[str, ...]:
-    return (os.path.dirname(os.path.abspath(call.file)), *call.trust)
 
 
 def opened(call: Call, graph: EnsembleGraph, columns: Columns) -> Reader:

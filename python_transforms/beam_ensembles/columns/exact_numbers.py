@@ -17,6 +17,8 @@ _LEAST: Final = -(2**63)
 _MOST_SIGNED: Final = 2**63 - 1
 _MOST: Final = 2**64 - 1
 """The range of all integer types together; a decimal's exponent may ask for more digits than there is memory."""
+_ALL_EXACT_BELOW: Final = 2**53
+"""Every whole number below it is a ``float64``."""
 
 
 def numbers_of(values: Sequence[Any], kind: str) -> np.ndarray | None:
@@ -37,6 +39,11 @@ def numbers_of(values: Sequence[Any], kind: str) -> np.ndarray | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return found.reshape(items.shape)
+
+
+def are_beyond_float(values: np.ndarray) -> bool:
+    """Whether some of an array's whole numbers may have no equal ``float64``: those from 2^53 on."""
+    return values.dtype.kind in "iu" and bool((np.abs(values.astype(np.float64)) >= _ALL_EXACT_BELOW).any())
 
 
 def _integers(values: Sequence[Any]) -> np.ndarray:

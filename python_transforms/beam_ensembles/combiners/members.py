@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.exact_numbers import are_beyond_float
 from beam_ensembles.combiners.options import QuorumOptions
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, valid_rows
 from beam_ensembles.types import NUMPY_DTYPES, Array, Scalar, Type, dtype_of, row_shape
 
 Values = np.ndarray[Any, Any]
-_LARGEST_EXACT: Final = 2**53
 
 
 def common_numbers(node: NodeView) -> Type | None:
@@ -64,9 +64,7 @@ def check_exact(values: Values, taken: Values, dtype: np.dtype, name: str) -> No
     Raises:
         NodeError: ``wrong_value``: one is too large to be exact.
     """
-    if dtype.kind != "f" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
-        return
-    if (np.abs(values[taken].astype(np.float64)) >= _LARGEST_EXACT).any():
+    if dtype.kind == "f" and values.dtype.itemsize == 8 and are_beyond_float(values[taken]):
         text = f"'{name}' is beyond 2^53, and the answer is floating point, as other members are"
         raise NodeError(
             "wrong_value", f"{text}; CAST it to a DOUBLE in a 'sql' node, which rounds it, or make all int64"

@@ -11,6 +11,7 @@ from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.graph.names import Names, names_of
 from beam_ensembles.graph.order import topological
 from beam_ensembles.graph.planning import Plan
+from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec
 from beam_ensembles.types import Type
 
@@ -102,6 +103,11 @@ class Picture:
     def lines(self) -> int:
         """How many lines are drawn: one for each reader of a flow."""
         return sum(len(flow.readers) for flow in self.flows)
+
+    @property
+    def fits_svg(self) -> bool:
+        """Whether it has no more figures and lines than an SVG is drawn of."""
+        return max(len(self.figures), self.lines) <= MOST_DRAWN
 
 
 def picture(graph: EnsembleGraph, plan: Plan) -> Picture:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -47,7 +46,7 @@ from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows
 from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import graph_of_file, with_own_folder
 from beam_ensembles.tables.chunk import Chunk, Reader
 from beam_ensembles.tables.formats import CSV, suffix_of
 from beam_ensembles.tables.formats import Columns as TableColumns
@@ -114,8 +113,8 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
     """
     metric_functions()
     show("checking the ensemble", None, 0)
-    folder = os.path.dirname(os.path.abspath(request.file))
-    graph = graph_of_file(request.file, parameters=request.parameters, trust=(folder, *request.trust))
+    trust = with_own_folder(request.file, request.trust)
+    graph = graph_of_file(request.file, parameters=request.parameters, trust=trust)
     reader = open_rows(request.input, graph, TableColumns(dict(graph.columns_read), ()), prefix=NOT_ADDED)
     chunks = chunks_of(reader, request.input, request.batch_size)
     first = next(chunks, None)

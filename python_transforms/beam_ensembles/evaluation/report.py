@@ -12,7 +12,6 @@ from beam_ensembles.evaluation.charts import confusion_table, cost_chart, unit_c
 from beam_ensembles.evaluation.results import Evaluation
 from beam_ensembles.evaluation.tables import Table, facts, tables_of, verdict
 from beam_ensembles.graph import plan
-from beam_ensembles.limits import MOST_DRAWN
 
 _MOST_CLASSES: Final = 25
 _STYLE: Final = """\
@@ -158,6 +157,6 @@ def _cost(found: Evaluation) -> list[str]:
 
 def _graph(found: Evaluation) -> Iterator[str]:
     drawn = picture(found.graph, plan(found.graph))
-    if max(len(drawn.figures), drawn.lines) <= MOST_DRAWN:
+    if drawn.fits_svg:
         label = "The ensemble"
         yield f'<h2>{label}</h2><div class="wide" tabindex="0" role="region" aria-label="{label}">{svg(drawn)}</div>'

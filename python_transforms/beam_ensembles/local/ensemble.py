@@ -19,7 +19,6 @@ from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import LoadedStage, bundle_error
 from beam_ensembles.graph import plan
-from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.local.explaining import explain_row
 from beam_ensembles.local.explanation import Explanation
 from beam_ensembles.local.frames import NOT_SCORED, Frame, Rows, frame_of, one_row
@@ -167,8 +166,7 @@ class Ensemble:
     def _repr_html_(self) -> str:
         """Returns its picture, for notebooks; what it reads and adds where that would be too large."""
         found = picture(self._graph, plan(self._graph))
-        is_small = max(len(found.figures), found.lines) <= MOST_DRAWN
-        return svg(found) if is_small else html.escape(repr(self))
+        return svg(found) if found.fits_svg else html.escape(repr(self))
 
     def _frame(self, rows: Any, read: Callable[[Any], Frame] = frame_of) -> Frame:
         try:

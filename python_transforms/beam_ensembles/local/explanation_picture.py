@@ -11,7 +11,6 @@ from beam_ensembles.drawing import Picture, picture, svg
 from beam_ensembles.drawing.picture import ROW_IN, ROW_OUT, Figure, Flow
 from beam_ensembles.drawing.words import cut
 from beam_ensembles.graph import plan
-from beam_ensembles.limits import MOST_DRAWN
 from beam_ensembles.local.explanation import Explanation, NodeAccount, Value, shown_value
 from beam_ensembles.local.explanation_text import as_text, state_of
 
@@ -40,9 +39,8 @@ def explanation_svg(explanation: Explanation) -> str:
 def as_html(explanation: Explanation) -> str:
     """Returns the picture and the text below it, for notebooks; a picture that would be too large is left out."""
     found = explained_picture(explanation)
-    is_small = max(len(found.figures), found.lines) <= MOST_DRAWN
     text = f"<pre>{html.escape(as_text(explanation))}</pre>"
-    return f"<div>{svg(found) if is_small else ''}{text}</div>"
+    return f"<div>{svg(found) if found.fits_svg else ''}{text}</div>"
 
 
 def _flow(flow: Flow, values: Mapping[str, Value]) -> Flow:

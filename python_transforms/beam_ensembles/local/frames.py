@@ -79,10 +79,9 @@ class _RowsChunk(Chunk):
 
     def column(self, field: str) -> list[Any]:
         found = [row.get(field) for row in self._rows]
-        pandas = sys.modules.get("pandas")
-        if pandas is None:
+        if "pandas" not in sys.modules:
             return found
-        return [None if value is pandas.NA or value is pandas.NaT else value for value in found]
+        return [None if _is_missing(value) else value for value in found]
 
     def rows(self, at: Sequence[int]) -> list[dict[str, Any]]:
         return [dict(self._rows[index]) for index in at]
@@ -207,12 +206,15 @@ def _nested_list(cell: Any) -> Any:
 
 
 def _is_null(cell: Any) -> bool:
-    """Whether a cell is one of pandas's missing values; no list is."""
+    """Whether a cell is null to pandas; no list is."""
+    return cell is None or _is_missing(cell) or (isinstance(cell, float) and cell != cell)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is one of pandas's own for what is missing."""
     import pandas
 
-    return (
-        cell is None or cell is pandas.NA or cell is pandas.NaT or (isinstance(cell, float) and cell != cell)
-    )
+    return value is pandas.NA or value is pandas.NaT
 
 
 def _nullable(pandas: Any) -> Any:
@@ -289,11 +291,9 @@ def one_row(row: Any, types: Mapping[str, Type]) -> Frame:
 
 
 def _cell(value: Any, type_: Type | None) -> Any:
-    import pandas
-
     if isinstance(value, np.generic):
         value = value.item()
-    if value is pandas.NA or value is pandas.NaT:
+    if _is_missing(value):
         return None
     if type_ is None or type_.required() not in (INT32, INT64):
         return value

@@ -35,6 +35,11 @@ def checked_with_warnings(text: str, files: Files, parameters: Mapping[str, str]
     return graph
 
 
+def with_own_folder(file: str | os.PathLike[str], trust: Sequence[str]) -> tuple[str, ...]:
+    """Returns places to trust for the person who names a file: its own folder, and others."""
+    return (os.path.dirname(os.path.abspath(file)), *trust)
+
+
 def graph_of_file(
     file: str | os.PathLike[str],
     *,

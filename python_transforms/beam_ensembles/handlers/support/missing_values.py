@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from beam_ensembles.columns.exact_numbers import are_beyond_float
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import CheckedNode, Columns, NodeView, O_co, takes_missing, valid_rows
 from beam_ensembles.types import DOUBLE, Array, Type, dtype_of
-
-_LARGEST_EXACT: Final = 2**53
 
 
 def given(type_: Type) -> Type:
@@ -69,7 +68,7 @@ def _filled(columns: Columns, name: str) -> np.ndarray[Any, np.dtype[Any]]:
         NodeError: ``wrong_value``: a whole number is one that no floating-point number is.
     """
     values, valid = columns[name], valid_rows(columns, name)
-    if values.dtype.kind in "iu" and (np.abs(values[valid].astype(np.float64)) >= _LARGEST_EXACT).any():
+    if are_beyond_float(values[valid]):
         text = f"'{name}' is beyond 2^53; where whole numbers may be missing they are floating point to the model"
         raise NodeError("wrong_value", text)
     if values.dtype.kind in "iub":
