@@ -225,7 +225,7 @@ def test_a_forest_of_too_many_features_to_probe_is_called_as_it_is() -> None:
 
 
 def test_a_node_can_call_it_as_it_is(sklearn_models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beam_ensembles.handlers.sklearn.model.faster_equivalent", None)
+    monkeypatch.setattr("beam_ensembles.handlers.sklearn.forests.faster_equivalent", None)
     node = {
         "model": "sklearn",
         "uri": "forest.joblib",

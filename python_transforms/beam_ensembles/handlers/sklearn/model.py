@@ -28,7 +28,6 @@ from beam_ensembles.handlers.sklearn.boosters import (
     with_categories,
 )
 from beam_ensembles.handlers.sklearn.fitted_steps import missing_marks, parts_of
-from beam_ensembles.handlers.sklearn.forests import faster_equivalent
 from beam_ensembles.handlers.sklearn.inputs import examples_of, reader, unknown_categories
 from beam_ensembles.handlers.sklearn.model_facts import (
     Facts,
@@ -38,7 +37,6 @@ from beam_ensembles.handlers.sklearn.model_facts import (
     meanings,
     named_for,
 )
-from beam_ensembles.handlers.sklearn.skops_header import check_sizes_of, read_header
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.bad_model_files import raise_disagreements, read_or_report, refused
 from beam_ensembles.handlers.support.beam_config import (
@@ -124,6 +122,8 @@ class SklearnKind(Kind[SklearnOptions]):
 
     def load(self, node: CheckedNode[SklearnOptions]) -> Member:
         """Loads the model and compares it with what the file says about it."""
+        from beam_ensembles.handlers.sklearn.forests import faster_equivalent
+
         beam = member.handlers_of(node, "sklearn_inference", "sklearn")
         method = node.options.method
         versions = Versions()
@@ -199,6 +199,8 @@ def _load_skops(node: CheckedNode[SklearnOptions], place: str) -> Any:
 
 
 def _types_that_need_trust(node: CheckedNode[SklearnOptions], place: str) -> Sequence[str]:
+    from beam_ensembles.handlers.sklearn.skops_header import check_sizes_of, read_header
+
     with refused(node):
         check_sizes_of(place)
         return read_header(place).untrusted
@@ -253,6 +255,8 @@ def _check_model(node: NodeView[SklearnOptions], place: str) -> Facts:
         return Facts()
     if path is None:
         return Facts()
+    from beam_ensembles.handlers.sklearn.skops_header import read_header
+
     header = read_or_report(node, path, read_header)
     if header is None:
         return Facts()
