@@ -29,7 +29,7 @@ BUNDLE: Final = 50_000
 FULL: Final = 0.8
 FASTER: Final = 5.0
 KEPT: Final = 0.95
-"""What is left of the rate if a condition holds for every row."""
+"""The share of the rate that remains if a condition holds for every row."""
 
 ALL: Final = "both models on all rows"
 KEEPS: Final = "a condition that keeps all"

@@ -1,4 +1,4 @@
-"""What is measured, part after part, and what is to be reached."""
+"""The parts of a measurement, one after another, and their targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found: tables on the terminal, JSON for programs, a page and a chart to commit."""
+"""The results: tables on the terminal, JSON for programs, a page and a chart to commit."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Line:
     Attributes:
         ensemble: Name of the ensemble.
         caller: Who scores: ``python``, ``go-prism``; ``service`` and ``worker`` for what those need themselves.
-        what: What was measured.
+        what: The quantity.
         measured: What came out, in ``unit``: ``rows/s``, ``rows a batch``, ``calls``, ``s`` or ``bytes``.
         unit: The unit.
         against: What it is compared with, if anything.
@@ -117,7 +117,7 @@ class Line:
 
 @dataclasses.dataclass
 class Found:
-    """What was found so far: rates by ensemble and caller, and lines of all that was compared."""
+    """The results so far: rates by ensemble and caller, and lines of all that was compared."""
 
     rates: dict[tuple[str, str], Rate] = dataclasses.field(default_factory=dict)
     lines: list[Line] = dataclasses.field(default_factory=list)

@@ -1,7 +1,7 @@
 """Who scores an ensemble's rows: all callers, how each is started, and how many rows it gets.
 
 Programs in other languages and other engines are built, or installed in environments of their own, once; then each
-scores the same rows, in runs of any length. What cannot be had on this machine is left out.
+scores the same rows, in runs of any length. A way whose programs this machine lacks is left out.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def run_verb(
         verb: Its name.
         args: With ``file``, ``input``, ``code`` and ``json``.
         work: Returns the exit code.
-        misuse: What is wrong with the call, if anything is.
+        misuse: The fault of the call, if there is one.
         no_memory: What to say where there is not enough memory.
     """
     if misuse:

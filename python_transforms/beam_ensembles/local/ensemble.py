@@ -37,7 +37,7 @@ _ERRORS: Final = ("raise", "split")
 class Ensemble:
     """An ensemble on this machine, as ``beam-ensembles run`` runs it.
 
-    It is checked when it is made, and its models are loaded once, for the first rows. Threads may share it::
+    It is checked when it is made, and its models are loaded once, for the first rows. Threads may share it:
 
         fraud = Ensemble("fraud.yaml")
         scored = fraud.predict(frame)

@@ -44,7 +44,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
     """Runs an ensemble under Beam's own RunInference: rows or mappings in, a ``PredictionResult`` a row out, in order.
 
     The inference is a ``beam.Row`` of the ensemble's outputs, or an ``InferenceError`` for a row that could not be
-    scored. Beam's own batching loses the event time of rows; ``RunEnsemble`` keeps it::
+    scored. Beam's own batching loses the event time of rows; ``RunEnsemble`` keeps it:
 
         rows | RunInference(EnsembleModelHandler("digits.yaml"))
         pairs | RunInference(KeyedModelHandler(EnsembleModelHandler("digits.yaml")))

@@ -29,7 +29,7 @@ class ExpansionService:
     """A service with TLS or a token, which Beam's ``ExternalTransform`` and ``ExternalTransformProvider`` take.
 
     Pass it instead of the address. Bundles are fetched over the same connection. The files of TLS are read again for
-    each connection, the token for each call::
+    each connection, the token for each call:
 
         service = ExpansionService("models.example.com:8097", tls_ca="ca.pem", token_file="token")
         provider = ExternalTransformProvider(service, urn_pattern=...)

@@ -38,7 +38,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
 
     Takes a PCollection of rows with a schema (``beam.Row``, named tuples, data classes) or of pairs of a key and such
     a row; gives rows (``beam.Row``), or pairs with the same keys. Event times and windows stay as they are. A row that
-    cannot be scored fails its bundle, with one sentence that says why; ``with_errors`` takes such rows apart::
+    cannot be scored fails its bundle, with one sentence that says why; ``with_errors`` takes such rows apart:
 
         scored = rows | RunEnsemble("digits.yaml")
         scored, errors = rows | RunEnsemble("digits.yaml").with_errors()
@@ -87,7 +87,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
     def with_arrow_schema(self, schema: pa.Schema) -> RunEnsemble:
         """Takes a PCollection of Arrow record batches or tables, and gives such with the ensemble's columns added.
 
-        Nothing is made a row of: this is the fastest way where the elements are in Arrow's memory already::
+        Nothing is made a row of: this is the fastest way where the elements are in Arrow's memory already:
 
             tables = pipeline | beam.io.ReadFromParquetBatched("flowers.parquet")
             scored = tables | RunEnsemble("flowers.yaml").with_arrow_schema(pq.read_schema("flowers.parquet"))

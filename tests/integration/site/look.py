@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-PAGES = ("", "get-started/first-ensemble/", "how-to/plugins/", "reference/errors/", "reference/handlers/")
+PAGES = (
+    "",
+    "get-started/first-ensemble/",
+    "how-to/plugins/",
+    "reference/errors/",
+    "reference/handlers/",
+    "reference/python/",
+)
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
 GRAVE = ("serious", "critical")
