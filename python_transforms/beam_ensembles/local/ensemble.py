@@ -7,27 +7,32 @@ import html
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from beam_ensembles.bundles.opened import OpenedBundle
 from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.drawing import picture, svg
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution.growing_stage import Stage, load_stage
 from beam_ensembles.execution.loaded_stage import LoadedStage, bundle_error
+from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.graph import plan
 from beam_ensembles.local.explaining import explain_row
 from beam_ensembles.local.explanation import Explanation
 from beam_ensembles.local.frames import NOT_SCORED, Frame, Rows, frame_of, one_row
+from beam_ensembles.local.from_sklearn import save, spec_of
 from beam_ensembles.local.row_files import NOT_ADDED
 from beam_ensembles.local.scoring import check_fields, columns_of, stage_of
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.processes.machine import this_machine
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import checked_with_warnings, ensemble_of_file, files_below
 from beam_ensembles.runtime.row_source import score
+from beam_ensembles.spec.yaml_text import yaml_of
 from beam_ensembles.tables.arrow import array_of_values
 
 _ROWS_AT_ONCE: Final = 16_384
@@ -61,12 +66,89 @@ class Ensemble:
         trust: Sequence[str] | None = None,
         prefix: str = "",
     ) -> None:
-        self._graph = graph_of_file(file, parameters=parameters, trust=trust)
+        self._open(ensemble_of_file(file, parameters, trust), prefix)
+
+    @classmethod
+    def from_spec(
+        cls,
+        spec: Mapping[str, Any],
+        *,
+        base: str | os.PathLike[str] = ".",
+        parameters: Mapping[str, str] | None = None,
+        trust: Sequence[str] | None = None,
+        prefix: str = "",
+    ) -> Ensemble:
+        """Returns the ensemble of what a file would hold, as plain data.
+
+        Args:
+            spec: Mappings, lists, texts, numbers and truth values, with the keys of an ensemble file.
+            base: The folder that relative URIs in it are relative to; trusted where ``trust`` is not given.
+            parameters: Values of ``${name}`` in it.
+            trust: Folders whose pickles may be loaded without a ``sha256``.
+            prefix: Put before the name of every added column.
+
+        Raises:
+            InvalidEnsemble: It is wrong; everything that is wrong is reported at once.
+        """
+        made = cls.__new__(cls)
+        files = files_below(os.path.abspath(base), trust)
+        made._open(OpenedBundle(yaml_of(dict(spec)), files, parameters or {}), prefix)
+        return made
+
+    @classmethod
+    def from_sklearn(
+        cls,
+        model: Any,
+        folder: str | os.PathLike[str],
+        *,
+        name: str = "ensemble",
+        inputs: Mapping[str, str] | None = None,
+    ) -> Ensemble:
+        """Writes a fitted voting or stacking estimator of scikit-learn as an ensemble file, and returns its ensemble.
+
+        The file is ``NAME.yaml``, its members are ``MEMBER.joblib`` beside it. The ensemble adds ``label`` and, where
+        the estimator has them, ``probabilities``, or ``prediction`` for a regressor: the estimator's own answers.
+
+        Args:
+            model: A ``VotingClassifier``, ``VotingRegressor``, ``StackingClassifier`` or ``StackingRegressor``.
+            folder: Where to write; created where it does not exist.
+            name: The ensemble's name.
+            inputs: The types of the columns that it reads, by name, in the order of training. By default a ``double``
+                for each column of the DataFrame that the estimator was fitted on, or, for one that was fitted on an
+                array, one tensor ``features``.
+
+        Raises:
+            EnsembleError: The estimator is another one or not fitted, or one of the files exists already.
+            InvalidEnsemble: An ensemble cannot have these columns or labels. Nothing is written.
+            ValueError: The name is not one of a file.
+        """
+        if not name or os.path.basename(name) != name:
+            raise ValueError(f"name is {name!r}; it is also the name of the file")
+        spec, members = spec_of(model, name, inputs)
+        place, file = Path(folder), f"{name}.yaml"
+        place.mkdir(parents=True, exist_ok=True)
+        if taken := [one for one in (file, *members) if (place / one).exists()]:
+            raise EnsembleError(f"'{place / taken[0]}' exists already; choose another folder, or remove it")
+        with temporary_folder(".from-sklearn-", str(place)) as made:
+            save(members, Path(made))
+            (Path(made) / file).write_text(yaml_of(spec), encoding="utf-8")
+            cls(Path(made) / file)
+            for one in (*members, file):
+                os.replace(Path(made) / one, place / one)
+        return cls(place / file)
+
+    def _open(self, given: OpenedBundle, prefix: str) -> None:
+        self._text = given.text
+        self._graph = checked_with_warnings(given.text, given.files, given.parameters)
         self._columns, self._prefix = columns_of(self._graph, prefix), prefix
         self._code = stage_of(self._graph, self._columns)
         self._lock, self._stage = threading.Lock(), None
 
     _stage: Stage | None
+
+    def to_yaml(self) -> str:
+        """Returns the text of its file: the one that it was read from, or the one of ``from_spec``."""
+        return self._text
 
     @property
     def name(self) -> str:

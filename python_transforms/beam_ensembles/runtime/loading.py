@@ -93,5 +93,15 @@ def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -
         Files(trusted=(folder,)).check(path)
     except FileProblem as error:
         raise InvalidEnsemble([Problem(WHOLE_FILE, error.code, str(error))]) from error
+    return files_below(folder, trust)
+
+
+def files_below(folder: str, trust: Sequence[str] | None = None) -> Files:
+    """Returns what an ensemble whose files are in a folder may use, for the user who names that folder.
+
+    Args:
+        folder: Relative URIs are relative to it.
+        trust: As in ``graph_of_file``; by default the folder.
+    """
     places = (folder,) if trust is None else tuple(trust)
     return Files(folder, places, code=ANYTHING, hosts=ANYTHING, secrets=ANYTHING, is_own=True)

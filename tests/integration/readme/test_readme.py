@@ -78,6 +78,7 @@ def test_the_commands_of_the_page_run(folder: Path) -> None:
     [
         ("notebook.py", r"first\s+setosa"),
         ("split.py", "setosa 2 wrong_length"),
+        ("from_sklearn.py", r"<Ensemble voted: features: .*label: int64.*\n0 0"),
         ("explain.py", r"\[answered, [\d.]+ ms\](.*\n)+setosa \['answered'"),
     ],
 )
