@@ -7,20 +7,18 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-
+from beam_ensembles.columns.value_texts import has_text, texts_of
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.functions.inputs import wrong_input
 from beam_ensembles.functions.rows import finished, objects
-from beam_ensembles.functions.template import Template, TemplateError, parse_template
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView, valid_rows
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
 from beam_ensembles.spec.model import NodeSpec
-from beam_ensembles.types import BOOLEAN, NUMPY_DTYPES, STRING, Array, Scalar, Type
+from beam_ensembles.spec.templates import Template, TemplateError, parse_template
+from beam_ensembles.types import STRING, Type
 
 PORT: Final = "text"
-_TRUTH: Final = ("false", "true")
 
 
 class TextOptions(Options):
@@ -55,7 +53,7 @@ class TextKind(Kind[TextOptions]):
             _check_template(node, _names(node.spec))
         for index, column in enumerate(node.spec.columns):
             type_ = node.inputs.get(column)
-            if type_ is not None and not _is_written(type_):
+            if type_ is not None and not has_text(type_):
                 wrong_input(node, index, "texts, numbers, truth values and lists of those")
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), STRING))
 
@@ -97,12 +95,6 @@ def _check_template(node: NodeView[TextOptions], names: Sequence[str]) -> None:
             node.problem("bad_template", node.spec.inputs.path(index), text)
 
 
-def _is_written(type_: Type) -> bool:
-    if isinstance(type_, Array) and (type_.shape is None or len(type_.shape) == 1):
-        type_ = type_.element
-    return isinstance(type_, Scalar) and (type_.name == "string" or type_.name in NUMPY_DTYPES)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Text:
     """Writes a template's text for each row.
@@ -125,44 +117,13 @@ class Text:
 
     def __call__(self, columns: Columns) -> Columns:
         """Writes every row's text."""
-        written = {column: self._written(columns, column) for column in self.columns.values()}
+        written = {
+            column: texts_of(columns, column, self.types[column], self.separator, self.null)
+            for column in self.columns.values()
+        }
         rows = len(next(iter(written.values())))
         parts: list[Any] = [itertools.repeat(self.template.texts[0], rows)]
         for name, text in zip(self.template.names, self.template.texts[1:], strict=True):
             parts += [written[self.columns[name]], itertools.repeat(text, rows)]
         column = objects(list(map("".join, zip(*parts, strict=True))))
         return finished(dict.fromkeys(self.outputs, (column, STRING)), self.outputs, {})
-
-    def _written(self, columns: Columns, name: str) -> list[str]:
-        """Returns the text of each row's value of a column."""
-        values, type_ = columns[name], self.types[name].required()
-        present = valid_rows(columns, name)
-        if isinstance(type_, Array):
-            return [
-                self.separator.join(self._items(row, type_.element)) if has_value else self.null
-                for row, has_value in zip(values, present.tolist(), strict=True)
-            ]
-        if present.all():
-            return _texts(values, type_)
-        found = iter(_texts(values[present], type_))
-        return [next(found) if has_value else self.null for has_value in present.tolist()]
-
-    def _items(self, row: Any, type_: Type) -> list[str]:
-        items = list(row)
-        texts = iter(_texts_of([item for item in items if item is not None], type_.required()))
-        return [self.null if item is None else next(texts) for item in items]
-
-
-def _texts_of(items: list[Any], type_: Type) -> list[str]:
-    dtype = NUMPY_DTYPES.get(type_.name) if isinstance(type_, Scalar) else None
-    return _texts(np.array(items, dtype=dtype or object), type_)
-
-
-def _texts(values: np.ndarray[Any, Any], type_: Type) -> list[str]:
-    """Writes values of a scalar type: a fraction with the fewest digits that tell it from all others of its type."""
-    if type_ == STRING:
-        return list(values.tolist())
-    if type_ == BOOLEAN:
-        return [_TRUTH[value] for value in values.tolist()]
-    is_short = values.dtype in (np.float16, np.float32)  # Python's own numbers would have more digits
-    return list(map(str, values if is_short else values.tolist()))

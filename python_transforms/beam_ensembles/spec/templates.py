@@ -1,4 +1,4 @@
-"""The templates of ``apply: text``: ``{name}`` is a value, ``{{`` and ``}}`` are braces; nothing is evaluated."""
+"""Templates: ``{name}`` is a value, ``{{`` and ``}}`` are braces; nothing is evaluated."""
 
 from __future__ import annotations
 
