@@ -67,7 +67,7 @@ public class BundlesIntegrationTest {
   }
 
   private static void assertRefused(RunEnsemble ensemble, String why) {
-    PCollection<Row> parcels = parcels(Pipeline.create());
+    PCollection<Row> parcels = parcels(Pipeline.create(RealRunner.options()));
     EnsembleException error = assertThrows(EnsembleException.class, () -> parcels.apply(ensemble));
     assertTrue(error.getMessage(), error.getMessage().contains(why));
   }

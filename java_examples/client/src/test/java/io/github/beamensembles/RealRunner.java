@@ -39,11 +39,17 @@ final class RealRunner extends ExternalResource {
     workers.forEach(LoopbackWorker::close);
   }
 
-  /** A pipeline with options of its own, for a worker writes into them. */
-  TestPipeline pipeline() {
+  /** The options of a pipeline for this runner. */
+  static PipelineOptions options() {
     PipelineOptions options = PipelineOptionsFactory.create();
     options.setRunner(PortableRunner.class);
     options.as(PortablePipelineOptions.class).setJobEndpoint(System.getenv(PRISM_VARIABLE));
+    return options;
+  }
+
+  /** A pipeline with options of its own, for a worker writes into them. */
+  TestPipeline pipeline() {
+    PipelineOptions options = options();
     workers.add(LoopbackWorker.start(options));
     return TestPipeline.fromOptions(options);
   }

@@ -56,7 +56,7 @@ public class ResourceHintsIntegrationTest {
   @Test
   public void theStageHasThemAndNothingElse() {
     for (Encoding encoding : Encoding.values()) {
-      Pipeline pipeline = Pipeline.create();
+      Pipeline pipeline = Pipeline.create(RealRunner.options());
       pipeline.apply(Create.empty(CHANCES)).apply(HUNGRY.withEncoding(encoding));
       check(PipelineTranslation.toProto(pipeline).getComponents());
     }
