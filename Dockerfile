@@ -104,7 +104,7 @@ ENTRYPOINT ["/opt/apache/beam/boot"]
 
 FROM ${CUDA_BASE} AS worker-gpu
 ARG PYTHON_VERSION
-ARG GPU_EXTRAS="sklearn onnx xgboost lightgbm catboost pytorch tensorrt huggingface open_inference vertex_ai image audio keywords lookup gcp aws"
+ARG GPU_EXTRAS="sklearn onnx xgboost lightgbm catboost pytorch tensorrt huggingface open_inference openai vertex_ai image audio keywords lookup gcp aws"
 # TensorRT's libraries are on NVIDIA's own index. Empty: without them.
 ARG NVIDIA_INDEX=https://pypi.nvidia.com
 ARG WORKER_USER=65532

@@ -137,4 +137,5 @@ const (
 	CodeOutOfMemory        = "out_of_memory"
 	CodeMisaligned         = "misaligned"
 	CodeBadOutput          = "bad_output"
+	CodeRefusal            = "refusal"
 )

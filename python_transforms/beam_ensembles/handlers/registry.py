@@ -15,6 +15,7 @@ MODEL_KINDS: Final[Mapping[str, str]] = {
     "lightgbm": "beam_ensembles.handlers.lightgbm.model:LightgbmKind",
     "catboost": "beam_ensembles.handlers.catboost.model:CatboostKind",
     "open_inference": "beam_ensembles.handlers.open_inference.model:OpenInferenceKind",
+    "chat": "beam_ensembles.handlers.chat.model:ChatKind",
     "vertex_ai": "beam_ensembles.handlers.vertex_ai.model:VertexAIKind",
     "huggingface": "beam_ensembles.handlers.huggingface.model:HuggingFaceKind",
     "pytorch": "beam_ensembles.handlers.pytorch.model:PytorchKind",

@@ -18,6 +18,7 @@ import pytest
 from beam_ensembles.cli.main import main
 from scripts.layout import PYTHON, ROOT
 from tests.support import vertex_ai_server
+from tests.support.chat_server import Reply, chat_server
 from tests.support.extras import extra_environment
 from tests.support.media import noise, pixels, png, wav
 from tests.support.models import iris, make_sklearn, make_xgboost
@@ -153,6 +154,14 @@ def test_an_extra_is_enough_for_a_server(
     open_inference_node: Callable[[Path], dict[str, Any]], tmp_path: Path
 ) -> None:
     check_alone("open_inference", open_inference_node(tmp_path), tmp_path)
+
+
+@pytest.mark.timeout(600)
+def test_an_extra_is_enough_for_a_language_model(tmp_path: Path) -> None:
+    with chat_server(lambda _: Reply('{"y": 1.5}')) as server:
+        messages = [{"role": "user", "content": "{x}"}]
+        node = {"model": "chat", "url": server.url, "name": "small", "messages": messages, "inputs": ["x"]}
+        check_alone("openai", node | {"outputs": {"y": "double"}}, tmp_path)
 
 
 @pytest.mark.timeout(600)

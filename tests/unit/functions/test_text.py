@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.spec.templates import TemplateError, parse_template
 from beam_ensembles.graph.kinds import validity
+from beam_ensembles.spec.templates import TemplateError, parse_template
 from tests.support.media import objects
 from tests.support.nodes import load_node, problems_of, types_of
 

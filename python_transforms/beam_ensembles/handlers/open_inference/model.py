@@ -14,10 +14,10 @@ from beam_ensembles.handlers.open_inference.metadata import Metadata, ask
 from beam_ensembles.handlers.open_inference.settings import (
     OpenInferenceOptions,
     check_settings,
-    has_secrets,
     seconds_of,
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
+from beam_ensembles.handlers.support.request_headers import has_secrets
 from beam_ensembles.types import Type
 
 

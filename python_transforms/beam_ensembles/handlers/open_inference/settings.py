@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import option
-from beam_ensembles.graph.secrets import check_secret, revealed
 from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
 from beam_ensembles.handlers.open_inference.address import FORM as ADDRESS
@@ -24,14 +21,12 @@ from beam_ensembles.handlers.support.beam_config import (
     check_config,
 )
 from beam_ensembles.handlers.support.remote_config import REMOTE_HONOURED, REMOTE_REFUSED
+from beam_ensembles.handlers.support.request_headers import HEADERS, check_headers, revealed_headers
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.secrets import FORM, is_secret
 
 DEFAULT_SECONDS: Final = 60.0
 DEFAULT_RETRIES: Final = 3
 _MOST_SECONDS: Final = 86_400.0
-_SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie")
-_HEADER: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _PARAMETER: Final = (str, bool, int, float)
 
 
@@ -57,29 +52,12 @@ class OpenInferenceOptions(
     )
 
 
-def _is_header(value: Any) -> bool:
-    return isinstance(value, str) and value.isprintable() and value.isascii()
-
-
-def _are_headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(name, str)
-        and _HEADER.fullmatch(name) is not None
-        and not name.lower().startswith("grpc-")
-        and not name.lower().endswith("-bin")
-        and (_is_header(text) or is_secret(text))
-        for name, text in value.items()
-    )
-
-
 _FILE: Final = Accepted(
     "the absolute path of a file in PEM on the workers", lambda value: isinstance(value, str)
 )
 _HONOURED: Final = {
     **REMOTE_HONOURED,
-    "headers": Accepted(
-        "a mapping of names to texts of ASCII or secrets, sent with every call", _are_headers
-    ),
+    "headers": HEADERS,
     "compression": Accepted("gzip or deflate", lambda value: value in ("gzip", "deflate")),
     **dict.fromkeys(CERTIFICATES, _FILE),
 }
@@ -94,8 +72,7 @@ def check_settings(node: NodeView[OpenInferenceOptions], address: Address | None
     """
     check_config(node, _HONOURED, REMOTE_REFUSED)
     config = node.options.config
-    if _are_headers(config.get("headers")):
-        _check_headers(node, config["headers"])
+    check_headers(node)
     for key in CERTIFICATES:
         if isinstance(config.get(key), str):
             _check_certificate(node, key, config[key], address)
@@ -108,34 +85,14 @@ def check_settings(node: NodeView[OpenInferenceOptions], address: Address | None
             node.problem("bad_value", below("inference_args", name), text)
 
 
-def _check_headers(node: NodeView[OpenInferenceOptions], headers: Mapping[str, Any]) -> None:
-    for name, value in headers.items():
-        place = below(below("config", "headers"), name)
-        check_secret(node, place, value)
-        if name.lower() in _SECRET_HEADERS and not is_secret(value):
-            text = f"'{name}' holds a secret, which everybody could read in the pipeline's description"
-            node.problem("bad_value", place, f"{text}; say where workers find it: {FORM}")
-
-
-def has_secrets(config: Mapping[str, Any]) -> bool:
-    """Returns whether some header of a node's ``config`` is a secret, which only its workers know."""
-    return any(is_secret(value) for value in (config.get("headers") or {}).values())
-
-
 def revealed_config(node: CheckedNode[OpenInferenceOptions]) -> dict[str, Any]:
     """Returns a node's ``config`` on a worker, with the secrets in its headers.
 
     Raises:
         InvalidEnsemble: A secret is not there (``missing_secret``), or cannot be a header (``load_failed``).
     """
-    config, found = member.config(node), {}
-    for name, value in (config.get("headers") or {}).items():
-        place = below(below("config", "headers"), name)
-        found[name] = revealed(node, place, value)
-        if not _is_header(found[name]):
-            text = f"the secret that is the header '{name}' has other characters than printable ones of ASCII"
-            raise InvalidEnsemble([Problem(node.spec.path(place), "load_failed", text)])
-    return {**config, "headers": found}
+    config = member.config(node)
+    return {**config, "headers": revealed_headers(node, config.get("headers") or {})}
 
 
 def _check_certificate(

@@ -77,9 +77,7 @@ _STARTS: Final[tuple[tuple[bytes, Format], ...]] = (
     (b"<?xml", Format("an XML document, such as PMML", "", "save the model in a format of its own library")),
     (
         b"GGUF",
-        Format(
-            "a GGUF file of llama.cpp", "", "serve it, and use 'model: open_inference' or 'model: python'"
-        ),
+        Format("a GGUF file of llama.cpp", "", "serve it, and use 'model: chat' or 'model: open_inference'"),
     ),
 )
 _IN_ARCHIVES: Final[tuple[tuple[Callable[[str], bool], Format], ...]] = (

@@ -1,0 +1,1 @@
+"""``model: chat``: language models behind OpenAI's chat completions interface."""

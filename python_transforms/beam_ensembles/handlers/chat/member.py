@@ -1,0 +1,165 @@
+"""A language model on a server as a node: asks a question for each row, and reads the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from beam_ensembles.columns.convert import to_column
+from beam_ensembles.columns.nulls import blank, spread
+from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, SomeFailed
+from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
+from beam_ensembles.graph.secrets import revealed
+from beam_ensembles.handlers.chat.answer_schema import schema_of
+from beam_ensembles.handlers.chat.answers import Answers
+from beam_ensembles.handlers.chat.calls import Calls, Client, Server
+from beam_ensembles.handlers.chat.model import ChatOptions, properties_of
+from beam_ensembles.handlers.chat.prompts import Prompts
+from beam_ensembles.handlers.support.request_headers import is_header, revealed_headers
+from beam_ensembles.types import Type
+
+_AGAIN: Final = "Your answer cannot be used: {}. Answer once more, with nothing but the object in JSON."
+_CUT: Final = "length"
+_FILTERED: Final = "content_filter"
+
+
+def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
+    """Returns the loaded node; nobody is called yet.
+
+    Raises:
+        InvalidEnsemble: A secret is not on this worker, or cannot be a header.
+    """
+    options = node.options
+    key = revealed(node, "api_key", options.api_key) if options.api_key is not None else ""
+    if not is_header(key):
+        text = "the secret has other characters than printable ones of ASCII"
+        raise InvalidEnsemble([Problem(node.spec.path("api_key"), "load_failed", text)])
+    server = Server(
+        url=options.url,
+        key=key,
+        headers=revealed_headers(node, options.config.get("headers") or {}),
+        seconds=options.timeout,
+        retries=options.retries,
+        concurrency=options.concurrency,
+    )
+    return ChatMember(node, Calls(server))
+
+
+class ChatMember:
+    """A node of a language model.
+
+    Args:
+        node: The node.
+        calls: Makes the calls.
+    """
+
+    def __init__(self, node: CheckedNode[ChatOptions], calls: Calls) -> None:
+        self._node, self._calls = node, calls
+        self._prompts = Prompts(node, node.options.messages)
+        self._columns = properties_of(node.spec)
+        outputs = {name: node.outputs[column] for name, column in self._columns.items()}
+        self._answers = Answers(outputs, node.options.choices)
+        self._request = _request_of(node, outputs)
+
+    def __call__(self, columns: Columns) -> Columns:
+        """Asks about every row; rows with the same messages share one call unless the node says otherwise.
+
+        Raises:
+            SomeFailed: Some rows have no answer that can be used.
+            NodeError: No row has one.
+        """
+        prompts = self._prompts.of_rows(columns)
+        places: dict[Any, int] = {}
+        asked: list[Any] = []
+        where: list[int | NodeError] = []
+        for at, prompt in enumerate(prompts):
+            if isinstance(prompt, NodeError):
+                where.append(prompt)
+                continue
+            key = json.dumps(prompt) if self._node.options.dedupe else at
+            if key not in places:
+                places[key] = len(asked)
+                asked.append(prompt)
+            where.append(places[key])
+        answers = self._calls.all(self._ask, asked)
+        return self._columns_of([one if isinstance(one, NodeError) else answers[one] for one in where])
+
+    async def _ask(self, client: Client, messages: list[dict[str, Any]]) -> Any:
+        """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
+        for attempt in range(self._node.options.repair + 1):
+            text = _text_of(await client.complete(messages, self._request))
+            try:
+                return (
+                    {next(iter(self._columns)): text} if self._node.options.text else self._answers.read(text)
+                )
+            except NodeError as error:
+                if attempt == self._node.options.repair:
+                    raise
+                messages = [
+                    *messages,
+                    {"role": "assistant", "content": text},
+                    {"role": "user", "content": _AGAIN.format(error.message)},
+                ]
+        raise AssertionError("the last attempt returns or raises")
+
+    def _columns_of(self, answers: Sequence[Any]) -> Columns:
+        faults = {at: answer for at, answer in enumerate(answers) if isinstance(answer, NodeError)}
+        good = [answer for answer in answers if not isinstance(answer, NodeError)]
+        if faults and not good and len(set(map(id, faults.values()))) == 1:
+            raise faults[0]
+        found: dict[str, Any] = {}
+        for name, column in self._columns.items():
+            found |= _column([answer[name] for answer in good], self._node.outputs[column], column)
+        if faults:
+            raise SomeFailed(found, faults)
+        return found
+
+
+def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> dict[str, Any]:
+    options = node.options
+    request: dict[str, Any] = {"model": options.name, "extra_body": dict(options.inference_args)}
+    for name in ("temperature", "seed", "max_tokens"):
+        if getattr(options, name) is not None:
+            request[name] = getattr(options, name)
+    if not options.text and options.response_format == "json_schema":
+        schema = {"name": node.spec.name, "strict": True, "schema": schema_of(outputs, options.choices)}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif not options.text and options.response_format == "json_object":
+        request["response_format"] = {"type": "json_object"}
+    return request
+
+
+def _text_of(answer: Any) -> str:
+    """Returns the text of a chat completion.
+
+    Raises:
+        NodeError: ``refusal``: the model refuses; ``bad_output``: there is no whole text.
+    """
+    choices = getattr(answer, "choices", None)
+    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
+        raise NodeError("bad_output", "the server's answer is not a chat completion: it has no 'choices'")
+    message = choices[0].message
+    if isinstance(refusal := getattr(message, "refusal", None), str) and refusal:
+        raise NodeError("refusal", f"the model refuses to answer: {refusal[:400]}")
+    reason = getattr(choices[0], "finish_reason", None)
+    if reason == _FILTERED:
+        raise NodeError("refusal", "the server filtered the answer")
+    if reason == _CUT:
+        raise NodeError(
+            "bad_output", "the answer was cut at its largest number of tokens; raise 'max_tokens'"
+        )
+    content = getattr(message, "content", None)
+    if not isinstance(content, str):
+        raise NodeError("bad_output", f"the server's answer has no text, but {type(content).__name__}")
+    return content
+
+
+def _column(values: list[Any], type_: Type, name: str) -> dict[str, Any]:
+    present = np.fromiter((value is not None for value in values), dtype=np.bool_, count=len(values))
+    held = to_column([value for value in values if value is not None], type_.required(), name).values
+    if present.all():
+        return {name: held}
+    return {name: spread(held, present) if len(held) else blank(len(values), type_), validity(name): present}

@@ -1,0 +1,230 @@
+"""``model: chat``: a language model on a server with OpenAI's chat completions interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from beam_ensembles.errors import listed, nearest
+from beam_ensembles.files.ensemble_files import FileProblem
+from beam_ensembles.graph.class_meanings import LABELS, Meaning
+from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
+from beam_ensembles.graph.options import Mistake, option
+from beam_ensembles.graph.output_ports import settle
+from beam_ensembles.graph.secrets import check_secret
+from beam_ensembles.handlers.chat.answer_schema import is_answerable
+from beam_ensembles.handlers.chat.prompts import check_messages
+from beam_ensembles.handlers.support.beam_config import (
+    Accepted,
+    ArgumentOptions,
+    AttemptOptions,
+    BatchOptions,
+    ConfigOptions,
+    check_config,
+)
+from beam_ensembles.handlers.support.request_headers import HEADERS, check_headers
+from beam_ensembles.spec.model import NodeSpec
+from beam_ensembles.spec.places import below
+from beam_ensembles.spec.secrets import FORM as SECRET
+from beam_ensembles.spec.secrets import is_secret
+from beam_ensembles.types import STRING, Type
+
+_ROWS_OF_A_CALL: Final = 1_024
+_MOST_CHOICES: Final = 1_000
+_HONOURED: Final[Mapping[str, Accepted]] = {"headers": HEADERS}
+_OWN: Final = (
+    "extra_body",
+    "max_tokens",
+    "messages",
+    "model",
+    "n",
+    "response_format",
+    "seed",
+    "stream",
+    "temperature",
+)
+"""Parts of a request that other keys say, or that the answers depend on."""
+
+
+class ChatOptions(ArgumentOptions, ConfigOptions, BatchOptions, AttemptOptions):
+    """What a language model takes."""
+
+    url: str = option("", "The server's base address, such as https://api.openai.com/v1.", required=True)
+    name: str = option("", "The model's name on the server.", required=True)
+    messages: list[Any] = option(
+        [], "The messages of each row: a role and a content with {column} for values.", required=True
+    )
+    text: bool = option(
+        False, "Whether the whole answer is the node's only output, a text; else it is an object in JSON."
+    )
+    choices: Mapping[str, Any] = option(
+        {}, "For outputs that are texts: the allowed ones, {output: [text, ...]}."
+    )
+    response_format: str = option(
+        "json_schema",
+        "How the server is told the form of an answer: by the schema of the outputs, as any object, or by the "
+        "messages alone.",
+        choices=("json_schema", "json_object", "none"),
+    )
+    api_key: Any = option(None, "The caller's key, which only workers know.", accepts="string or secret")
+    temperature: float | None = option(
+        None, "The temperature; 0 for the likeliest answer.", shown="the server's"
+    )
+    seed: int | None = option(None, "The seed, for servers that have one.", shown="the server's")
+    max_tokens: int | None = option(
+        None,
+        "The most tokens of an answer; a longer one fails its row.",
+        least=1,
+        most=1 << 20,
+        shown="the server's",
+    )
+    repair: int = option(
+        0,
+        "How often the model is asked again, and told the fault, where its answer cannot be used.",
+        least=0,
+        most=3,
+    )
+    dedupe: bool = option(True, "Whether rows of a batch with the same messages share one call.")
+    concurrency: int = option(8, "How many calls each worker process makes at one time.", least=1, most=256)
+    timeout: float = option(60.0, "Seconds that one attempt of a call may take.", last=True)
+    retries: int = option(
+        3, "How often a call that the server did not answer, or had no room for, is made again.", last=True
+    )
+    config: Mapping[str, Any] = option({}, "How the server is called: headers.", last=True)
+    inference_args: Mapping[str, Any] = option(
+        {}, "Further members of each request, as the server has them.", last=True
+    )
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Finds an address that is none, choices that are none, and arguments that other keys say."""
+        yield from super().mistakes()
+        if fault := _fault_of(self.url):
+            yield Mistake("url", "bad_value", f"'{self.url}' {fault}; expected https://HOST/v1")
+        for name, texts in self.choices.items():
+            if not _are_choices(texts):
+                text = f"'{name}' has {texts!r}; it is a list of 1 to {_MOST_CHOICES:,} different texts"
+                yield Mistake(below("choices", str(name)), "bad_value", text)
+        for name in self.inference_args:
+            if name in _OWN:
+                text = (
+                    f"'{name}' cannot be among the arguments: other keys of the node say it, or it is fixed"
+                )
+                yield Mistake(below("inference_args", name), "unsupported_option", text)
+
+
+class ChatKind(Kind[ChatOptions]):
+    """Asks a language model about each row by the official ``openai`` client."""
+
+    kind = "model"
+    name = "chat"
+    summary = "Asks a language model on a server with OpenAI's chat completions interface."
+    takes = "The columns of its messages: texts, numbers, truth values, lists of them, and images as bytes."
+    gives = (
+        "The members of the answer's object, by name; with 'text: true' the whole answer is the only output."
+    )
+    extra = "openai"
+    modules = ("openai",)
+    work = Work.ELSEWHERE
+    call_rows = _ROWS_OF_A_CALL
+    options = ChatOptions
+
+    def check(self, node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:
+        """Checks the messages, the outputs, and whether the server may be called; nobody is called."""
+        _check_server(node)
+        check_config(node, _HONOURED, {})
+        check_headers(node)
+        if "messages" not in node.wrong:
+            check_messages(node, node.options.messages)
+        if node.options.text:
+            return _settled_text(node)
+        _check_outputs(node)
+        return settle(node, "type_mismatch", {})
+
+    def load(self, node: CheckedNode[ChatOptions]) -> Member:
+        """Returns the node with its client; the server need not answer yet."""
+        from beam_ensembles.handlers.support import member
+
+        try:
+            from beam_ensembles.handlers.chat.member import load_chat
+        except ImportError as error:
+            raise member.not_installed(node, "openai", error) from error
+        return load_chat(node)
+
+
+def properties_of(spec: NodeSpec) -> dict[str, str]:
+    """Returns the column of each member of an answer's object."""
+    return {output.port or output.column: output.column for output in spec.outputs}
+
+
+def _fault_of(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        return f"is not an address ({error})"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "is not an address of the web"
+    if parts.query or parts.fragment or "@" in parts.netloc:
+        return "has a query, a fragment or a user"
+    return ""
+
+
+def _are_choices(texts: Any) -> bool:
+    return (
+        isinstance(texts, list)
+        and 1 <= len(texts) <= _MOST_CHOICES
+        and all(isinstance(text, str) for text in texts)
+        and len(set(texts)) == len(texts)
+    )
+
+
+def _check_server(node: NodeView[ChatOptions]) -> None:
+    options = node.options
+    if options.url and "url" not in node.wrong:
+        try:
+            node.files.check_host(options.url)
+        except FileProblem as problem:
+            node.problem(problem.code, "url", str(problem))
+    if options.api_key is None or "api_key" in node.wrong:
+        return
+    if is_secret(options.api_key):
+        check_secret(node, "api_key", options.api_key)
+    else:
+        text = "'api_key' is a secret, which everybody could read in the pipeline's description"
+        node.problem("bad_value", "api_key", f"{text}; say where workers find it: {SECRET}")
+
+
+def _settled_text(node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:
+    if len(node.spec.outputs) > 1:
+        text = "with 'text: true' the answer is one text; leave one output, or leave 'text' out"
+        node.problem("bad_value", "text", text)
+    if node.options.choices:
+        text = "'choices' are for answers in JSON; leave 'text' out"
+        node.problem("unsupported_option", "choices", text)
+    return settle(node, "type_mismatch", {output.column: STRING for output in node.spec.outputs})
+
+
+def _check_outputs(node: NodeView[ChatOptions]) -> None:
+    found = properties_of(node.spec)
+    types = {output.column: output.type for output in node.spec.outputs}
+    for column, type_ in types.items():
+        if type_ is not None and not is_answerable(type_):
+            text = (
+                f"'{column}' is {type_}, which an answer in JSON cannot have; allowed: string, boolean, numbers, "
+                "lists and rows of them"
+            )
+            node.problem("type_mismatch", f"outputs.{column}", text)
+    if "choices" in node.wrong:
+        return
+    for name, texts in node.options.choices.items():
+        place = below("choices", name)
+        if name not in found:
+            text = (
+                f"no output is called '{name}'{nearest(name, list(found))} (outputs: {listed(list(found))})"
+            )
+            node.problem("unknown_option", place, text)
+        elif (type_ := types[found[name]]) is not None and type_.required() != STRING:
+            node.problem("type_mismatch", place, f"'{name}' is {type_}; choices are texts")
+        elif _are_choices(texts):
+            node.tell(found[name], Meaning(LABELS, tuple(texts)))
