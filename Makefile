@@ -140,6 +140,8 @@ lock: ## Pin the newest allowed versions of all Python requirements, with hashes
 	$(UV_COMPILE) --upgrade requirements/mlserver.in --constraints requirements/dev.txt -o requirements/mlserver.txt
 	$(UV_COMPILE) --upgrade requirements/beam_yaml.in -o requirements/beam_yaml.txt
 	$(UV_COMPILE) --upgrade requirements/kserve.in -o requirements/kserve.txt
+	$(UV_COMPILE) --upgrade requirements/chat_server.in --no-deps --constraints requirements/dev.txt \
+		-o requirements/chat_server.txt
 	$(UV_COMPILE) --upgrade requirements/flink.in -o requirements/flink.txt
 	$(UV_COMPILE) --upgrade requirements/triton.in -o requirements/triton.txt
 	$(UV_COMPILE) --upgrade requirements/release.in -o requirements/release.txt

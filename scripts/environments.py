@@ -7,7 +7,7 @@ from pathlib import Path
 from scripts.layout import BUILD, PYTHON, REQUIREMENTS, UV
 from scripts.made import Made
 from scripts.shell import log_path, run
-from scripts.toolchains.python import install_lock
+from scripts.toolchains.python import install, install_lock
 
 
 def locked_environment(name: str) -> Path:
@@ -24,6 +24,23 @@ def locked_environment(name: str) -> Path:
         log = log_path(f"{name}-environment")
         run([UV, "venv", "--clear", "--python", PYTHON, folder], log=log)
         install_lock(lock, log, python)
+
+    made.make(work)
+    return folder
+
+
+def locked_packages(name: str) -> Path:
+    """Returns a folder of packages for ``PYTHONPATH``, beside those of ``.venv``; makes it where it is not there.
+
+    Args:
+        name: The name of their lock below ``requirements``; their dependencies are not installed.
+    """
+    folder, lock = BUILD / "servers" / name, REQUIREMENTS / f"{name}.txt"
+    made = Made(folder / ".made", (), lambda: [lock])
+
+    def work() -> None:
+        what = ["--target", folder, "--no-deps", "--require-hashes", "-r", lock]
+        install(what, log_path(f"{name}-packages"))
 
     made.make(work)
     return folder

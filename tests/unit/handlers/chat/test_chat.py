@@ -285,3 +285,19 @@ def test_types_and_classes() -> None:
 )  # fmt: skip
 def test_mistakes(more: dict[str, Any], problem: tuple[str, str]) -> None:
     assert problem in problems_of(HERE, INPUTS, node(**more))
+
+
+def test_the_file_of_the_page() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "how-to" / "ask-language-model.md").read_text(
+        encoding="utf-8"
+    )
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    files = Files(hosts=ANYTHING, secrets=ANYTHING, is_own=True)
+    graph = check_text(
+        text, KINDS, files, parameters={"server": "https://api.openai.com/v1", "model": "small"}
+    )
+    assert {column: str(type_) for column, type_ in graph.nodes[0].outputs.items()} == {
+        "category": "string",
+        "urgency": "double",
+        "product": "string?",
+    }
