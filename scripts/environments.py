@@ -39,7 +39,7 @@ def locked_packages(name: str) -> Path:
     made = Made(folder / ".made", (), lambda: [lock])
 
     def work() -> None:
-        what = ["--target", folder, "--no-deps", "--require-hashes", "-r", lock]
+        what: list[str | Path] = ["--target", folder, "--no-deps", "--require-hashes", "-r", lock]
         install(what, log_path(f"{name}-packages"))
 
     made.make(work)
