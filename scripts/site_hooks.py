@@ -18,6 +18,7 @@ OUTSIDE: Final = {
 }
 """Pages of the site that lie elsewhere in the repository."""
 _LINK: Final = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))|(<img [^>]*src=\")([^\"]+)()(\")")
+_REMARK: Final = re.compile(r"(^ *```sh\n) *# (?:run by|not run here:) .+\n\n?", re.MULTILINE)
 _ADDRESS: Final = re.compile(r"[a-z]+:")
 
 
@@ -31,9 +32,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Leads links to pages of the site where there are such, else to the repository."""
+    """Leads links to pages of the site where there are such, else to the repository; leaves remarks for tests out."""
     source = OUTSIDE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return relinked(markdown, source, config["extra"]["repository"])
+    return relinked(without_remarks(markdown), source, config["extra"]["repository"])
+
+
+def without_remarks(markdown: str) -> str:
+    """Returns a page whose blocks of commands begin with the first command, not with what says who runs them."""
+    return _REMARK.sub(r"\1", markdown)
 
 
 def relinked(markdown: str, source: str, repository: str, outside: Mapping[str, str] = OUTSIDE) -> str:

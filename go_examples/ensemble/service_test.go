@@ -100,7 +100,7 @@ func TestStartServiceIsBounded(t *testing.T) {
 		want  string
 		cause error
 	}{
-		"timeout": {t.Context(), "was not ready within 300ms: waiting", context.DeadlineExceeded},
+		"timeout": {t.Context(), "was not ready within 300ms; allow more with ensemble.WithTimeouts or ServiceOptions.Timeout: waiting", context.DeadlineExceeded},
 		"context": {ended, "was given up", os.ErrClosed},
 	} {
 		_, err := StartService(c.ctx, ServiceOptions{Timeout: 300 * time.Millisecond})

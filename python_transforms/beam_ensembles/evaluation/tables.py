@@ -43,8 +43,8 @@ def verdict(found: Evaluation) -> str:
     best = found.compared[0]
     gain = best.gains.get(found.main) or next(iter(best.gains.values()))
     name = found.main if found.main in best.gains else next(iter(best.gains))
-    shown = f"{found.metric_names[name]} {_signed(-gain.value if _is_loss(name) else gain.value)}"
-    interval = f"95 % interval of the gain {_signed(gain.low)} to {_signed(gain.high)}"
+    interval = f"95 % interval {_signed(gain.low)} to {_signed(gain.high)}"
+    shown = f"gain in {found.metric_names[name]} {_signed(gain.value)} ({interval})"
     if gain.low > 0:
         said = f"better than its best member '{best.name}'"
     elif gain.high < 0:
@@ -53,19 +53,15 @@ def verdict(found: Evaluation) -> str:
         said = f"not better than '{best.name}' alone beyond chance"
     on = "" if best.rows == found.ensemble.rows else f" on the {best.rows:,} rows that it answers"
     test = "" if best.test is None else f"; McNemar: {_test(best)}"
-    return f"The ensemble is {said}{on}: {shown}, {interval}{test}."
+    return f"The ensemble is {said}{on}: {shown}{test}."
 
 
 def _test(one: Compared) -> str:
     assert one.test is not None  # noqa: S101
     return (
-        f"right on {one.test.better:,} rows where that is wrong, wrong on {one.test.worse:,}, "
-        f"p {probability(one.test.p_value)}"
+        f"right on {one.test.better:,} rows where '{one.name}' is wrong, "
+        f"wrong on {one.test.worse:,} where it is right, p {probability(one.test.p_value)}"
     )
-
-
-def _is_loss(name: str) -> bool:
-    return name in ("log_loss", "mae")
 
 
 def probability(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -359,7 +360,10 @@ def test_the_terminal_and_json(flowers: Path, capsys: pytest.CaptureFixture[str]
     assert err == ""
     lines = out.splitlines()
     assert lines[0] == "ensemble 'flowers'"
-    assert any(line.startswith("The ensemble is ") for line in lines)
+    (verdict,) = [line for line in lines if line.startswith("The ensemble is ")]
+    gain = re.search(r"gain in [\w ]+ ([+-][\d.]+) \(95 %", verdict)
+    assert gain, verdict
+    assert any(f"{gain[1]} (" in line for line in lines if line != verdict), "the table says another gain"
     titles = [
         "The ensemble and its members",
         "Leave one out",
