@@ -86,7 +86,7 @@ func ExampleFake() {
 		ensemble.WithExpansionAddr(fake.Addr()), ensemble.WithEncoding(ensemble.EncodingRows))
 	fmt.Println(err)
 	// Output:
-	// ensemble 'votes' is not valid: 1 problem
+	// the rows do not fit ensemble 'votes': 1 problem
 	//   [missing_field] input.chances: the ensemble reads 'chances', which the incoming rows lack (fields: name)
 }
 

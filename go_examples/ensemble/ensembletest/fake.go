@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble"
 	"github.com/beam-ensembles/beam-ensembles/go_examples/ensemble/internal/fakes"
 )
 
@@ -140,7 +141,10 @@ func expansionOf(key string) (*expansion, error) {
 
 // refused is the text of a refusal, as a service writes it.
 func refused(ensemble string, problems []problem) string {
-	text := "ensemble '" + ensemble + "' is not valid: " + strconv.Itoa(len(problems)) + " problem"
+	text := "the rows do not fit ensemble '" + ensemble + "': " + strconv.Itoa(len(problems)) + " problem"
+	if slices.ContainsFunc(problems, func(one problem) bool { return !ofRows[one.code] }) {
+		text = "ensemble '" + ensemble + "' is not valid: " + strconv.Itoa(len(problems)) + " problem"
+	}
 	if len(problems) > 1 {
 		text += "s"
 	}
@@ -149,6 +153,12 @@ func refused(ensemble string, problems []problem) string {
 		lines.WriteString("\n  [" + one.code + "] " + one.path + ": " + one.message)
 	}
 	return text + lines.String()
+}
+
+// ofRows has the codes of problems of which the rows are the cause.
+var ofRows = map[string]bool{
+	ensemble.CodeMissingField: true, ensemble.CodeFieldType: true, ensemble.CodeOpaqueField: true,
+	ensemble.CodeColumnExists: true, ensemble.CodeUnknownColumn: true, ensemble.CodeBadName: true,
 }
 
 // problem is one thing that is wrong with a call.

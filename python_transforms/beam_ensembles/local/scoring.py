@@ -10,7 +10,6 @@ from apache_beam.typehints.schemas import PYTHON_ANY_URN
 from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.schema_checks import MOST_LEVELS
 from beam_ensembles.columns.schemas import field_type
-from beam_ensembles.errors import InvalidEnsemble, InvalidRows
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.tables.chunk import ChunkRows
@@ -50,10 +49,7 @@ def check_fields(graph: EnsembleGraph, fields: Mapping[str, Type | None], prefix
     for name, type_ in fields.items():
         declared = graph_inputs.get(name)
         schema.fields.add(name=name, type=_field_type(None if _is_nested(type_, declared) else type_))
-    try:
-        bind(graph, InputRows(schema, RowType(schema)), CallOptions(prefix=prefix))
-    except InvalidEnsemble as error:
-        raise InvalidRows(error.problems, ensemble=graph.spec.name, count=error.count) from error
+    bind(graph, InputRows(schema, RowType(schema)), CallOptions(prefix=prefix))
 
 
 def _is_nested(found: Type | None, declared: Type | None) -> bool:

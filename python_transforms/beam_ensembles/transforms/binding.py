@@ -16,7 +16,7 @@ from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.logical_types import DECIMALS, writer_of
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import wire_type_of
-from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, listed, nearest
+from beam_ensembles.errors import InvalidEnsemble, InvalidRows, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
@@ -71,12 +71,12 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     """Checks the rows against the ensemble's inputs and settles its outputs.
 
     Raises:
-        InvalidEnsemble: With everything that does not fit.
+        InvalidRows: With everything that does not fit.
     """
     with few_suggestions():
         problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
     if problems:
-        raise InvalidEnsemble(problems, ensemble=graph.spec.name)
+        raise InvalidRows(problems, ensemble=graph.spec.name)
     inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.columns_read)
     kept = _kept(rows, call)
     added = [(call.prefix + name, type_) for name, type_ in graph.outputs]

@@ -18,7 +18,7 @@ from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.logical_types import reader_of
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
-from beam_ensembles.errors import InvalidEnsemble, Problem
+from beam_ensembles.errors import InvalidEnsemble, InvalidRows, Problem
 from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.file_problems import refuse_duplicates
 from beam_ensembles.types import STRING, Array, Map, Row, Type, is_portable
@@ -96,7 +96,7 @@ def input_rows(hint: Any) -> InputRows:
         hint: The PCollection's element type.
 
     Raises:
-        InvalidEnsemble: The elements are no rows.
+        InvalidRows: The elements are not rows.
     """
     key = None
     if isinstance(hint, typehints.TupleConstraint) and len(hint.tuple_types) == 2:
@@ -107,7 +107,7 @@ def input_rows(hint: Any) -> InputRows:
         return InputRows(schemas.schema_from_element_type(hint), hint, key)
     except (TypeError, ValueError, AttributeError) as error:
         found = getattr(hint, "__name__", None) or str(hint)
-        raise InvalidEnsemble([Problem("input", "no_schema", _NO_SCHEMA.format(found=found))]) from error
+        raise InvalidRows([Problem("input", "no_schema", _NO_SCHEMA.format(found=found))]) from error
 
 
 _NO_SCHEMA: Final = (

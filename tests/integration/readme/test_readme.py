@@ -88,17 +88,6 @@ def test_the_page_on_dataframes(name: str, said: str, folder: Path) -> None:
     assert re.search(said, run(sys.executable, name, folder=folder))
 
 
-def test_the_page_on_evaluation(folder: Path) -> None:
-    page = (ROOT / "docs" / "how-to" / "evaluate.md").read_text(encoding="utf-8")
-    (folder / "labelled.py").write_text(dict(BLOCK.findall(page))["labelled.py"])
-    run(sys.executable, "labelled.py", folder=folder)
-    (block,) = pages.blocks("how-to/evaluate.md")
-    said = run("bash", "-euc", block.text, folder=folder)
-    assert "\nThe ensemble is " in said
-    assert '"task": "labels"' in said
-    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
 def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
     go = needed("go")
     library = ROOT / "go_examples" / "ensemble"

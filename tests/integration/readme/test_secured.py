@@ -25,4 +25,4 @@ def test_the_page_does_what_it_says(tmp_path: Path) -> None:
         assert said is not None
         assert found == said.replace(ADDRESS, address)
         outsider = re.sub("^export .*$", f"export BEAM_ENSEMBLES_ADDR={address}", text, flags=re.MULTILINE)
-        assert "requires TLS" in run("bash", "-uc", f"{outsider} 2>&1 || true", folder=tmp_path)
+        assert "requires TLS" in run("bash", "-uc", f"{{\n{outsider}}} 2>&1 || true", folder=tmp_path)

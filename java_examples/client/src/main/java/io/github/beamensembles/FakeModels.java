@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
@@ -37,6 +38,16 @@ final class FakeModels {
           .addMapField("route", FieldType.STRING, FieldType.STRING)
           .addArrayField("errors_ignored", FieldType.STRING)
           .build();
+
+  /** The codes of problems of which the rows are the cause. */
+  private static final Set<String> OF_ROWS =
+      Set.of(
+          "missing_field",
+          "field_type",
+          "opaque_field",
+          "column_exists",
+          "unknown_column",
+          "bad_name");
 
   private static final String NO_TYPE =
       ", which is not a type of an ensemble file (string, bytes, boolean, int32, int64, float,"
@@ -142,10 +153,11 @@ final class FakeModels {
   private void throwProblems() {
     if (!problems.isEmpty()) {
       int count = problems.size();
+      String name = "ensemble '" + ensemble.source().name() + "'";
+      boolean ofRows = problems.stream().allMatch(problem -> OF_ROWS.contains(problem.code()));
       throw EnsembleException.of(
-          "ensemble '"
-              + ensemble.source().name()
-              + "' is not valid: "
+          (ofRows ? "the rows do not fit " + name : name + " is not valid")
+              + ": "
               + count
               + (count == 1 ? " problem" : " problems"),
           problems);
