@@ -332,5 +332,5 @@ def test_the_worker_compares_the_names_once_more(folder: Path) -> None:
     checked = check_node(folder, PAIR, node("numbers.json", inputs={"size": "size", "count": "count"}))
     inputs = {name: parse_type(type_) for name, type_ in PAIR.items()}
     other = CheckedNode(checked.spec, checked.kind, inputs, checked.outputs, str(folder / "goods.json"))
-    with pytest.raises(InvalidEnsemble, match="the model needs its features color too"):
+    with pytest.raises(InvalidEnsemble, match="the model was trained on more features; add: color"):
         KINDS[("model", "xgboost")].load(other)

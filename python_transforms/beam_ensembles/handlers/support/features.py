@@ -294,7 +294,7 @@ def _unmatched(
             yield place, text
     missing = [name for name in names if name not in given]
     if missing:
-        yield "inputs", f"the model needs its features {listed(missing)} too"
+        yield "inputs", f"the model was trained on more features; add: {listed(missing)}"
 
 
 def is_number(argument: Argument) -> bool:
