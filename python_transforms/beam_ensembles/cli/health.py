@@ -103,4 +103,9 @@ def _no_answer(stub: Any, server: Server, error: Any) -> CannotConnect:
             stub.Check(health_pb2.HealthCheckRequest(), timeout=_AGAIN_SECONDS, wait_for_ready=False)
         except grpc.RpcError as again:
             error = again
-    return CannotConnect(f"{server.address} does not answer: {error.code().name}: {one_line(error)}")
+    reason = one_line(error)
+    if reason.endswith("Connection refused"):
+        return CannotConnect(
+            f"nothing listens at {server.address}; start a service there with 'beam-ensembles serve'"
+        )
+    return CannotConnect(f"{server.address} does not answer: {error.code().name}: {reason}")

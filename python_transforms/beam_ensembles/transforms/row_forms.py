@@ -18,7 +18,7 @@ from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.logical_types import reader_of
 from beam_ensembles.columns.rows import ERROR_FIELDS, KeyedRows, ObjectRows, RowForm, TupleRows
 from beam_ensembles.columns.schemas import describe, field_type, schema_of, type_of
-from beam_ensembles.errors import InvalidEnsemble, InvalidRows, Problem
+from beam_ensembles.errors import InvalidRows, Problem
 from beam_ensembles.tables.arrow import type_of_arrow
 from beam_ensembles.tables.file_problems import refuse_duplicates
 from beam_ensembles.types import STRING, Array, Map, Row, Type, is_portable

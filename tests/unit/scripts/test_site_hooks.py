@@ -33,8 +33,12 @@ def test_pages_from_elsewhere_are_there() -> None:
     assert [source for source in OUTSIDE.values() if not (ROOT / source).is_file()] == []
 
 
-@pytest.mark.parametrize("remark", ["# run by make test-image, with other ports", "# not run here: needs a cluster"])
+@pytest.mark.parametrize(
+    "remark", ["# run by make test-image, with other ports", "# not run here: needs a cluster"]
+)
 @pytest.mark.parametrize("indent", ["", "    "])
 def test_readers_see_no_remarks_for_tests(remark: str, indent: str) -> None:
-    page = "\n".join(indent + line for line in ["```sh", remark, "prism  # not run here: a comment", "```", ""])
+    page = "\n".join(
+        indent + line for line in ["```sh", remark, "prism  # not run here: a comment", "```", ""]
+    )
     assert without_remarks(page) == page.replace(f"{indent}{remark}\n", "")
