@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -31,3 +32,11 @@ def test_the_ensembles_are_equal() -> None:
 def test_the_programs_are_equal(file: str) -> None:
     readme, tutorial = (ast.dump(ast.parse(shown(page, "python", file))) for page in PAGES)
     assert readme == tutorial
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "how-to").glob("*.md")), ids=lambda page: page.stem)
+def test_pages_lead_to_the_files_that_their_commands_name(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    commands = "".join(re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL))
+    if re.search(r"\b(flowers\.yaml|linear\.joblib|forest\.joblib)\b", commands):
+        assert re.search(r"get-started/(first-ensemble|go|java)\.md", text)

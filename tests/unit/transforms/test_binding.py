@@ -9,7 +9,7 @@ import pytest
 
 from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.schemas import schema_of
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import InvalidEnsemble, InvalidRows
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.transforms.binding import CallOptions, bind
@@ -83,7 +83,7 @@ def test_a_name_that_rows_of_python_cannot_have_is_refused(tmp_path: Path, name:
 
 def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: EnsembleGraph) -> None:
     _names(graph, _rows(a="double?", b="int32", c="float"))
-    with pytest.raises(InvalidEnsemble, match=r"\[field_type\] input\.a"):
+    with pytest.raises(InvalidRows, match=r"(?s)^the rows do not fit ensemble '.+\[field_type\] input\.a"):
         _names(graph, _rows(a="string"))
 
 

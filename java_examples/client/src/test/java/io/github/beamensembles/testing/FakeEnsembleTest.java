@@ -442,6 +442,18 @@ public class FakeEnsembleTest implements Serializable {
   }
 
   @Test
+  public void rowsThatDoNotFitAreTheCause() {
+    FAKE.replace("flowers", pipeline.getOptions());
+    pipeline.enableAbandonedNodeEnforcement(false);
+    PCollection<Row> rows = flowers();
+    String said =
+        assertThrows(
+                EnsembleException.class, () -> rows.apply(FLOWERS.withPassThrough("idd")))
+            .getMessage();
+    assertTrue(said, said.startsWith("the rows do not fit ensemble 'flowers': 1 problem\n"));
+  }
+
+  @Test
   public void fieldsToPassThroughAreThere() {
     FAKE.replace("flowers", pipeline.getOptions());
     assertProblem(
