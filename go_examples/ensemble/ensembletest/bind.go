@@ -277,8 +277,7 @@ func (b *binder) added(inputs []string) map[string]addedColumn {
 func (b *binder) bindOutput(field reflect.StructField, name string, kept []string, added map[string]addedColumn) {
 	path := "output_schema." + name
 	if from, ok := b.row[name]; ok && slices.Contains(kept, name) {
-		made, _ := typeOf(from.Type)
-		if wanted, _ := typeOf(field.Type); from.Type != field.Type && !fits(made, wanted) {
+		if from.Type != field.Type && !fits(fieldType(from.Type), fieldType(field.Type)) {
 			b.refuse(ensemble.CodeOutputSchemaMismatch, path, "the caller's type has '%s' as %v, but the rows have it as %v",
 				name, field.Type, from.Type)
 		}
@@ -291,7 +290,7 @@ func (b *binder) bindOutput(field reflect.StructField, name string, kept []strin
 			there = append(there, b.call.Prefix+column)
 			continue
 		}
-		if wanted, _ := typeOf(field.Type); !fits(added[column].made, wanted) {
+		if wanted := fieldType(field.Type); !fits(added[column].made, wanted) {
 			b.refuse(ensemble.CodeOutputSchemaMismatch, path, "the caller's type has '%s' as %v, but the ensemble gives %v",
 				name, wanted, added[column].made)
 		}

@@ -67,7 +67,18 @@ var scalars = map[reflect.Kind]string{
 // typeOf returns the type of the columns that hold values of a Go type, and
 // whether there is one. A slice or map may be nil, which says nothing about
 // whether the column has nulls: only a pointer does.
-func typeOf(t reflect.Type) (columnType, bool) {
+func typeOf(t reflect.Type) (columnType, bool) { return typeWith(t, false) }
+
+// fieldType returns the type of a field as the rows of a pipeline have it: a
+// slice or map takes nulls, which are nil.
+func fieldType(t reflect.Type) columnType {
+	found, _ := typeWith(t, true)
+	found.nullable = found.nullable || canBeNil(t)
+	return found
+}
+
+// typeWith is typeOf; nilIsNull says that slices and maps in fields take nulls.
+func typeWith(t reflect.Type, nilIsNull bool) (columnType, bool) {
 	if t == reflect.TypeFor[time.Time]() {
 		return columnType{kind: "timestamp"}, true
 	}
@@ -76,7 +87,7 @@ func typeOf(t reflect.Type) (columnType, bool) {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		found, ok := typeOf(t.Elem())
+		found, ok := typeWith(t.Elem(), nilIsNull)
 		ok = ok && !found.nullable
 		found.nullable = true
 		return found, ok
@@ -84,19 +95,20 @@ func typeOf(t reflect.Type) (columnType, bool) {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return columnType{kind: "bytes"}, true
 		}
-		item, ok := typeOf(t.Elem())
+		item, ok := typeWith(t.Elem(), nilIsNull)
 		return columnType{kind: arrayKind, of: []columnType{item}}, ok
 	case reflect.Array:
-		item, ok := typeOf(t.Elem())
+		item, ok := typeWith(t.Elem(), nilIsNull)
 		return columnType{kind: arrayKind, of: []columnType{item}, length: t.Len()}, ok && t.Elem().Kind() != reflect.Uint8
 	case reflect.Map:
-		key, keyed := typeOf(t.Key())
-		value, ok := typeOf(t.Elem())
+		key, keyed := typeWith(t.Key(), nilIsNull)
+		value, ok := typeWith(t.Elem(), nilIsNull)
 		return columnType{kind: mapKind, of: []columnType{key, value}}, keyed && ok
 	case reflect.Struct:
 		row := columnType{kind: rowKind}
 		for i := range t.NumField() {
-			field, ok := typeOf(t.Field(i).Type)
+			field, ok := typeWith(t.Field(i).Type, nilIsNull)
+			field.nullable = field.nullable || nilIsNull && canBeNil(t.Field(i).Type)
 			if !ok || !t.Field(i).IsExported() {
 				return row, false
 			}
