@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/agnivade/levenshtein"
 
@@ -192,8 +193,12 @@ func (b *binder) checkInput(name string, declared columnType) bool {
 		return false
 	}
 	if has, _ := typeOf(found.Type); !feeds(has, declared) {
-		b.refuse(ensemble.CodeFieldType, path, "the incoming rows have '%s' as %v, and the ensemble declares %v; "+
-			"numbers may only become wider", field, has, declared)
+		rule := "numbers may only become wider"
+		if strings.Contains(declared.String(), "row<") {
+			rule = "rows in rows need the same fields in the same order, and " + rule
+		}
+		b.refuse(ensemble.CodeFieldType, path, "the incoming rows have '%s' as %v, and the ensemble declares %v; %s",
+			field, has, declared, rule)
 		return false
 	}
 	return true

@@ -239,6 +239,20 @@ type odd struct {
 	Chances []string `beam:"chances"`
 }
 
+// turned has the fields of a move in another order.
+type turned struct {
+	Moves []turnedMove `beam:"moves"`
+}
+
+type gameMoves struct {
+	Moves []move `beam:"moves"`
+}
+
+type turnedMove struct {
+	Odds *float64 `beam:"odds"`
+	Name string   `beam:"name"`
+}
+
 type lacking struct {
 	Chanses []float64 `beam:"chanses"`
 }
@@ -279,6 +293,7 @@ type big struct {
 
 func init() {
 	beam.RegisterType(reflect.TypeFor[odd]())
+	beam.RegisterType(reflect.TypeFor[turned]())
 	beam.RegisterType(reflect.TypeFor[lacking]())
 	beam.RegisterType(reflect.TypeFor[opaque]())
 	beam.RegisterType(reflect.TypeFor[hidden]())
@@ -295,6 +310,7 @@ func init() {
 func TestFakeRefusesWhatAServiceRefuses(t *testing.T) {
 	text := func(text string) ensemble.Source { return ensemble.FromText(text, "") }
 	asked := ensembletest.Func(votes)
+	asksMoves := ensembletest.Func(func(gameMoves) (vote, error) { return vote{}, nil })
 	nullable := ensembletest.Func(func(chances) (maybe, error) { return maybe{}, nil })
 	for name, c := range map[string]struct {
 		answers *ensembletest.Answers
@@ -306,6 +322,7 @@ func TestFakeRefusesWhatAServiceRefuses(t *testing.T) {
 		says    string
 	}{
 		"a type":     {row: odd{}, code: ensemble.CodeFieldType, says: "array<string>, and the ensemble declares array<double>;"},
+		"an order":   {row: turned{}, answers: asksMoves, code: ensemble.CodeFieldType, says: "need the same fields in the same order"},
 		"a name":     {row: lacking{}, code: ensemble.CodeMissingField, says: "did you mean 'chanses'?"},
 		"opaque":     {row: opaque{}, code: ensemble.CodeOpaqueField, says: "its type uint64 cannot cross"},
 		"unexported": {row: hidden{}, code: ensemble.CodeMissingField, says: "is unexported"},

@@ -45,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package",
         metavar="NAME",
-        help="name the package of the Go or Java code (default: the ensemble's name in lower-case letters)",
+        help="name the package of the Go or Java code (default: for Go the name of DIR; else, and where DIR is '.', "
+        "the ensemble's name in lower-case letters)",
     )
     parser.add_argument(
         "--field",
@@ -89,7 +90,8 @@ def run(args: argparse.Namespace) -> int:
         taken.add(name)
     try:
         rows = rows_of(graph, os.path.basename(args.file), args.field)
-        source = LANGUAGES[args.language].source(rows, args.package)
+        language = LANGUAGES[args.language]
+        source = language.source(rows, args.package or language.package_in(args.output))
         return _check(args, source) if args.check else _write(args, source)
     except CannotGenerate as error:
         say("generate", f"{args.file}: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
@@ -69,6 +70,11 @@ class Go(Language):
         if re.fullmatch(r"[a-z_][a-z0-9_]*", package) and package != "_" and package not in _KEYWORDS:
             return None
         return f"'{package}' is not the name of a Go package: lower-case letters, digits and '_'"
+
+    def package_in(self, folder: str) -> str | None:
+        """Returns the folder's name, if a package can have it: '.' has none that is the same on every machine."""
+        name = os.path.basename(os.path.normpath(folder))
+        return name if self.check_package(name) is None else None
 
     def source(self, rows: EnsembleRows, package: str | None) -> Source:
         """Returns the code of an ensemble's rows."""

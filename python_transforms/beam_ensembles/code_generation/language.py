@@ -53,6 +53,10 @@ class Language(abc.ABC):
     def check_package(self, package: str) -> str | None:
         """Returns what is wrong with the name of a package, if anything is."""
 
+    def package_in(self, folder: str) -> str | None:
+        """Returns the package that code in a folder belongs to, where the language ties one to the other."""
+        return None
+
     @abc.abstractmethod
     def source(self, rows: EnsembleRows, package: str | None) -> Source:
         """Returns the code of an ensemble's rows.

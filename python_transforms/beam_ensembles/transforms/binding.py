@@ -27,6 +27,9 @@ from beam_ensembles.types import Array, Map, Row, Type, widens
 OPAQUE: Final = "__opaque"
 """The bytes column in which a client carries its key and the fields whose types cannot cross."""
 
+ONLY_WIDER: Final = "numbers may only become wider"
+ROWS_WITHIN: Final = "rows in rows need the same fields in the same order"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CallOptions:
@@ -161,7 +164,8 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
             where, "field_type", f"{text}, and write CAST({name} AS DOUBLE) in a node 'apply: sql'"
         )
     text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
-    return Problem(where, "field_type", f"{text}; numbers may only become wider")
+    rule = f"{ROWS_WITHIN}, and {ONLY_WIDER}" if "row<" in str(type_) else ONLY_WIDER
+    return Problem(where, "field_type", f"{text}; {rule}")
 
 
 def _is_any(found: schema_pb2.FieldType) -> bool:

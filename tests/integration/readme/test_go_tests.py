@@ -9,19 +9,31 @@ from pathlib import Path
 
 from scripts.layout import GO_MODULE, ROOT
 from tests.support.commands import needed, run
-from tests.support.pages import blocks, path_of
+from tests.support.pages import block_with, path_of
 
 PAGE = "how-to/testing-go.md"
 BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def with_plan(test: str) -> str:
+    """Returns a file with the page's test, whose fake is checked against the plan."""
+    head = test[: test.index("func init()")].replace(
+        '\t"github.com/apache/beam/sdks/v2/go/pkg/beam/register"\n', ""
+    )
+    body = test[test.index("func TestScore(") :].replace("TestScore", "TestScoreWithPlan")
+    planned = body.replace("\t}))\n", '\t}).WithPlan("flowers.plan.json"))\n')
+    assert planned != body
+    return head + planned
+
+
 def test_the_page(tmp_path: Path) -> None:
-    go = needed("go")
+    needed("go")
     readme = dict(BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8")))
     for name in ("train.py", "flowers.yaml"):
         (tmp_path / name).write_text(readme[name], encoding="utf-8")
     files = dict(BLOCK.findall(path_of(PAGE).read_text(encoding="utf-8")))
     assert sorted(files) == ["pipeline.go", "pipeline_test.go"]
+    files["planned_test.go"] = with_plan(files["pipeline_test.go"])
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     module = (GO_MODULE / "go.mod").read_text()
@@ -32,12 +44,8 @@ def test_the_page(tmp_path: Path) -> None:
         + f"\nrequire {path[1]} v0.0.0\n\nreplace {path[1]} => {GO_MODULE}\n"
     )
     shutil.copy(GO_MODULE / "go.sum", tmp_path)
-    run(go, "test", "-mod=mod", ".", folder=tmp_path)
     run(sys.executable, "train.py", folder=tmp_path)
-    for block in blocks(PAGE):
-        run("bash", "-euo", "pipefail", "-c", block.text, folder=tmp_path)
-    test = files["pipeline_test.go"]
-    planned = test.replace("\t}))\n", '\t}).WithPlan("flowers.plan.json"))\n')
-    assert planned != test
-    (tmp_path / "pipeline_test.go").write_text(planned, encoding="utf-8")
-    run(go, "test", "-mod=mod", ".", folder=tmp_path)
+    run("bash", "-euc", block_with(PAGE, "beam-ensembles plan").text, folder=tmp_path)
+    commands = block_with(PAGE, "go test").text.replace("go mod tidy\n", "").replace("go test", "go test -v")
+    said = run("bash", "-euc", commands, folder=tmp_path, GOFLAGS="-mod=mod")
+    assert re.findall(r"^--- PASS: (\w+)", said, re.MULTILINE) == ["TestScore", "TestScoreWithPlan"]

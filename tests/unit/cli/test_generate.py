@@ -34,7 +34,7 @@ def generate(*arguments: object) -> int:
 @pytest.mark.parametrize(
     ("language", "arguments", "name", "head"),
     [
-        ("go", [], "big_totals_rows.go", "\n\npackage bigtotals\n"),
+        ("go", [], "big_totals_rows.go", "\n\npackage code\n"),
         ("go", ["--package", "main"], "big_totals_rows.go", "\n\npackage main\n"),
         ("java", [], "bigtotals/BigTotalsRows.java", "\npackage bigtotals;\n"),
         ("java", ["--package", "com.example"], "com/example/BigTotalsRows.java", "\npackage com.example;\n"),
@@ -65,6 +65,19 @@ def test_what_is_written(
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [f"wrote {folder / name}", *[f"{folder / name} is up to date"] * 2]
     assert "is missing; run: beam-ensembles generate" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "package"),
+    [(".", "bigtotals"), ("internal/sums/", "sums"), ("my-rows", "bigtotals"), ("func", "bigtotals")],
+)
+def test_the_package_of_go_code_is_called_as_its_folder(
+    folder: str, package: str, file: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    assert generate("go", file.name, "-o", folder, "--parameter", "right=2") == 0
+    text = (file.parent / folder / "big_totals_rows.go").read_text(encoding="utf-8")
+    assert f"\n\npackage {package}\n" in text
 
 
 def test_stale_code(file: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,8 +23,11 @@ def graph(iris: Path) -> EnsembleGraph:
 
 
 def _rows(**fields: str) -> InputRows:
-    wanted = dict.fromkeys("abcd", "double") | fields
-    return input_rows(RowType(schema_of((name, parse_type(type_)) for name, type_ in wanted.items())))
+    return _only(**(dict.fromkeys("abcd", "double") | fields))
+
+
+def _only(**fields: str) -> InputRows:
+    return input_rows(RowType(schema_of((name, parse_type(type_)) for name, type_ in fields.items())))
 
 
 def _names(graph: EnsembleGraph, rows: InputRows, **call: Any) -> list[str]:
@@ -85,6 +88,18 @@ def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: Ens
     _names(graph, _rows(a="double?", b="int32", c="float"))
     with pytest.raises(InvalidRows, match=r"(?s)^the rows do not fit ensemble '.+\[field_type\] input\.a"):
         _names(graph, _rows(a="string"))
+
+
+def test_rows_in_rows_need_the_declared_order(tmp_path: Path) -> None:
+    file = tmp_path / "stops.yaml"
+    file.write_text(
+        "ensemble: e\ninputs: {stops: 'array<row<at: int64, note: string>>'}\n"
+        "nodes: {n: {apply: sql, select: {made: ARRAY_LENGTH(stops)}}}\n"
+    )
+    graph = graph_of_file(file)
+    _names(graph, _only(stops="array<row<at: int32, note: string?>>"))
+    with pytest.raises(InvalidEnsemble, match="rows in rows need the same fields in the same order"):
+        _names(graph, _only(stops="array<row<note: string, at: int64>>"))
 
 
 def test_the_output_comes_under_the_callers_own_schema(graph: EnsembleGraph) -> None:

@@ -267,7 +267,9 @@ final class FakeModels {
               + PortableTypes.nameOf(sent.getField(field).getType())
               + ", and the ensemble declares "
               + nameOf(input)
-              + "; numbers may only become wider");
+              + "; "
+              + (nameOf(input).contains("row<") ? EnsembleException.ROWS_WITHIN + ", and " : "")
+              + "numbers may only become wider");
     }
   }
 
