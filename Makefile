@@ -92,6 +92,10 @@ flink: setup ## A Flink cluster to try things on, with Beam's job server and Pyt
 test-gpu: setup ## Tests that need an NVIDIA GPU; says which it skips and why, which without a GPU is all
 	$(PYTHON) -m pytest tests/gpu
 
+.PHONY: gpu-kit
+gpu-kit: setup ## Pack what a machine with PyTorch and a GPU may lack for scripts.gpu_acceptance, into build/
+	$(PYTHON) -m scripts.gpu_kit
+
 .PHONY: test-upcoming
 test-upcoming: setup ## Unit and conformance tests with Beam's next release candidate and the newest frameworks
 	@$(PYTHON) -m scripts.upcoming

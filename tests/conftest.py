@@ -8,23 +8,32 @@ import signal
 import tempfile
 from collections.abc import Iterator
 
-import hypothesis
 import pytest
-from hypothesis.database import DirectoryBasedExampleDatabase
 
 from beam_ensembles.processes.fork_client import CAN_FORK, OwnForkServer
 from scripts.program import own_temporary_folder
 from tests.support.prism import running_prism
 from tests.support.processes import forked_from, start_fork_server
 
-# The same examples on every run: what is red for one person is red for all.
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
-# Other examples on every run, the smallest failing ones kept: for make fuzz.
-_KEPT = DirectoryBasedExampleDatabase("build/fuzz/examples")
-hypothesis.settings.register_profile(
-    "fuzz", derandomize=False, deadline=None, database=_KEPT, print_blob=True
-)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+def _settle_hypothesis() -> None:
+    """Sets up property tests, where hypothesis is installed: a machine that runs ``tests/gpu`` alone may lack it."""
+    try:
+        import hypothesis
+        from hypothesis.database import DirectoryBasedExampleDatabase
+    except ImportError:
+        return
+    # The same examples on every run: what is red for one person is red for all.
+    hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+    # Other examples on every run, the smallest failing ones kept: for make fuzz.
+    kept = DirectoryBasedExampleDatabase("build/fuzz/examples")
+    hypothesis.settings.register_profile(
+        "fuzz", derandomize=False, deadline=None, database=kept, print_blob=True
+    )
+    hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+_settle_hypothesis()
 
 
 def pytest_configure(config: pytest.Config) -> None:

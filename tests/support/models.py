@@ -1,4 +1,4 @@
-"""Small models of every framework, made once a test session."""
+"""Small models of every framework, made once a test session; each framework is imported where it is needed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-import onnx
-import xgboost
-from onnx import TensorProto, helper
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -58,6 +55,8 @@ def make_sklearn(folder: Path) -> None:
 
 def make_xgboost(folder: Path) -> None:
     """Writes XGBoost models, each as JSON and as UBJSON."""
+    import xgboost
+
     flowers, patients, tumours = iris(), diabetes(), cancer()
     small: dict[str, Any] = {"n_estimators": 5, "max_depth": 3, "n_jobs": 1}
     models: dict[str, Any] = {
@@ -74,7 +73,9 @@ def make_xgboost(folder: Path) -> None:
         model.save_model(folder / f"{name}.ubj")
 
 
-def _booster(data: Data, **params: Any) -> xgboost.Booster:
+def _booster(data: Data, **params: Any) -> Any:
+    import xgboost
+
     return xgboost.train({"nthread": 1, **params}, xgboost.DMatrix(data.x, data.y), 5)
 
 
@@ -94,6 +95,9 @@ def write_graph(
         outputs: The same.
         weights: Tensors made by ``onnx.numpy_helper``.
     """
+    import onnx
+    from onnx import helper
+
     graph = helper.make_graph(
         [helper.make_node(op, reads, gives, **attributes) for op, reads, gives, attributes in nodes],
         "test",
@@ -107,4 +111,6 @@ def write_graph(
 
 
 def _value(name: str, element: str, shape: Sequence[int | str | None] | None) -> Any:
+    from onnx import TensorProto, helper
+
     return helper.make_tensor_value_info(name, TensorProto.DataType.Value(element), shape)

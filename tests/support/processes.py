@@ -11,20 +11,19 @@ from unittest import mock
 
 from beam_ensembles.processes.fork_client import HERE, ForkServer, OwnForkServer
 
-_PSUTIL: Final[Any] = importlib.import_module("psutil")  # it has no types
 _NAME: Final = 15
 """How many characters of a forked process's name the kernel keeps."""
 
 
 def children_that_run(module: str) -> list[Any]:
     """Returns those whose command, or name where they were forked, names a module that has this last name."""
-    found = _PSUTIL.Process().children(recursive=True)
+    found = _psutil().Process().children(recursive=True)
     return [child for child in found if module in _command(child) or _name(child) == module[:_NAME]]
 
 
 def children(parent: int) -> list[int]:
     """Returns the processes that a process has started itself."""
-    return [child.pid for child in _PSUTIL.Process(parent).children()]
+    return [child.pid for child in _psutil().Process(parent).children()]
 
 
 @contextmanager
@@ -46,12 +45,17 @@ def start_fork_server() -> OwnForkServer:
 def _command(process: Any) -> str:
     try:
         return " ".join(process.cmdline())
-    except _PSUTIL.Error:  # it has just ended
+    except _psutil().Error:  # it has just ended
         return ""
 
 
 def _name(process: Any) -> str:
     try:
         return str(process.name())
-    except _PSUTIL.Error:
+    except _psutil().Error:
         return ""
+
+
+def _psutil() -> Any:
+    """Returns psutil, which has no types; machines that run ``tests/gpu`` alone may lack it."""
+    return importlib.import_module("psutil")
