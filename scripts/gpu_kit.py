@@ -19,7 +19,7 @@ from scripts.layout import BUILD, REQUIREMENTS, UV, relative
 from scripts.program import exit_code, say
 from scripts.shell import log_path, run
 
-ARCHIVE: Final = BUILD / "gpu-kit.tar.xz"
+ARCHIVE: Final = BUILD / "gpu-kit.tar.gz"
 LARGEST: Final = 42_000_000
 """Bytes that the archive may have."""
 PYTHON_VERSION: Final = "3.12"
@@ -72,7 +72,7 @@ def pack(folder: Path, archive: Path) -> None:
         info.uname = info.gname = ""
         return info
 
-    with tarfile.open(archive, "w:xz") as file:
+    with tarfile.open(archive, "w:gz") as file:
         for path in sorted(folder.iterdir()):
             file.add(path, path.name, filter=settled)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from beam_ensembles import logs
 from beam_ensembles.limits import LONGEST_MESSAGE, LONGEST_PLACE, MOST_PROBLEMS, MOST_SHOWN
+from beam_ensembles.messages.device_errors import is_out_of_memory
 from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.messages.printable import printable, truncate
 from beam_ensembles.messages.wording import few_suggestions as few_suggestions
@@ -50,6 +51,9 @@ _INSTALLED = frozenset(("site-packages", "dist-packages"))
 
 ENDS_THE_PROGRAM = (KeyboardInterrupt, GeneratorExit)
 """What foreign code may raise that is no failure of its own; all else is, ``SystemExit`` too."""
+
+OUT_OF_MEMORY = "out_of_memory"
+"""The code of rows that do not fit in memory."""
 
 WHOLE_FILE = "$"
 """The path of a problem that belongs to the file as a whole."""
@@ -168,9 +172,14 @@ class NodeError(EnsembleError):
 
     @classmethod
     def of(cls, error: BaseException) -> NodeError:
-        """Returns what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback."""
+        """Returns what a member raised as a ``NodeError``: itself, or ``model_error`` with its text and traceback.
+
+        Where it ran out of memory, that is the fault of all rows together.
+        """
         if isinstance(error, NodeError):
             return error
+        if is_out_of_memory(error) and not isinstance(error, EnsembleError):
+            return TooLargeTogether(OUT_OF_MEMORY, "the rows do not fit in memory together")
         stack = "".join(traceback.format_exception(error))
         if isinstance(error, EnsembleError):
             text = " ".join(str(error).split())[:LONGEST_MESSAGE]

@@ -17,6 +17,7 @@ from scripts.gpu_acceptance.running import FAILED, run_steps, table
 from scripts.gpu_acceptance.setting import FULL, TINY, Setting
 from scripts.gpu_acceptance.steps import STEPS
 from scripts.layout import ROOT
+from scripts.program import end_with_cleanup_on_sigterm
 
 _SECONDS: Final = 480.0
 _IMPORTED: Final = (
@@ -32,6 +33,7 @@ _IMPORTED: Final = (
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs what the command line says; returns the exit code."""
+    end_with_cleanup_on_sigterm()
     asked = _parser().parse_args(words)
     chosen = [step for step in STEPS if not asked.step or step.name in asked.step]
     with _kit(asked.kit), tempfile.TemporaryDirectory(prefix="gpu-acceptance-") as folder:

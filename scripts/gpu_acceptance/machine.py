@@ -74,7 +74,7 @@ def gpu_tests(setting: Setting) -> Figures:
     Raises:
         StepFailed: One failed, or on a GPU one was skipped.
     """
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", _TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", _TESTS]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr, sep="\n")
     said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]

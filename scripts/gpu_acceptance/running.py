@@ -84,10 +84,12 @@ def _run(step: Step, setting: Setting, limit: float) -> Outcome:
         )
         process.start()
         sender.close()
-        status, figures, text = _received(receiver, limit)
+        try:
+            status, figures, text = _received(receiver, limit)
+        finally:
+            _end_group(process.pid)
+            process.join()
         took = time.monotonic() - start
-        _end_group(process.pid)
-        process.join()
         if status == FAILED:
             print(_tail(log), file=sys.stderr)
     return Outcome(step.name, status, round(took, 2), round(limit, 1), figures, text[:_LONGEST_TEXT])

@@ -139,6 +139,13 @@ class Hoarder(Flowers):
         return super().forward(x) + 0 * len(taken)
 
 
+class Stubborn(Flowers):
+    """Stays on the CPU."""
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+
 class Spoiling(nn.Module):
     """Changes what it is given."""
 

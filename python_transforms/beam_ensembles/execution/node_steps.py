@@ -24,6 +24,7 @@ from beam_ensembles.execution.row_selection import Selection
 from beam_ensembles.execution.shadows import compare
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.support.beam_config import bytes_limit, call_limit
+from beam_ensembles.handlers.support.fitting_rows import FittingRows
 from beam_ensembles.limits import MADE_AT_ONCE
 from beam_ensembles.processes.cores import WORTH_NANOSECONDS, Cores
 
@@ -93,7 +94,7 @@ class NodeStep:
         self._name = node.spec.name
         self._subject = logs.subject(node.ensemble, self._name)
         self._limit, self._bytes = call_limit(node), bytes_limit(node)
-        self._retries = retries
+        self._retries, self._fitting = retries, FittingRows(self._name)
         self._selection = Selection.of(node)
         self._reads = tuple(node.inputs)
         self._took = 0
@@ -181,7 +182,9 @@ class NodeStep:
             return _Answer({}, {}, 0)
         start = time.perf_counter_ns()
         limit = self._rows_a_call(asked.columns, asked.count)
-        outputs, faults = run_split(self.member, asked.columns, asked.count, limit, self._retries)
+        outputs, faults = run_split(
+            self.member, asked.columns, asked.count, limit, self._retries, self._fitting
+        )
         self._took = time.perf_counter_ns() - start
         return _Answer(outputs, faults, self._took)
 

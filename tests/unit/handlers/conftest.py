@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.models import make_sklearn, make_xgboost, write_graph
+from tests.support.stand_in_gpu import full_gpu, stand_in_gpu
+
+__all__ = ["full_gpu", "stand_in_gpu"]
 
 
 @pytest.fixture(scope="session")

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.pytorch.files import format_of
 from beam_ensembles.handlers.support import library_models
+from beam_ensembles.handlers.support.fitting_rows import FittingRows
 from beam_ensembles.handlers.support.model_formats import other_kind
 from beam_ensembles.registry import KINDS
 from tests.support.interpreter import run_python
@@ -523,61 +524,21 @@ def test_a_gpu_that_is_not_there_is_said(folder: Path, monkeypatch: pytest.Monke
         load_node(folder, FOUR, node(device="gpu"))
 
 
-class Out:
-    """Runs out of a GPU's memory as PyTorch says it, above ``most`` rows."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.calls: list[int] = []
-
-    def __call__(self, columns: Any) -> Any:
-        self.calls.append(len(columns["x"]))
-        if len(columns["x"]) > self.most:
-            raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-        return {"y": columns["x"] * 2}
-
-
-def test_a_batch_that_memory_does_not_hold_is_halved_and_no_row_is_bad(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_batch_that_memory_does_not_hold_is_halved_and_no_row_is_bad(folder: Path) -> None:
     greedy = node("flowers.pt", "Greedy", model_params={"most": 20})
     member: Any = load_node(folder, FOUR, greedy)
-    model = member.member.model
+    model = member.model
     model.seen.clear()
-    columns, faults = run_split(member, {"x": iris().x}, 150)
+    fitting = FittingRows("node")
+    columns, faults = run_split(member, {"x": iris().x}, 150, fitting=fitting)
     assert not faults
     np.testing.assert_allclose(columns["y"], logits(), rtol=1e-6)
-    assert model.seen[:4] == [150, 75, 38, 19]
-    assert "at most 19 at once" in caplog.text
+    assert model.seen[:4] == [150, 75, 37, 18]
+    assert fitting.most == 18
     model.seen.clear()
-    member({"x": iris().x})
-    assert max(model.seen) == 19
+    run_split(member, {"x": iris().x}, 150, fitting=fitting)
+    assert max(model.seen) == 18
     assert sum(model.seen) == 150
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize("most", [0, 1, 3, 100])
-def test_halving_ends_with_the_rows_that_do_not_fit_alone(rows: int, most: int) -> None:
-    from beam_ensembles.handlers.pytorch.device import WithinMemory
-
-    x = np.arange(rows)
-    columns, faults = run_split(WithinMemory(Out(most), "node"), {"x": x}, rows)
-    if most == 0:
-        assert {fault.code for fault in faults.values()} == {"out_of_memory"}
-        assert len(faults) == rows
-        return
-    assert not faults
-    assert columns["y"].tolist() == (x * 2).tolist()
-
-
-def test_other_errors_are_the_members_own() -> None:
-    from beam_ensembles.handlers.pytorch.device import WithinMemory
-
-    def fail(columns: Any) -> Any:
-        raise NodeError("bad_output", "no")
-
-    with pytest.raises(NodeError, match="no"):
-        WithinMemory(fail, "node")({"x": np.zeros(4)})
 
 
 def test_a_worker_without_pytorch_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

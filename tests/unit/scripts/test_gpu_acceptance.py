@@ -64,7 +64,7 @@ def test_it_passes_on_the_processor_without_other_frameworks(tmp_path: Path) -> 
 
 def test_tests_of_gpus_are_collected_without_other_frameworks(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/gpu"],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/gpu"],
         cwd=ROOT, env=without_frameworks(tmp_path), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -19,7 +19,8 @@ from beam_ensembles.handlers.huggingface.loaded_weights import check_adapter, no
 from beam_ensembles.handlers.huggingface.options import HuggingFaceOptions
 from beam_ensembles.handlers.huggingface.padding import MASKS, padded
 from beam_ensembles.handlers.huggingface.padding_effect import changes_ids, counts_padding
-from beam_ensembles.handlers.pytorch.device import device_of
+from beam_ensembles.handlers.pytorch.device import loaded_on_device
+from beam_ensembles.handlers.pytorch.embedding_guard import guarded
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values, join, list_argument
 from beam_ensembles.handlers.support.importing import check_import, import_name
@@ -107,7 +108,7 @@ def load_class(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: A
         read = [output.port or output.column for output in node.spec.outputs]
         check_adapter(place.name)
         with noted_weights(transformers) as weights:
-            model = handler.load_model()
+            model, device = loaded_on_device(node, lambda device: handler.load_model().to(device))
         weights.check(pooled=not _BEFORE_POOLING.issuperset(read))
     args = member.inference_args(node)
     if call.method == "generate" and node.options.samples is not None:
@@ -122,7 +123,8 @@ def load_class(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: A
         write=lambda answer, rows: _columns(node, answer, rows),
         per_row=member.is_per_row(node),
     )
-    return by_length(node, loaded) if _needs_one_length(node, model, call.method, args) else loaded
+    whole = by_length(node, loaded) if _needs_one_length(node, model, call.method, args) else loaded
+    return guarded(whole, model, device)
 
 
 def _needs_one_length(
@@ -186,11 +188,10 @@ def _handler(
         **place.arguments, "use_safetensors": place.needs_safetensors, **settings.pop("load_model_args", {})
     }  # fmt: skip
     common = {"inference_fn": call, "load_model_args": loading, **settings}
-    device = device_of(node)
     if node.spec.inputs is not None and node.spec.inputs.ports is None:
-        handler = beam.HuggingFaceModelHandlerTensor(place.name, model_class, device, **common)
+        handler = beam.HuggingFaceModelHandlerTensor(place.name, model_class, "CPU", **common)
     else:
-        handler = beam.HuggingFaceModelHandlerKeyedTensor(place.name, model_class, "pt", device, **common)
+        handler = beam.HuggingFaceModelHandlerKeyedTensor(place.name, model_class, "pt", "CPU", **common)
     return handler
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from beam_ensembles.errors import (
+    OUT_OF_MEMORY,
+    EnsembleError,
     InvalidEnsemble,
+    NodeError,
     Problem,
     listed,
 )
@@ -33,9 +37,12 @@ from beam_ensembles.handlers.huggingface.pipelines import texts_read
 from beam_ensembles.handlers.huggingface.sentence_vectors import SentenceVectors, lower_case, said_by
 from beam_ensembles.handlers.huggingface.tasks import TASKS, Task
 from beam_ensembles.handlers.huggingface.tokenizer_checks import check_tokenizer, tokenizer_of
-from beam_ensembles.handlers.pytorch.device import device_of
+from beam_ensembles.handlers.pytorch.device import loaded_on_device, module_of
+from beam_ensembles.handlers.pytorch.embedding_guard import guarded
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.fitting_rows import FittingRows, release
 from beam_ensembles.handlers.support.results import to_columns
+from beam_ensembles.messages.device_errors import is_out_of_memory
 
 Given = Mapping[str, list[Any]]
 """One list per port; by ``drawing.SEEDS`` the rows' seeds, where the node has one."""
@@ -51,6 +58,7 @@ class _Call:
         result: Beam's class of a prediction.
         parts: What the task takes: the pipeline, or the model with its processor.
         limit: How many tokens the model reads, where the tokenizer was told not to cut; else the tokenizer knows.
+        fitting: What earlier batches have shown of the rows that fit in memory at once.
     """
 
     task: Task
@@ -58,12 +66,13 @@ class _Call:
     result: Any
     parts: Any = None
     limit: int | None = None
+    fitting: FittingRows = dataclasses.field(default_factory=lambda: FittingRows(""))
 
     def of_pipeline(self, batch: list[Given], _: Any, args: dict[str, Any]) -> list[Any]:
         inputs, seeds = parted_seeds(batch[0])
         try:
             if seeds is None:
-                return [self.task.run(self.parts, inputs, args, self.rows)]
+                return [self._within_memory(self.parts, inputs, args)]
             return [self._row_by_row(inputs, seeds, args)]
         except (IndexError, RuntimeError):  # what PyTorch says of a token whose place the model does not know
             if "text" in inputs and self.parts.tokenizer is not None:
@@ -84,8 +93,35 @@ class _Call:
 
         inputs, seeds = parted_seeds(batch[0])
         with torch.inference_mode():
-            answer = self.task.run(self.parts.with_seeds(seeds), inputs, args, self.rows)
+            answer = self._within_memory(self.parts, inputs, args, seeds)
         return [self.result(batch[0], answer)]
+
+    def _within_memory(
+        self, parts: Any, inputs: Given, args: dict[str, Any], seeds: list[int] | None = None
+    ) -> Mapping[str, Any]:
+        """Runs the task, with half as many rows at once as often as memory does not hold them.
+
+        Raises:
+            NodeError: ``out_of_memory``: one row alone is too large; which one, smaller batches show.
+        """
+        before = self.fitting.most
+        while True:
+            rows = self.fitting.limit(self.rows) or self.rows
+            try:
+                given = parts if seeds is None else parts.with_seeds(seeds)
+                answer = self.task.run(given, inputs, args, rows)
+            except Exception as error:
+                if isinstance(error, EnsembleError) or not is_out_of_memory(error):
+                    raise
+            else:
+                if len(next(iter(inputs.values()))) >= rows:
+                    self.fitting.went_well(rows)
+                return answer
+            release()  # here, where no traceback holds the tensors of the failed call any more
+            if rows == 1:
+                self.fitting.restore(before)
+                raise NodeError(OUT_OF_MEMORY, "one row alone does not fit in the memory of the device")
+            self.fitting.failed(rows)
 
 
 def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: Any) -> Member:
@@ -101,7 +137,12 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
     """
     task = TASKS[str(node.options.task)]
     args = member.inference_args(node)
-    call = _Call(task, args.pop(BATCH_SIZE, task.rows), beam.PredictionResult)
+    call = _Call(
+        task,
+        args.pop(BATCH_SIZE, task.rows),
+        beam.PredictionResult,
+        fitting=FittingRows(node.spec.name),
+    )
     if args.get(TRUNCATION, "") is None:
         del args[TRUNCATION]
     if node.options.samples is not None:
@@ -114,7 +155,7 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
         handler.set_environment_vars()
         check_adapter(place.name)
         with noted_weights(transformers) as weights:
-            model = handler.load_model()
+            model, device = loaded_on_device(node, functools.partial(_loaded, handler))
         config = getattr(model, "model", model).config
         _compare(node, task, config.to_dict())
         weights.check(pooled="pooling" not in task.arguments)
@@ -139,7 +180,7 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
             call.rows = 1
         _name_classes(node, task, config)
         config.label2id = {name: at for at, name in config.id2label.items()}  # zero-shot tasks look there
-    return member.BeamMember(
+    loaded = member.BeamMember(
         handler,
         model,
         args,
@@ -147,6 +188,19 @@ def load_task(node: CheckedNode[HuggingFaceOptions], beam: Any, transformers: An
         write=_writer(node, task),
         meanings=meanings(node, task, config.to_dict()),
     )
+    return guarded(loaded, module_of(model), device)
+
+
+def _loaded(handler: Any, device: Any) -> Any:
+    """Loads a pipeline or a model on the CPU, and moves it; Beam's handlers would take the CPU without an error."""
+    import torch
+
+    model = handler.load_model()
+    if isinstance(model, torch.nn.Module):
+        return model.to(device)
+    model.model.to(device)
+    model.device = device
+    return model
 
 
 def _name_classes(node: CheckedNode[HuggingFaceOptions], task: Task, config: Any) -> None:
@@ -177,7 +231,7 @@ def _pipeline(node: CheckedNode[HuggingFaceOptions], beam: Any, place: hub.Place
     return beam.HuggingFacePipelineModelHandler(
         str(node.options.task),
         place.name,
-        device=device_of(node),
+        device="CPU",
         inference_fn=call.of_pipeline,
         load_pipeline_args=arguments,
         **settings,
@@ -193,7 +247,7 @@ def _model(
         place.name,
         model_class,
         "pt",
-        device_of(node),
+        "CPU",
         inference_fn=call.of_model,
         load_model_args={**place.arguments, "use_safetensors": place.needs_safetensors, **loading},
         **settings,

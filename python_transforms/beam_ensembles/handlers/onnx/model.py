@@ -134,7 +134,7 @@ class OnnxKind(Kind[OnnxOptions]):
         find_libraries(beam.ort, arguments["providers"])
         make = functools.partial(_handler, node, beam, arguments)
         handler, session = member.load(node, make)
-        check_device(node, session)
+        check_device(node, session, arguments["providers"])
         signature = signature_of(session)
         view = _compare(node, signature)
         by_name = {port.name: port for port in signature.outputs}

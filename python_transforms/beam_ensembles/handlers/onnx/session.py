@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -10,12 +11,13 @@ from typing import Any, Final
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx.options import OnnxOptions
-from beam_ensembles.handlers.support.member import no_gpu_for_device
+from beam_ensembles.handlers.support.member import no_gpu, no_gpu_for_device
 from beam_ensembles.handlers.support.signatures import TENSORS, Port, Signature
 from beam_ensembles.messages.foreign_errors import text_of
 from beam_ensembles.processes.child_process import own_cores
 from beam_ensembles.types import NUMPY_DTYPES
 
+_LOGGER: Final = logging.getLogger(__name__)
 SESSION_OPTIONS: Final = (
     "enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "inter_op_num_threads", "intra_op_num_threads",
     "log_severity_level", "use_deterministic_compute",
@@ -158,14 +160,27 @@ def find_libraries(ort: Any, wanted: Sequence[Any]) -> None:
         ort.preload_dlls()
 
 
-def check_device(node: CheckedNode[OnnxOptions], session: Any) -> None:
-    """Ensures that a session runs where its node says: onnxruntime takes the CPU where a GPU cannot be used.
+def check_device(node: CheckedNode[OnnxOptions], session: Any, wanted: Sequence[str]) -> None:
+    """Ensures that a session runs where its node says: onnxruntime takes the CPU where a provider does not start.
+
+    Args:
+        node: The node.
+        session: The session.
+        wanted: The providers that it was asked for. Where the CPU's is among them, others may do without.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: it does not.
     """
-    if node.options.device == "gpu" and _CUDA not in session.get_providers():
-        raise no_gpu_for_device(node, "onnxruntime could not start CUDA; it logged why")
+    running = session.get_providers()
+    lacking = [name for name in wanted if name not in running]
+    if not lacking:
+        return
+    text = f"onnxruntime could not start {listed(lacking)}; it logged why"
+    if node.options.device == "gpu":
+        raise no_gpu_for_device(node, text)
+    if _CPU not in wanted:
+        raise no_gpu(node, "config.providers", f"{text}; add {_CPU} to do without")
+    _LOGGER.warning("node '%s' runs on %s: %s", node.spec.name, listed(running), text)
 
 
 def signature_of(session: Any) -> Signature:

@@ -1,26 +1,77 @@
-"""Where a model runs, and what is done when a batch does not fit in the memory there."""
+"""Where a PyTorch model runs: it is loaded on the CPU, moved, and looked for where it should be.
+
+Beam's loader (2.77) takes the CPU after any ``RuntimeError`` of CUDA, which out of memory is one of; so it is not used
+here. ``device: gpu`` never ends on the CPU. ``auto`` does, with a warning, where the GPU cannot hold the model.
+"""
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import logging
-import sys
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
-import numpy as np
-
-from beam_ensembles.errors import NodeError
-from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.support.beam_config import DeviceOptions
 from beam_ensembles.handlers.support.member import no_gpu_for_device
+from beam_ensembles.messages.device_errors import is_device_error, is_out_of_memory
+from beam_ensembles.messages.foreign_errors import described
 
 _LOGGER: Final = logging.getLogger(__name__)
-_ON_CPU: Final = "can't allocate memory"
-"""What PyTorch's allocator says on a CPU, where it raises but a ``RuntimeError``."""
+Load: TypeAlias = Callable[[Any], Any]
+"""Loads a model and puts it on the device that it is given, a ``torch.device``."""
 
 
-def device_of(node: CheckedNode[DeviceOptions]) -> str:
-    """Returns the device of a node in the words of Beam's handlers, ``CPU`` or ``GPU``.
+def loaded_on_device(node: CheckedNode[DeviceOptions], load: Load) -> tuple[Any, Any]:
+    """Loads a node's model where the node says.
+
+    Args:
+        node: The node.
+        load: Loads it; called once more, for the CPU, where a GPU that ``auto`` takes cannot hold the model.
+
+    Returns:
+        The model and the ``torch.device`` that it is on.
+
+    Raises:
+        InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none. ``load_failed``: the GPU cannot
+            hold the model, or the model is not on it.
+    """
+    import torch
+
+    wanted = wanted_device(node)
+    if wanted.type != "cpu":
+        model, why = _try(load, wanted)
+        if not why:
+            _LOGGER.info("node '%s' runs on %s", node.spec.name, wanted)
+            return model, wanted
+        del model
+        torch.cuda.empty_cache()  # here, where no traceback holds what was loaded any more
+        if node.options.device == "gpu":
+            text = f"the model cannot run on the GPU: {why}; free memory there, or set 'device: auto' to do without"
+            raise InvalidEnsemble([Problem(node.spec.path("device"), "load_failed", text)])
+        _LOGGER.warning(
+            "node '%s' runs on the CPU: %s (with 'device: gpu' it would not load)", node.spec.name, why
+        )
+    here = torch.device("cpu")
+    return load(here), here
+
+
+def _try(load: Load, wanted: Any) -> tuple[Any, str]:
+    """Loads a model on a device; returns it, and why that device cannot run it."""
+    try:
+        model = load(wanted)
+    except Exception as error:
+        if isinstance(error, EnsembleError) or not is_device_error(error):
+            raise
+        text = "its memory does not hold the model" if is_out_of_memory(error) else "it fails"
+        return None, f"{text} ({described(error)})"
+    elsewhere = _elsewhere(model, wanted)
+    return model, "" if elsewhere is None else f"the weight '{elsewhere}' stays elsewhere"
+
+
+def wanted_device(node: CheckedNode[DeviceOptions]) -> Any:
+    """Returns the ``torch.device`` that a node asks for; ``auto`` takes a GPU where there is one.
 
     Raises:
         InvalidEnsemble: ``no_gpu``: the node asks for a GPU and this worker has none.
@@ -31,76 +82,27 @@ def device_of(node: CheckedNode[DeviceOptions]) -> str:
     has_gpu = torch.cuda.is_available()
     if wanted == "gpu" and not has_gpu:
         raise no_gpu_for_device(node, "PyTorch finds no CUDA device")
-    return "GPU" if has_gpu and wanted != "cpu" else "CPU"
+    return gpu() if has_gpu and wanted != "cpu" else torch.device("cpu")
 
 
-@dataclasses.dataclass(slots=True)
-class WithinMemory:
-    """A member whose batch is halved when the device's memory does not hold it, which is not the fault of any row.
+def gpu() -> Any:
+    """Returns the GPU of this process: the first one that ``CUDA_VISIBLE_DEVICES`` lets it see."""
+    import torch
 
-    What is known to fit is kept in mind: the next batches are given in parts of that size.
-
-    Attributes:
-        member: The member.
-        name: The node's name, for the log.
-        most: The most rows that one call gets; None before any batch was too large.
-    """
-
-    member: Member
-    name: str
-    most: int | None = None
-
-    def __call__(self, columns: Columns) -> Columns:
-        """Runs the member, in parts where need be.
-
-        Raises:
-            NodeError: ``out_of_memory``: one row alone is too large.
-        """
-        rows = len(next(iter(columns.values())))
-        if self.most is None or rows <= self.most:
-            answer = self._try(columns)
-            if answer is not None:
-                return answer
-            if rows == 1:
-                raise NodeError("out_of_memory", "one row alone does not fit in the memory of the device")
-            self.most = (rows + 1) // 2
-            _LOGGER.warning(
-                "node '%s': a batch of %d rows does not fit in memory; it gets at most %d at once from now on "
-                "(set 'batch: {max: %d}')", self.name, rows, self.most, self.most,
-            )  # fmt: skip
-        return self._in_parts(columns, rows, self.most)
-
-    def _try(self, columns: Columns) -> Columns | None:
-        """Runs the member once; None where the memory did not suffice, which is then freed."""
-        try:
-            return self.member(columns)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-        release()  # here, where no traceback holds the tensors of the failed call any more
-        return None
-
-    def _in_parts(self, columns: Columns, rows: int, size: int) -> Columns:
-        parts = [
-            self({name: values[start : start + size] for name, values in columns.items()})
-            for start in range(0, rows, size)
-        ]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return torch.device("cuda")
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Returns whether memory ran out, on a GPU or not."""
-    torch = sys.modules.get("torch")  # without it, as for TensorRT's engines, no error can be one of its own
-    on_gpu = torch is not None and isinstance(error, torch.cuda.OutOfMemoryError)
-    return (
-        on_gpu
-        or isinstance(error, MemoryError)
-        or (isinstance(error, RuntimeError) and _ON_CPU in str(error))
-    )
+def _elsewhere(model: Any, wanted: Any) -> str | None:
+    """Returns the name of a weight that is not on a device; None where all are."""
+    module = module_of(model)
+    weights = itertools.chain(module.named_parameters(), module.named_buffers())
+    return next((name for name, one in weights if one.device.type != wanted.type), None)
 
 
-def release() -> None:
-    """Frees the memory that PyTorch keeps for later tensors."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def module_of(model: Any) -> Any:
+    """Returns the module of an exported program or of a pipeline."""
+    import torch
+
+    if isinstance(model, torch.nn.Module):
+        return model
+    return getattr(model, "module", None) or model.model

@@ -1,7 +1,7 @@
 """Beam's handler of a PyTorch model, for each way in which one is saved.
 
-Beam's handlers know state dicts and TorchScript. Safetensors, exported programs and pickled modules are loaded here
-and run by the same handlers.
+Beam's handlers run the models, and load none of them: their loader knows state dicts and TorchScript only, and takes
+the CPU without an error where a GPU cannot hold a model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from beam_ensembles.errors import (
 )
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.pytorch.call import infer
-from beam_ensembles.handlers.pytorch.device import device_of
+from beam_ensembles.handlers.pytorch.device import loaded_on_device
 from beam_ensembles.handlers.pytorch.export import Program, read_program
 from beam_ensembles.handlers.pytorch.files import (
     EXPORT,
@@ -96,15 +96,19 @@ def make_handler(node: CheckedNode[PytorchOptions], beam: Any, place: str) -> An
         }
     if format_ == SAFETENSORS:
         _need_safetensors(node)
-    if format_ == STATE_DICT:
-        arguments["load_model_args"] = {"weights_only": options.reads_weights_only}
     handler = make(
         **arguments,
-        device=device_of(node),
+        device="CPU",
         inference_fn=functools.partial(infer, options.method, beam.PredictionResult),
         **member.config(node),
     )
-    handler.load_model = functools.partial(_LOADERS[format_], handler, handler.load_model, place, arguments)
+    load = functools.partial(_LOADERS[format_], node, place, arguments)
+
+    def load_model() -> Any:
+        model, handler._device = loaded_on_device(node, load)
+        return model
+
+    handler.load_model = load_model
     return handler
 
 
@@ -175,57 +179,70 @@ def model_class(node: CheckedNode[PytorchOptions]) -> Any:
     return found
 
 
-def _weights(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
-    """Loads a state dict as Beam does, and says plainly where it holds more than weights."""
+def _weights(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
+    """Loads a state dict, and says plainly where it holds more than weights."""
+    import torch
+
     try:
-        return load()
+        weights = torch.load(place, map_location="cpu", weights_only=node.options.reads_weights_only)
     except pickle.UnpicklingError as exc:
         raise ValueError(
             "the file holds more than weights; save the state dict alone, or set 'weights_only: false', which runs "
             "the code in the file and needs it pinned by 'sha256' or in a trusted folder"
         ) from exc
+    return _filled(arguments, weights, device)
 
 
-def _script(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
-    """Loads TorchScript as Beam does, without PyTorch's warning that it will be gone one day."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*torch.jit.load.*deprecated")
-        return load()
-
-
-def _safetensors(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+def _safetensors(
+    node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any
+) -> Any:
     import safetensors.torch
 
+    return _filled(arguments, safetensors.torch.load_file(place), device)
+
+
+def _filled(arguments: Mapping[str, Any], weights: Any, device: Any) -> Any:
     model = arguments["model_class"](**arguments["model_params"])
-    model.load_state_dict(safetensors.torch.load_file(place))
-    return _ready(model, handler)
+    model.load_state_dict(weights)
+    return _ready(model, device)
 
 
-def _module(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+def _script(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
+    """Loads TorchScript, without PyTorch's warning that it will be gone one day."""
     import torch
 
-    model = torch.load(place, map_location=handler._device, weights_only=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.load.*deprecated")
+        return torch.jit.load(place, map_location="cpu").to(device).eval()
+
+
+def _module(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
+    import torch
+
+    model = torch.load(place, map_location="cpu", weights_only=False)
     if not isinstance(model, torch.nn.Module):
         raise TypeError(
             f"the file holds a {type(model).__name__}; with 'model_class' weights of one are loaded"
         )
-    return _ready(model, handler)
+    return _ready(model, device)
 
 
-def _ready(model: Any, handler: Any) -> Any:
+def _ready(model: Any, device: Any) -> Any:
     """Does what Beam does with a model once it has its weights."""
     model.requires_grad_(False)
-    return model.to(handler._device).eval()
+    return model.to(device).eval()
 
 
-def _exported(handler: Any, load: Any, place: str, arguments: Mapping[str, Any]) -> Any:
+def _exported(
+    node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any
+) -> Any:
     import torch
     from torch.export.passes import move_to_device_pass
 
     program = read_program(place)
     exported = torch.export.load(place)
-    if str(handler._device) != "cpu":
-        exported = move_to_device_pass(exported, str(handler._device))
+    if device.type != "cpu":
+        exported = move_to_device_pass(exported, str(device))
     return ExportedModel(program, exported)
 
 

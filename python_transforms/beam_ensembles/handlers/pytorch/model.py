@@ -14,7 +14,8 @@ from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.handlers.pytorch.answer_parts import columns_of
 from beam_ensembles.handlers.pytorch.call import check_callable, given_of
-from beam_ensembles.handlers.pytorch.device import WithinMemory
+from beam_ensembles.handlers.pytorch.device import module_of
+from beam_ensembles.handlers.pytorch.embedding_guard import guarded
 from beam_ensembles.handlers.pytorch.export import read_program
 from beam_ensembles.handlers.pytorch.files import EXPORT, SAFETENSORS, STATE_DICT, runs_code
 from beam_ensembles.handlers.pytorch.loading import ExportedModel, make_handler, settled_format
@@ -105,18 +106,15 @@ class PytorchKind(Kind[PytorchOptions]):
             _compare(node, signature)
         else:
             check_callable(node, model, node.options.method)
-        run = WithinMemory(
-            member.BeamMember(
-                handler,
-                model,
-                member.inference_args(node),
-                read=functools.partial(given_of, node, signature),
-                write=functools.partial(columns_of, node),
-                per_row=member.is_per_row(node),
-            ),
-            node.spec.name,
+        run = member.BeamMember(
+            handler,
+            model,
+            member.inference_args(node),
+            read=functools.partial(given_of, node, signature),
+            write=functools.partial(columns_of, node),
+            per_row=member.is_per_row(node),
         )
-        return by_length(node, run, signature)
+        return guarded(by_length(node, run, signature), module_of(model), handler._device)
 
 
 def _format(node: NodeView[PytorchOptions], path: str) -> str | None:

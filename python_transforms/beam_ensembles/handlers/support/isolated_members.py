@@ -64,6 +64,8 @@ class IsolatedMember:
         running = self._child or self._started_again()
         try:
             answer = running.ask(dict(columns), self._timeout)
+            if isolated_process.has_ended_context(answer):
+                raise _NoAnswer("process_died", f"its process was ended, as its device failed: {answer}")
         except _NoAnswer as error:
             self._end()
             self._unanswered += 1

@@ -15,6 +15,7 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.trial_rows import Trial, trial_of
+from beam_ensembles.messages.device_errors import ends_context
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.column_pipe import ColumnPipe
 from beam_ensembles.processes.machine import Machine
@@ -42,7 +43,10 @@ def _serve(pipe: ColumnPipe, node: CheckedNode) -> None:
     pipe.send((error, meanings_of(member)))
     while member is not None:
         asked = pipe.recv()
-        pipe.send(_tried(node, member) if asked == TRY else answer(member, asked))
+        found = _tried(node, member) if asked == TRY else answer(member, asked)
+        pipe.send(found)
+        if has_ended_context(found):
+            return  # whoever asks next gets another process
 
 
 def loaded(
@@ -57,6 +61,16 @@ def loaded(
         raise
     except BaseException as error:  # whatever a model's own code raises
         return None, EnsembleError(f"node '{node.spec.name}' cannot be loaded: {reason(error)}")
+
+
+def has_ended_context(found: object) -> bool:
+    """Whether what a member raised says that its process cannot use the device any more.
+
+    A row's own fault does not, whatever it quotes of the row.
+    """
+    if isinstance(found, NodeError) and found.code != "model_error":
+        return False
+    return isinstance(found, Exception) and ends_context(found)
 
 
 def _tried(node: CheckedNode, member: Member) -> Trial | EnsembleError | None:

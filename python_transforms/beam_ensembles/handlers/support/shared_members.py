@@ -29,8 +29,8 @@ from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.handlers.support import shared_process
 from beam_ensembles.handlers.support.beam_config import config_of
+from beam_ensembles.handlers.support.ended_contexts import load_here_or_move
 from beam_ensembles.handlers.support.isolated_members import IsolatedMember
-from beam_ensembles.handlers.support.loading_here import load_here
 from beam_ensembles.handlers.support.trial_rows import try_out
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.column_pipe import ColumnPipe
@@ -68,7 +68,7 @@ def load_untried(node: CheckedNode, machine: Machine) -> Member:
         return IsolatedMember(node)
     config = config_of(node.options)
     if not config.get("large_model") and config.get("model_copies") is None:
-        return load_here(node, machine)
+        return load_here_or_move(node, machine)
     return SharedMember(node, copies=config.get("model_copies") or 1)
 
 

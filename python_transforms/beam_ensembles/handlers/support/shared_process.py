@@ -16,12 +16,14 @@ from multiprocessing.connection import Listener
 from typing import Final
 
 from beam_ensembles.graph.class_meanings import meanings_of
-from beam_ensembles.graph.kinds import Member
+from beam_ensembles.graph.kinds import CheckedNode, Member
 from beam_ensembles.handlers.support import isolated_process
-from beam_ensembles.handlers.support.trial_rows import load_tried
+from beam_ensembles.handlers.support.ended_contexts import load_here_or_move
+from beam_ensembles.handlers.support.trial_rows import try_out
 from beam_ensembles.processes import child_process
 from beam_ensembles.processes.column_pipe import ColumnPipe
 from beam_ensembles.processes.file_locks import lock_of, locked
+from beam_ensembles.processes.machine import Machine
 
 WELCOME: Final = "welcome"
 """What every connection gets first, with what the model knows of its columns; then the process waits for columns."""
@@ -34,11 +36,18 @@ def main() -> None:
     pipe, path = child_process.pipe_of(sys.argv[1]), sys.argv[2]
     with contextlib.suppress(EOFError):  # the worker that started this process is gone
         node = pipe.recv()
-        member, error = isolated_process.loaded(node, load_tried)
+        member, error = isolated_process.loaded(node, _load_tried)
         if member is None:
             pipe.send(error)
         else:
             _serve(pipe, path, member)
+
+
+def _load_tried(node: CheckedNode, machine: Machine) -> Member:
+    """Loads a node and tries it; where its device fails, it moves to a process that can be replaced."""
+    member = load_here_or_move(node, machine)
+    try_out(node, member)
+    return member
 
 
 def _serve(pipe: ColumnPipe, path: str, member: Member) -> None:

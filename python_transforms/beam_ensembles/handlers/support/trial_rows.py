@@ -36,8 +36,6 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 from beam_ensembles.graph.shared_options import is_per_row
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.beam_config import TrialOptions, call_limit
-from beam_ensembles.handlers.support.loading_here import load_here
-from beam_ensembles.processes.machine import Machine
 from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -89,17 +87,6 @@ class TriesItself(Protocol):
         Raises:
             InvalidEnsemble: It cannot be right.
         """
-
-
-def load_tried(node: CheckedNode, machine: Machine) -> Member:
-    """Loads a node in this process and tries it.
-
-    Raises:
-        EnsembleError: It cannot be loaded, or cannot be right.
-    """
-    member = load_here(node, machine)
-    try_out(node, member)
-    return member
 
 
 def try_out(node: CheckedNode, member: Member) -> Trial | None:

@@ -29,7 +29,6 @@ from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
 from beam_ensembles.handlers.onnx.graph import read_signature
 from beam_ensembles.handlers.onnx.weights import weight_files
 from beam_ensembles.handlers.pytorch.call import given_of
-from beam_ensembles.handlers.pytorch.device import WithinMemory
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.arguments import Values
 from beam_ensembles.handlers.support.bad_model_files import read_or_report
@@ -103,16 +102,13 @@ class TensorRTKind(Kind[TensorRTOptions]):
         beam = member.handlers_of(node, "tensorrt_inference", "tensorrt")
         handler, engine = member.load(node, functools.partial(_handler, node, beam))
         _compare(node, engine.signature)
-        loaded = WithinMemory(
-            member.BeamMember(
-                handler,
-                engine,
-                {},
-                read=lambda columns: given_of(node, engine.signature, columns).named,
-                write=functools.partial(_columns, node, ports_of(node.spec, engine.outputs)),
-                per_row=member.is_per_row(node),
-            ),
-            node.spec.name,
+        loaded = member.BeamMember(
+            handler,
+            engine,
+            {},
+            read=lambda columns: given_of(node, engine.signature, columns).named,
+            write=functools.partial(_columns, node, ports_of(node.spec, engine.outputs)),
+            per_row=member.is_per_row(node),
         )
         return by_length(node, loaded, engine.signature)
 
