@@ -93,7 +93,7 @@ def install(folder: Path) -> None:
 
 
 def make(archive: Path = ARCHIVE) -> bool:
-    """Makes the archive; returns whether it is small enough."""
+    """Returns whether the archive that it makes is small enough."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made, "kit")

@@ -1,4 +1,4 @@
-"""What becomes of a batch, or a model, that the device's memory does not hold; what copies to the device cost."""
+"""Batches and models that the device's memory does not hold, and the cost of copies to the device."""
 
 from __future__ import annotations
 

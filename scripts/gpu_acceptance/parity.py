@@ -23,7 +23,7 @@ class _Case:
         task: Its name.
         model: The folder of ``transformers_models``.
         inputs: What it reads, with types.
-        outputs: What is compared, with types.
+        outputs: The outputs that are compared, with types.
         args: Its ``inference_args``.
     """
 

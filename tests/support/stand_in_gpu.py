@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-MOST: Final = r"the model cannot run on the GPU: its memory does not hold the model \(OutOfMemoryError: CUDA out of"
+MOST: Final = (
+    r"the model cannot run on the GPU: its memory does not hold the model \(OutOfMemoryError: CUDA out of"
+)
 """What a node says whose GPU holds no model."""
 
 

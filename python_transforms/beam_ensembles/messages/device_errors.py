@@ -30,7 +30,7 @@ _CONTEXT_ENDED: Final = re.compile(
     r"|CUDA failure (?:214|700|702|71\d)\b",
     re.IGNORECASE,
 )
-"""What is said where CUDA's context has ended: whatever the process asks the device from then on fails too."""
+"""Messages of frameworks after CUDA's context has ended: all that the process asks the device from then on fails."""
 _OF_A_DEVICE: Final = re.compile(
     r"CUDA (?:error|driver|failure)|CUBLAS_STATUS|CUDNN_STATUS|CUSOLVER_STATUS|CUFFT_|cudaError|no kernel image"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper
 from beam_ensembles.errors import InvalidEnsemble, NodeError
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.handlers.onnx.graph import read_signature
-from beam_ensembles.handlers.onnx.session import signature_of
+from beam_ensembles.handlers.onnx.session import check_device, signature_of
 from beam_ensembles.handlers.support.signatures import TENSORS, Port
 from beam_ensembles.registry import KINDS
 from beam_ensembles.types import Array, Scalar, dtype_of, parse_type
@@ -209,3 +210,27 @@ def test_a_gpu_that_is_not_there_is_said(onnx_models: Path, monkeypatch: pytest.
         load_node(onnx_models, PAIR, node("double.onnx", device="gpu"))
     member: Any = load_node(onnx_models, PAIR, node("double.onnx", device="auto"))
     assert member.model.get_providers() == ["CPUExecutionProvider"]
+
+
+CPU, CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+FELL_BACK: Any = SimpleNamespace(get_providers=lambda: [CPU])
+"""Stands in for a session of onnxruntime that could not start CUDA, which it only logs."""
+
+
+def test_a_provider_that_does_not_start_is_an_error_unless_the_cpu_may_do(
+    onnx_models: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    strict = check_node(onnx_models, PAIR, node("double.onnx", device="gpu"))
+    with pytest.raises(InvalidEnsemble, match=r"\[no_gpu\] nodes\.node\.device: .*could not start CUDAExec"):
+        check_device(strict, FELL_BACK, [CUDA, CPU])
+    named = check_node(onnx_models, PAIR, node("double.onnx", config={"providers": [CUDA]}))
+    with pytest.raises(
+        InvalidEnsemble, match=r"\[no_gpu\] nodes\.node\.config\.providers: .*add CPUExecutionProv"
+    ):
+        check_device(named, FELL_BACK, [CUDA])
+    assert not caplog.records
+    check_device(check_node(onnx_models, PAIR, node("double.onnx")), FELL_BACK, [CUDA, CPU])
+    assert "node 'node' runs on CPUExecutionProvider: onnxruntime could not start CUDA" in caplog.text
+    caplog.clear()
+    check_device(check_node(onnx_models, PAIR, node("double.onnx")), FELL_BACK, [CPU])
+    assert not caplog.records

@@ -541,6 +541,26 @@ def test_a_batch_that_memory_does_not_hold_is_halved_and_no_row_is_bad(folder: P
     assert sum(model.seen) == 150
 
 
+@pytest.mark.parametrize(
+    ("uri", "of"),
+    [("flowers.pt", "Flowers"), ("flowers.safetensors", "Flowers"), ("module.pt", None), ("script.pt", None)],
+)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_model_computes_in_the_type_that_its_node_names(
+    folder: Path, uri: str, of: str | None, dtype: str
+) -> None:
+    member: Any = load_node(folder, FOUR, node(uri, of, dtype=dtype))
+    assert {str(one.dtype) for one in member.model.parameters()} == {f"torch.{dtype}"}
+    answer = member({"x": iris().x})["y"]
+    assert answer.dtype == np.float32
+    np.testing.assert_allclose(answer, logits(), rtol=0.05, atol=0.1)
+    assert not np.array_equal(answer, logits())
+
+
+def test_an_exported_program_keeps_its_types(folder: Path) -> None:
+    assert problems_of(folder, FOUR, node("flowers.pt2", None, dtype="float16")) == [("bad_value", "dtype")]
+
+
 def test_a_worker_without_pytorch_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checked = check_node(folder, FOUR, node())
     monkeypatch.delitem(sys.modules, "apache_beam.ml.inference.pytorch_inference", raising=False)

@@ -190,7 +190,7 @@ def _weights(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[s
             "the file holds more than weights; save the state dict alone, or set 'weights_only: false', which runs "
             "the code in the file and needs it pinned by 'sha256' or in a trusted folder"
         ) from exc
-    return _filled(arguments, weights, device)
+    return _filled(node, arguments, weights, device)
 
 
 def _safetensors(
@@ -198,13 +198,15 @@ def _safetensors(
 ) -> Any:
     import safetensors.torch
 
-    return _filled(arguments, safetensors.torch.load_file(place), device)
+    return _filled(node, arguments, safetensors.torch.load_file(place), device)
 
 
-def _filled(arguments: Mapping[str, Any], weights: Any, device: Any) -> Any:
+def _filled(
+    node: CheckedNode[PytorchOptions], arguments: Mapping[str, Any], weights: Any, device: Any
+) -> Any:
     model = arguments["model_class"](**arguments["model_params"])
     model.load_state_dict(weights)
-    return _ready(model, device)
+    return _ready(node, model, device)
 
 
 def _script(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
@@ -213,7 +215,7 @@ def _script(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[st
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.jit.load.*deprecated")
-        return torch.jit.load(place, map_location="cpu").to(device).eval()
+        return _ready(node, torch.jit.load(place, map_location="cpu"), device)
 
 
 def _module(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
@@ -224,12 +226,16 @@ def _module(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[st
         raise TypeError(
             f"the file holds a {type(model).__name__}; with 'model_class' weights of one are loaded"
         )
-    return _ready(model, device)
+    return _ready(node, model, device)
 
 
-def _ready(model: Any, device: Any) -> Any:
-    """Does what Beam does with a model once it has its weights."""
+def _ready(node: CheckedNode[PytorchOptions], model: Any, device: Any) -> Any:
+    """Does what Beam does with a model once it has its weights; these are converted before they are moved."""
+    import torch
+
     model.requires_grad_(False)
+    if node.options.dtype is not None:
+        model = model.to(getattr(torch, node.options.dtype))
     return model.to(device).eval()
 
 

@@ -143,6 +143,9 @@ def _check_class(node: NodeView[PytorchOptions], format_: str) -> None:
         if value is not None:
             text = f"the file is that of a {format_}, which holds its code itself; leave '{key}' out"
             node.problem("bad_value", key, text)
+    if format_ == EXPORT and options.dtype is not None:
+        text = "an exported program computes in the types that it was exported with; leave 'dtype' out"
+        node.problem("bad_value", "dtype", text)
     if format_ == EXPORT and options.method is not None:
         node.problem("bad_value", "method", "an exported program has no methods; leave 'method' out")
 

@@ -27,6 +27,12 @@ class PytorchOptions(CallOptions, LabelOptions, DeviceOptions, ImportOptions, Fi
         "Read nothing but tensors from a state dict; false may run what is in the file.",
         shown="true",
     )
+    dtype: str | None = option(
+        None,
+        "The type of floats in which the model computes; its weights are converted when it is loaded.",
+        choices=("float16", "bfloat16", "float32"),
+        shown="that of its weights",
+    )
     method: str | None = option(
         None, "The model's method that is called, such as generate.", shown="the model"
     )

@@ -2,8 +2,8 @@
 
 An index that is out of range is an ``IndexError`` on a CPU. On a GPU it ends CUDA's context (a device-side assert), as
 illegal addresses and failing memory do: whatever the process asks the device from then on fails too, and every row with
-it. So such an error is no row's. The batch is tried once more in a new process, where halves of it find the bad rows;
-each that ends the context there ends that process (``isolated_process``), and the next half gets another.
+it. So the worker does not split the batch. The batch is tried once more in a new process, where halves of it find the
+bad rows; each that ends the context there ends that process (``isolated_process``), and the next half gets another.
 """
 
 from __future__ import annotations

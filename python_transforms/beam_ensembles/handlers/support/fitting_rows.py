@@ -13,7 +13,7 @@ _FIRST_CALLS: Final = 32
 
 
 class FittingRows:
-    """What is known of the rows that one call of a node may get. Threads may share it.
+    """The most rows of a node that are known to fit in memory at once. Threads may share it.
 
     Memory that others use may be free later, and long texts may be followed by short ones: after enough calls that
     fit, one of twice as many rows is tried. Each time that one fails, twice as many calls come before the next: the
