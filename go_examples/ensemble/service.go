@@ -252,9 +252,8 @@ func (o ServiceOptions) start(ctx context.Context, command []string) (*Service, 
 		return nil, failure("ensemble: the start of %s was given up: %w", strings.Join(command, " "), context.Cause(ctx))
 	case <-time.After(timeout):
 		_ = cmd.Process.Kill() // It may have ended just now.
-		return nil, failure("ensemble: %s was not ready within %v: %s; a slow machine needs more: set Start of "+
-			"ensemble.WithTimeouts, or Timeout of ensemble.ServiceOptions",
-			strings.Join(command, " "), timeout, log.last()).because(context.DeadlineExceeded)
+		return nil, failure("ensemble: %s was not ready within %v; allow more with ensemble.WithTimeouts or "+
+			"ServiceOptions.Timeout: %s", strings.Join(command, " "), timeout, log.last()).because(context.DeadlineExceeded)
 	}
 }
 
