@@ -12,19 +12,24 @@ from typing import Any, Final
 
 import grpc
 import pytest
+from apache_beam.portability.api import beam_artifact_api_pb2_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
 
 from beam_ensembles_service.callers import connections
 from beam_ensembles_service.callers.connections import options
 from beam_ensembles_service.callers.flags import Access
 from beam_ensembles_service.health_service import Health
 from beam_ensembles_service.requests import reading
-from beam_ensembles_service.requests.admission import Admission
+from beam_ensembles_service.requests.admission import MOST_BYTES, Admission
+from beam_ensembles_service.requests.artifacts import OfferedArtifacts
 from beam_ensembles_service.requests.reading import MOST_READS
 from beam_ensembles_service.settings import Limits
 from tests.support.patience import SECONDS, wait_until
 
 _CHECK: Final = "/grpc.health.v1.Health/Check"
+_RESOLVE: Final = "/org.apache.beam.model.job_management.v1.ArtifactRetrievalService/ResolveArtifacts"
+_REFLECT: Final = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 _WATCH: Final = "/grpc.health.v1.Health/Watch"
 _Code = grpc.StatusCode
 
@@ -88,6 +93,36 @@ def test_a_call_that_is_not_read_sends_few_bytes() -> None:
         found = dict(struct.iter_unpack(">HI", settings))
         assert head[3] == 4
         assert found.get(4, 65_535) <= 65_535
+
+
+def test_few_messages_of_known_callers_are_read_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """520 callers could each send the longest message there is: 16 GiB before the first of them was looked at."""
+    server = grpc.server(
+        concurrent.futures.ThreadPoolExecutor(128),
+        interceptors=[Admission(Limits())],
+        options=options(Access()),
+    )
+    beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(OfferedArtifacts(), server)
+    reflection.enable_server_reflection([reflection.SERVICE_NAME], server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    ended = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        ended.wait(SECONDS)
+        yield from ()
+
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        slow: list[Any] = [channel.stream_unary(_RESOLVE).future(nothing()) for _ in range(2 * MOST_READS)]
+        monkeypatch.setattr(reading, "_SLOW_SECONDS", 1.0)
+        assert channel.unary_unary(_RESOLVE)(b"", timeout=SECONDS) == b""
+        wait_until(lambda: sum(call.done() for call in slow) >= MOST_READS)
+        large = channel.unary_unary(_RESOLVE).future(bytes(MOST_BYTES + 1))
+        assert large.code() == _Code.RESOURCE_EXHAUSTED
+        idle: list[Any] = [channel.stream_stream(_REFLECT)(nothing()) for _ in range(2 * MOST_READS)]
+        wait_until(lambda: sum(not call.is_active() for call in idle) == MOST_READS)
+        ended.set()
+    server.stop(0).wait()
 
 
 def test_the_memory_of_many_messages_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,8 @@ from beam_ensembles_service.settings import Limits
 
 MOST_CALLS: Final = 256
 """How many calls of a service without slots (artifacts, reflection, the worker pool) are open at one time."""
+MOST_BYTES: Final = 1 << 20
+"""Bytes of a message to such a service, which holds it for as long as it answers."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXPANSION: Final = beam_expansion_api_pb2.DESCRIPTOR.services_by_name["ExpansionService"].full_name
@@ -48,7 +50,7 @@ class Admission(grpc.ServerInterceptor):
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._slots = Slots(limits)
-        self._reader, self._few = Reader(), FewReads()
+        self._reader, self._few, self._streams = Reader(), FewReads(), FewReads()
         self._calls: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -68,7 +70,7 @@ class Admission(grpc.ServerInterceptor):
         with self._counted(service, context):
             data = self._reader.first(messages, context)
             if service != _EXPANSION:
-                return handler.unary_unary(_parsed(data, handler, context), context)
+                return handler.unary_unary(_parsed_short(data, handler, context), context)
             self._take_slot(context, len(data))
             return self._in_time(
                 lambda: handler.unary_unary(_parsed(data, handler, context), context), context
@@ -77,11 +79,13 @@ class Admission(grpc.ServerInterceptor):
     def _stream(self, service: str, handler: Any, messages: Any, context: grpc.ServicerContext) -> Any:
         with self._counted(service, context):
             if handler.request_streaming:
-                parsed = (_parsed(data, handler, context) for data in messages)
+                parsed = (
+                    _parsed_short(data, handler, context) for data in self._streams.each(messages, context)
+                )
                 yield from handler.stream_stream(parsed, context)
             else:
                 data = self._reader.first(messages, context)
-                yield from handler.unary_stream(_parsed(data, handler, context), context)
+                yield from handler.unary_stream(_parsed_short(data, handler, context), context)
 
     @contextlib.contextmanager
     def _counted(self, service: str, context: grpc.ServicerContext) -> Iterator[None]:
@@ -145,6 +149,13 @@ def _parsed(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
     except DecodeError:
         _LOGGER.info("refused a message of %s that cannot be read", context.peer())
         context.abort(_Code.INVALID_ARGUMENT, "the message is not the protobuf message of this method")
+
+
+def _parsed_short(data: bytes, handler: Any, context: grpc.ServicerContext) -> Any:
+    if len(data) > MOST_BYTES:
+        text = f"the message has {len(data)} bytes; this method takes {MOST_BYTES} at most"
+        context.abort(_Code.RESOURCE_EXHAUSTED, text)
+    return _parsed(data, handler, context)
 
 
 def _of_few(handler: Any, few: FewReads) -> Any:

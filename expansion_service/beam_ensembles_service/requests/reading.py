@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, Final
 
 import grpc
 
 READ_SECONDS: Final = 60.0
 """How long a client may take to send its message."""
+_SLOW_SECONDS: Final = 5.0
+"""The same while further calls wait to be read."""
 _LOOK_SECONDS: Final = 1.0
 MOST_READS: Final = 16
-"""How many messages of calls that anybody may make are read at one time."""
+"""How many messages are read at one time, each as long as a message may be: of known callers, and of all others."""
+_TOO_MANY: Final = f"{MOST_READS} messages are being read already; try again later"
 _TRIMMED_BYTES: Final = 64 << 20
 """After how many bytes of messages the memory that they took goes back to the system."""
 
 
 class Reader:
-    """Reads messages; one thread watches how long that takes, for all calls."""
+    """Reads messages of callers who may call: few at a time, while the others wait unread.
+
+    One thread watches how long reads take. While calls wait, one that sends slowly is cancelled early.
+    """
 
     def __init__(self) -> None:
         self._trimmer = Trimmer()
-        self._ends: dict[Any, float] = {}
-        self._lock = threading.Lock()
+        self._began: dict[Any, float] = {}
+        self._waiting = 0
+        self._changed = threading.Condition()
         self._watches = False
 
     def first(self, messages: Any, context: Any) -> bytes:
@@ -35,23 +44,35 @@ class Reader:
             messages: What the client sends, read as it comes.
             context: The call's; it is cancelled where nothing comes in time, and aborted where nothing is sent.
         """
-        with self._lock:
-            self._ends[context] = time.monotonic() + READ_SECONDS
-            if not self._watches:
-                self._watches = True
-                threading.Thread(target=self._watch, name="reader", daemon=True).start()
+        if not self._begin(context):
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, _TOO_MANY)
         try:
             return _first(messages, context, self._trimmer)
         finally:
-            with self._lock:
-                del self._ends[context]
+            with self._changed:
+                del self._began[context]
+                self._changed.notify()
+
+    def _begin(self, context: Any) -> bool:
+        """Waits until the message may be read; whether it may."""
+        with self._changed:
+            self._waiting += 1
+            is_free = self._changed.wait_for(lambda: len(self._began) < MOST_READS, READ_SECONDS)
+            self._waiting -= 1
+            if is_free:
+                self._began[context] = time.monotonic()
+            if not self._watches:
+                self._watches = True
+                threading.Thread(target=self._watch, name="reader", daemon=True).start()
+        return is_free
 
     def _watch(self) -> None:
         while True:
             time.sleep(_LOOK_SECONDS)
-            now = time.monotonic()
-            with self._lock:
-                late = [context for context, end in self._ends.items() if end <= now]
+            with self._changed:
+                seconds = _SLOW_SECONDS if self._waiting else READ_SECONDS
+                last = time.monotonic() - seconds
+                late = [context for context, began in self._began.items() if began <= last]
             for context in late:
                 context.cancel()
 
@@ -70,6 +91,21 @@ class FewReads:
 
     def first(self, messages: Any, context: Any) -> bytes:
         """Returns the message of a call, which is aborted where nothing is sent."""
+        with self._room(context):
+            return _first(messages, context, self._trimmer)
+
+    def each(self, messages: Any, context: Any) -> Iterator[bytes]:
+        """Yields the messages of a call; between them it counts as one that sends slowly."""
+        while True:
+            with self._room(context):
+                data = next(messages, None)
+            if data is None:
+                return
+            self._trimmer.add(len(data))
+            yield data
+
+    @contextlib.contextmanager
+    def _room(self, context: Any) -> Iterator[None]:
         oldest = None
         with self._lock:
             if len(self._reading) >= MOST_READS:
@@ -78,7 +114,7 @@ class FewReads:
         if oldest is not None:
             oldest.cancel()
         try:
-            return _first(messages, context, self._trimmer)
+            yield
         finally:
             with self._lock:
                 self._reading.pop(context, None)
