@@ -7,19 +7,24 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 import pytest
 from apache_beam.portability.api import beam_expansion_api_pb2_grpc
 
-from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.errors import InvalidEnsemble, NodeError
+from beam_ensembles.files import private_copy
 from beam_ensembles.files.ensemble_files import FileProblem, Files
 from beam_ensembles.files.local_files import Budget, TooMuch, newest_match, open_regular, sha256_of
+from beam_ensembles.functions.read import reader
+from beam_ensembles.functions.read.places import Places
+from beam_ensembles.functions.read.reader import Limits, Reader
 from beam_ensembles.graph import check_text
 from beam_ensembles.handlers.support.model_file import verified
 from beam_ensembles.registry import KINDS
 from tests.support.expansion_requests import like_go, schema
+from tests.support.models import write_graph
 from tests.support.patience import SECONDS
 from tests.support.service import running_service
 
@@ -266,6 +271,82 @@ def test_a_pinned_file_that_others_can_change_is_compared_and_loaded_from_a_copy
         assert sha256_of(copy) == node["sha256"]
     with pytest.raises(InvalidEnsemble, match="sha256_mismatch"), verified(checked):
         pass
+
+
+def test_a_file_that_others_can_change_is_checked_and_loaded_from_a_copy(tmp_path: Path) -> None:
+    """Otherwise it could be exchanged between the check of its operators, or weights, and its load."""
+    model = write_graph(
+        tmp_path / "model.onnx", [("Neg", ["x"], ["y"], {})], [("x", "FLOAT", ["N"])], [("y", "FLOAT", ["N"])]
+    )
+    node = {"model": "onnx", "uri": "FILE", "inputs": ["x"], "outputs": {"y": "float"}}
+    text = ensemble(node, str(model)).replace('"x": "double"', '"x": "float"')
+    files = Files(readable=(str(tmp_path),))
+    (checked,) = check_text(text, KINDS, files).nodes
+    with verified(checked) as own:
+        assert own == str(model)
+    model.chmod(0o666)
+    before = model.read_bytes()
+    with verified(checked) as copy:
+        model.write_text("exchanged")
+        assert Path(copy).read_bytes() == before
+    model.rename(tmp_path / "own.onnx").write_bytes(before)
+    model.symlink_to(tmp_path / "own.onnx")
+    with verified(checked) as own:
+        assert own == str(model)  # where a link leads is checked when it is loaded
+
+
+@pytest.mark.parametrize("replaced", ["model.txt", "part"])
+def test_a_link_that_is_put_there_during_the_copy_is_not_followed(
+    replaced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, model = tmp_path / "secret", tmp_path / "models"
+    for folder in (secret, secret / "part", model, model / "part"):
+        folder.mkdir()
+    for file in (secret / "model.txt", secret / "part" / "weights.txt"):
+        file.write_text("secret")
+    for file in (model / "model.txt", model / "part" / "weights.txt"):
+        file.write_text("own")
+        file.chmod(0o666)
+    opened = private_copy.open_regular
+
+    def swapped(path: str) -> IO[bytes]:
+        if replaced in path.split("/"):
+            (model / replaced).rename(tmp_path / "aside")
+            (model / replaced).symlink_to(secret / replaced)
+        return opened(path)
+
+    monkeypatch.setattr(private_copy, "open_regular", swapped)
+    copying = private_copy.out_of_reach(
+        str(model / "model.txt"), lambda _: ["part/weights.txt"], is_pinned=False
+    )
+    with pytest.raises(OSError, match="leads out of the model's folder"), copying:
+        pass
+
+
+@pytest.mark.parametrize("replaced", ["row.txt", "part"])
+def test_a_link_that_is_put_there_while_a_row_is_read_is_not_followed(
+    replaced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row was told the contents of any file of the worker, if its caller could write where rows are read."""
+    for folder in ("secret", "under"):
+        (tmp_path / folder / "part").mkdir(parents=True)
+        (tmp_path / folder / "part" / "row.txt").write_text(folder)
+    under, named = tmp_path / "under", "part/row.txt"
+    places = Places((str(under),), Files(readable=(str(under),)))
+    limits = Limits(max_bytes=100, seconds=5.0, retries=0, concurrency=1)
+    assert Reader(places, limits).read_all([named]) == {named: b"under"}
+    opened = reader.open_regular
+
+    def swapped(path: str) -> IO[bytes]:
+        at = next(one for one in (under / "part", under / named) if one.name == replaced)
+        at.rename(tmp_path / "aside")
+        at.symlink_to(tmp_path / "secret" / at.relative_to(under))
+        return opened(path)
+
+    monkeypatch.setattr(reader, "open_regular", swapped)
+    (found,) = Reader(places, limits).read_all([named]).values()
+    assert isinstance(found, NodeError)
+    assert "was replaced while it was read" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ _PATTERN: Final = re.compile(r"[*?\[]")
 _BLOCK: Final = 1 << 20
 _NO_FILES: Final = ("/proc", "/sys", "/dev")
 """Folders whose files the kernel makes up: some never end, some block, some act when they are opened."""
+_OPEN_FILES: Final = "/proc/self/fd"
+"""Where Linux says which file each descriptor is of."""
 _SNAPSHOTS: Final = "snapshots"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - nothing is written there
 
@@ -213,6 +215,15 @@ def open_regular(path: str) -> IO[bytes]:
         file.close()
         raise OSError(f"'{path}' is not a regular file")
     return file
+
+
+def path_of(file: IO[bytes]) -> str:
+    """Returns the real path of an open file, which may have been put into the place of another one.
+
+    Only Linux says so; elsewhere, this is where its name leads now.
+    """
+    known = f"{_OPEN_FILES}/{file.fileno()}"
+    return os.path.realpath(known if os.path.isdir(_OPEN_FILES) else str(file.name))
 
 
 def sha256_of(path: str, budget: Budget | None = None) -> str:

@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError
 from beam_ensembles.errors import EnsembleError, NodeError
 from beam_ensembles.files.deadlines import TookTooLong, call_within
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.files.local_files import open_regular
+from beam_ensembles.files.local_files import open_regular, path_of
 from beam_ensembles.files.storage import file_systems
 from beam_ensembles.files.uris import is_web
 from beam_ensembles.files.web_files import OtherHost, WebRefusal, open_web
@@ -119,6 +119,8 @@ class Reader:
             raise NodeError("unreadable_file", f"'{path}' is not a regular file")
         self._check_size(path, os.path.getsize(path))
         with open_regular(path) as file:
+            if path_of(file) != path:  # a link was put there after the places were compared
+                raise NodeError("unreadable_file", f"'{path}' was replaced while it was read")
             return self._checked(path, file.read(self._limits.max_bytes + 1))
 
     def _stored(self, place: str) -> bytes:

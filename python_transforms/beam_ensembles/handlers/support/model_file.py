@@ -171,7 +171,7 @@ def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterato
     Files that its kind finds beside it (``Kind.files_beside``) are fetched and compared with it.
 
     A file of another place is fetched first, once per worker process, so that what was compared is what is loaded. A
-    pinned file that lies in no trusted folder, and that other users of this machine can change, is copied first.
+    file that lies in no trusted folder, and that other users of this machine can change, is copied first.
 
     Args:
         node: The node.
@@ -195,8 +195,8 @@ def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterato
         if path is None:
             reading = fetched(place, folders=folders, beside=beside, within=within)
             copy = ends.enter_context(reading)
-        elif pin is not None and not node.is_trusted:
-            copy = ends.enter_context(out_of_reach(path, beside))
+        elif not node.is_trusted:
+            copy = ends.enter_context(_copied(node, path))
         else:
             copy = path
         if pin is not None:
@@ -205,6 +205,19 @@ def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterato
             if found != str(pin).lower():
                 text = _mismatch(place, str(pin), found, copy, names)
                 raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
+        yield copy
+
+
+@contextlib.contextmanager
+def _copied(node: CheckedNode[PinOptions], path: str) -> Iterator[str]:
+    """Returns the path of a local model, or of a copy that no other user can change."""
+    with contextlib.ExitStack() as ends:
+        try:
+            copying = out_of_reach(path, node.kind.files_beside, is_pinned=node.options.sha256 is not None)
+            copy = ends.enter_context(copying)
+        except OSError as error:
+            text = f"'{node.uri}' cannot be copied before it is loaded: {error.strerror or error}"
+            raise InvalidEnsemble([Problem(node.spec.path("uri"), "load_failed", text)]) from error
         yield copy
 
 
