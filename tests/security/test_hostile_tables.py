@@ -19,7 +19,9 @@ from beam_ensembles.errors import EnsembleError, InvalidEnsemble
 from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.limits import MOST_ROW_FIELDS
 from beam_ensembles.local.frames import frame_of
+from beam_ensembles.tables import parquet_pages, parquet_parts
 from beam_ensembles.tables.formats import Columns, open_reader
+from beam_ensembles.tables.parquet_files import ParquetReader
 from beam_ensembles.types import parse_type
 from tests.support.fuzzing import target
 
@@ -124,6 +126,93 @@ def test_a_deeply_nested_column_passes_or_is_refused_in_one_sentence(
         return
     with pytest.raises(InvalidEnsemble, match="the file is not a Parquet file"):
         score_file(call, lambda *_, **__: None)
+
+
+def _in_a_file(folder: Path, column: pa.Array, **options: Any) -> str:
+    path = str(folder / "in.parquet")
+    pq.write_table(pa.table({"x": [1.0] * len(column), "z": column}), path, **options)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "what"),
+    [
+        (pa.array([bytes(1 << 20)] * 2), "the pages of row group 1 unpack to"),
+        (pa.array([[7] * 100_000]), "the lists of row group 1 take"),
+        (pa.array([[None] * 100_000], pa.list_(pa.binary(9))), "the lists of row group 1 take"),
+    ],
+)
+def test_pages_of_few_bytes_that_unpack_to_many_are_not_read(
+    column: pa.Array, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow unpacks whole pages: a file of 17 kB took 755 MB, and a page may have 2 GiB."""
+    path = _in_a_file(tmp_path, column, compression="zstd", use_dictionary=False)
+    assert ParquetReader(path).total == len(column)
+    monkeypatch.setattr(parquet_pages, "_SMALL", 64 << 10)
+    with pytest.raises(InvalidEnsemble, match=what):
+        ParquetReader(path)
+
+
+def test_the_header_of_a_page_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    path = _in_a_file(tmp_path, pa.array(["a", "b"]))
+    with Path(path).open("r+b") as file:
+        file.seek(4)
+        file.write(b"\xff" * 16)
+    with pytest.raises(InvalidEnsemble, match="the file cannot be read: the header of a page is malformed"):
+        ParquetReader(path)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_pages_of_each_kind_are_read_as_the_footer_has_them(
+    version: str, compression: str, tmp_path: Path
+) -> None:
+    rows = range(500)
+    table = pa.table(
+        {
+            "n": list(rows),
+            "b": [None, True] * 250,
+            "t": [f"v{at % 7}" for at in rows],
+            "l": [["x" * at] * (at % 3) for at in rows],
+            "p": [f"{'x' * 100}{at}" for at in rows],
+        }
+    )
+    path = str(tmp_path / "in.parquet")
+    pq.write_table(
+        table, path, data_page_version=version, compression=compression, data_page_size=500, row_group_size=150,
+        use_dictionary=["n", "t"], column_encoding={"p": "DELTA_BYTE_ARRAY"}, write_page_checksum=True,
+    )  # fmt: skip
+    metadata = pq.read_metadata(path)
+    for at, group in enumerate(parquet_pages.checked_pages(path, metadata)):
+        for place, pages in enumerate(group):
+            assert pages.values == metadata.row_group(at).column(place).num_values
+            assert 0 < pages.total <= metadata.row_group(at).column(place).total_uncompressed_size
+            assert pages.has_prefixes == (pages.column == "p")
+    assert sum(len(chunk) for chunk in ParquetReader(path).chunks(100)) == 500
+
+
+def test_lists_of_a_text_that_a_dictionary_keeps_once_are_unfolded_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a file ended `run` by an AttributeError."""
+    column = pa.array([["x" * 1_000] * 100] * 40)
+    path = _in_a_file(tmp_path, column)
+    monkeypatch.setattr(parquet_parts, "_MOST_BYTES", 1_000_000)
+    chunks = list(ParquetReader(path).chunks(40))
+    assert [len(chunk) for chunk in chunks] == [10] * 4
+    assert [value for chunk in chunks for value in chunk.column("z")] == column.to_pylist()
+
+
+def test_texts_that_repeat_the_one_before_are_read_few_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    column = pa.array(["x" * 1_000 + str(at) for at in range(100)])
+    encoding = {"column_encoding": {"z": "DELTA_BYTE_ARRAY"}, "use_dictionary": False}
+    path = _in_a_file(tmp_path, column, **encoding)
+    monkeypatch.setattr(parquet_parts, "_MOST_BYTES", 20_000)
+    chunks = list(ParquetReader(path).chunks(100))
+    assert max(map(len, chunks)) <= 20
+    assert [value for chunk in chunks for value in chunk.column("z")] == column.to_pylist()
 
 
 def _view(data: bytes, offsets: list[int]) -> pa.Array:

@@ -18,6 +18,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 from beam_ensembles.columns.arrow_checks import check_batch, check_stream
 from beam_ensembles.columns.arrow_rows import ArrowRows, Schemas
+from beam_ensembles.columns.arrow_sizes import has_dictionary, unfolded_sizes
 from beam_ensembles.columns.arrow_types import (
     EVENT_TIME,
     beyond_micros,
@@ -35,6 +36,8 @@ Element: TypeAlias = Any
 
 _MALFORMED: Final = (pa.ArrowException, OSError, ValueError, struct.error)
 _LONGEST_MESSAGE: Final = 300
+MOST_UNFOLDED_BYTES: Final = 1 << 30
+"""Bytes of a column of a record batch once its dictionaries are unfolded, which a few bytes may stand for."""
 
 
 def size_of_element(element: Element) -> int:
@@ -62,9 +65,20 @@ class ArrowBatch:
         return int(self.batch.num_rows)
 
     def column(self, field: str) -> pa.Array:
-        """Returns a field of every row, in the layout in which it would cross."""
+        """Returns a field of every row, in the layout in which it would cross.
+
+        Raises:
+            EnsembleError: A dictionary in it stands for too much.
+        """
         found = self.batch.column(field)
-        return found if self.rows.announced is None else in_wire_layout(found)
+        if self.rows.announced is None:
+            return found
+        if has_dictionary(found.type) and (size := int(unfolded_sizes(found).sum())) > MOST_UNFOLDED_BYTES:
+            raise EnsembleError(
+                f"column '{field}' of a record batch takes {size} bytes without its dictionaries, and at most "
+                f"{MOST_UNFOLDED_BYTES} are allowed; put fewer rows into a batch"
+            )
+        return in_wire_layout(found)
 
     def beyond_micros(self, field: str) -> np.ndarray | None:
         """Returns of which rows a field is a point in time that ``column`` cannot give; None where it can of all."""

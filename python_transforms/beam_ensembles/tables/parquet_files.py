@@ -18,6 +18,7 @@ from beam_ensembles.tables.cells import cells_of_values
 from beam_ensembles.tables.chunk import Chunk, Fault
 from beam_ensembles.tables.file_problems import FILE, refuse_duplicates, refuse_long_names
 from beam_ensembles.tables.parquet_faults import faults_of
+from beam_ensembles.tables.parquet_pages import MalformedPages, checked_pages
 from beam_ensembles.tables.parquet_parts import folded_columns, parts_of, rows_at_once, size_of_folded
 from beam_ensembles.types import Type
 
@@ -93,8 +94,10 @@ class ParquetReader:
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow
-                self._metadata: pq.FileMetaData = file.metadata
+                self._pages = checked_pages(path, file.metadata)
                 self.total: int = file.metadata.num_rows
+        except MalformedPages as error:
+            raise InvalidEnsemble([Problem(FILE, "bad_file", f"the file cannot be read: {error}")]) from error
         except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # it cannot be read; others are Arrow's own, of what the file holds
@@ -112,9 +115,9 @@ class ParquetReader:
     def chunks(self, size: int) -> Iterator[Chunk]:
         """Reads the rows."""
         self.done = 0
-        rows = rows_at_once(self._metadata, size)
-        folded = folded_columns(self._metadata, rows)
-        at_once = rows_at_once(self._metadata, size_of_folded(self._metadata, size)) if folded else rows
+        rows = rows_at_once(self._pages, size)
+        folded = folded_columns(self._pages, rows)
+        at_once = rows_at_once(self._pages, size_of_folded(self._pages, size)) if folded else rows
         with pq.ParquetFile(self._path, read_dictionary=folded) as file:
             for batch in file.iter_batches(batch_size=at_once):
                 for part in parts_of(batch, self.schema, rows):

@@ -6,60 +6,62 @@ texts could take much, and are taken in parts of which each is small enough when
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+
+from beam_ensembles.columns.arrow_sizes import has_dictionary, unfolded_sizes
+from beam_ensembles.tables.parquet_pages import ChunkPages
 
 _MOST_BYTES: Final = 256 << 20
 """Bytes of values that are held at once, unless one row has more."""
-_TEXTS: Final = "BYTE_ARRAY"
 _READS: Final = 16
 """Reads of a row group with folded columns, about."""
 
 
-def rows_at_once(metadata: pq.FileMetaData, most: int) -> int:
+def rows_at_once(groups: Sequence[Sequence[ChunkPages]], most: int) -> int:
     """Returns how many rows to read at once, by how long those of each row group are on average.
 
     Args:
-        metadata: The file's.
+        groups: The pages of each row group.
         most: Rows at once, at most.
     """
-    groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-    fitting = (
-        _MOST_BYTES * group.num_rows // max(group.total_byte_size, 1) for group in groups if group.num_rows
-    )
+    fitting = [
+        _MOST_BYTES * group[0].rows // max(sum(max(one.total, one.listed) for one in group), 1)
+        for group in groups
+        if group and group[0].rows
+    ]
+    widest = [one.largest if one.has_prefixes else one.width for group in groups for one in group if one.rows]
+    fitting += [_MOST_BYTES // max(one, 1) for one in widest]
     return int(max(1, min([most, *fitting])))
 
 
-def folded_columns(metadata: pq.FileMetaData, rows: int) -> list[str]:
+def folded_columns(groups: Sequence[Sequence[ChunkPages]], rows: int) -> list[str]:
     """Returns the columns to read as dictionaries: texts of which so many rows could take too much.
 
     Args:
-        metadata: The file's.
+        groups: The pages of each row group.
         rows: How many rows are read at once.
     """
     found = set()
-    for group in (metadata.row_group(at) for at in range(metadata.num_row_groups)):
-        for chunk in (group.column(at) for at in range(group.num_columns)):
-            is_text = chunk.physical_type == _TEXTS and chunk.has_dictionary_page
-            if is_text and min(rows, group.num_rows) * chunk.total_uncompressed_size > _MOST_BYTES:
-                found.add(chunk.path_in_schema)
+    for one in (one for group in groups for one in group):
+        if one.is_text and one.dictionary:
+            texts = one.values if one.is_repeated else min(rows, one.rows)
+            if texts * one.dictionary > _MOST_BYTES:
+                found.add(one.column)
     return sorted(found)
 
 
-def size_of_folded(metadata: pq.FileMetaData, most: int) -> int:
+def size_of_folded(groups: Sequence[Sequence[ChunkPages]], most: int) -> int:
     """Returns how many rows to read at once with folded columns: each read copies a dictionary.
 
     Args:
-        metadata: The file's.
+        groups: The pages of each row group.
         most: Rows at once, at most, of columns that are not.
     """
-    groups = [int(metadata.row_group(at).num_rows) for at in range(metadata.num_row_groups)]
-    return max([most, *(rows // _READS for rows in groups)])
+    return max([most, *(group[0].rows // _READS for group in groups if group)])
 
 
 def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa.RecordBatch]:
@@ -72,47 +74,23 @@ def parts_of(batch: pa.RecordBatch, schema: pa.Schema, most: int) -> Iterator[pa
     """
     for start, length in _spans(_lengths(batch), most):
         part = batch.slice(start, length)
-        columns = [
-            column if column.type == field.type else column.dictionary_decode().cast(field.type)
-            for column, field in zip(part.columns, schema, strict=True)
-        ]
+        columns = [_unfolded(column, field.type) for column, field in zip(part.columns, schema, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _unfolded(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if column.type == wanted:
+        return column
+    return (column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).cast(wanted)
 
 
 def _lengths(batch: pa.RecordBatch) -> np.ndarray:
     """Returns the bytes of each row's values that are kept in dictionaries."""
     lengths = np.zeros(len(batch), np.int64)
     for column in batch.columns:
-        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            lengths += _lengths_of(column).fill_null(0).to_numpy()
+        if has_dictionary(column.type):
+            lengths += unfolded_sizes(column)
     return lengths
-
-
-def _lengths_of(column: pa.DictionaryArray) -> pa.Array:
-    """Returns how long each row's text is, from the offsets of those alone that the rows name."""
-    texts, at = column.dictionary, column.indices
-    if not len(texts):
-        return pa.nulls(len(at), pa.int64())
-    is_large = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    offsets = pa.Array.from_buffers(
-        pa.int64() if is_large else pa.int32(),
-        len(texts) + 1,
-        [None, texts.buffers()[1]],
-        offset=texts.offset,
-    )
-    return pc.subtract(offsets.slice(1).take(at), offsets.take(at))
-
-
-def _is_text(found: pa.DataType) -> bool:
-    return any(
-        is_it(found)
-        for is_it in (
-            pa.types.is_string,
-            pa.types.is_binary,
-            pa.types.is_large_string,
-            pa.types.is_large_binary,
-        )
-    )
 
 
 def _spans(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
