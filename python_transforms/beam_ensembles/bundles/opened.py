@@ -16,8 +16,10 @@ class OpenedBundle:
         text: Its ensemble file's text.
         files: What that file may use: nothing of this machine but the bundle.
         parameters: Values of ``${name}``: those that it was packed with, and over them the caller's.
+        path: Where the ensemble file is on this machine.
     """
 
     text: str
     files: Files
     parameters: Mapping[str, str]
+    path: str = ""

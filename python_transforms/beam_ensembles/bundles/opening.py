@@ -75,7 +75,7 @@ def open_bundle(
         raise InvalidEnsemble([Problem(where, "unknown_parameter", text) for text in unknown])
     file = os.path.join(bundle.root, manifest.file)
     inside = dataclasses.replace(files, base_uri=os.path.dirname(file), bundle=bundle)
-    return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})})
+    return OpenedBundle(read_text(file), inside, {**manifest.parameters, **(parameters or {})}, file)
 
 
 def _unpacked(place: str, files: Files, is_asked_for: bool) -> tuple[Bundle, Manifest]:

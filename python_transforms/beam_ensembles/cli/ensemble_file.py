@@ -23,6 +23,11 @@ SUFFIXES: Final = (".csv", ".jsonl", ".parquet")
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the file, its parameters and whom to trust."""
     parser.add_argument("file", metavar="FILE", help="the ensemble file, YAML or JSON")
+    add_parameter_arguments(parser)
+
+
+def add_parameter_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the parameters of an ensemble file and whom to trust."""
     parser.add_argument(
         "--parameter",
         metavar="NAME=VALUE",

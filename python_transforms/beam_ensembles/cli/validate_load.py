@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import importlib.metadata
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.class_meanings import meanings_of
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
-from beam_ensembles.handlers.support.library_versions import version_here
+from beam_ensembles.handlers.support.library_versions import versions_of
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_untried
 from beam_ensembles.handlers.support.trial_rows import Trial, try_out
@@ -300,30 +298,6 @@ def _score(report: Report, code: StageCode, stage: LoadedStage, chunks: Any) -> 
     metrics = {one.node: one for ensemble in found() for one in ensemble.nodes}
     for node in report.nodes:
         node.metrics, node.gives = metrics.get(node.name), seen.get(node.name, node.gives)
-
-
-def versions_of(node: CheckedNode) -> dict[str, str]:
-    """Returns the versions of the libraries that a node's kind needs, those of a handler's own package among them."""
-    names = [name.partition(".")[0] for text in node.kind.modules for name in text.split("|")]
-    handler = node.spec.options.get("handler") if node.kind.name == "python" else None
-    found = {name: _version(name) for name in (*names, *([handler.partition(".")[0]] if handler else []))}
-    return {name: version for name, version in found.items() if version}
-
-
-def _version(module: str) -> str | None:
-    known = version_here(module)
-    if known is not None:
-        return known
-    with_names = _distributions().get(module, [module])
-    try:
-        return importlib.metadata.version(with_names[0])
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-@functools.cache
-def _distributions() -> Mapping[str, list[str]]:
-    return importlib.metadata.packages_distributions()
 
 
 def classes_of(member: Any) -> list[str]:

@@ -141,22 +141,29 @@ class Collected:
             EnsembleError: A label is null, of another kind or of a class that the ensemble does not know, or an answer
                 is not a probability.
         """
-        self.rows += len(chunk) + len(chunk.faults)
+        self.add_labels(chunk)
         for fault in chunk.faults:
             self.failed["", fault.error.code] += 1
-        labels = self._labels_of(chunk)
         recorder = NodeRecorder()
         scored = score(self._code, stage, chunk, recorder)
         for failure in scored.failures:
             self.failed[failure.node, failure.error.code] += 1
         for record in recorder.records:
             self.costs[record.name].add(record)
-        self._labels += labels
         if self.by is not None:
             self._slice_of.append(self._slices_of(chunk.column(self.by)))
         gone = np.ones(len(chunk), np.bool_)
         gone[scored.rows] = False
         self._keep(chunk, recorder, gone)
+
+    def add_labels(self, chunk: Chunk) -> None:
+        """Keeps the labels of some rows, whose answers are kept elsewhere.
+
+        Raises:
+            EnsembleError: A label is null, of another kind or of a class that the ensemble does not know.
+        """
+        self.rows += len(chunk) + len(chunk.faults)
+        self._labels += self._labels_of(chunk)
 
     def _keep(self, chunk: Chunk, recorder: NodeRecorder, gone: np.ndarray) -> None:
         subjects = (*self.subjects, *(one.subject for one in self.without))

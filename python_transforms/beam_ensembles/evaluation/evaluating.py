@@ -126,7 +126,7 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
     show("loading the models", None, 0)
     code = stage_of(graph, columns_of(graph))
     stage = LoadedStage(code, this_machine())
-    collected = _prepared(request, graph, code, stage, first)
+    collected = prepared(request, graph, code, stage, first)
     for chunk in itertools.chain([first], chunks):
         collected.add(chunk, stage)
         show("scoring", reader, collected.rows)
@@ -134,10 +134,21 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
     return _found(request, graph, collected)
 
 
-def _prepared(
+def prepared(
     request: Request, graph: EnsembleGraph, code: StageCode, stage: LoadedStage, first: Chunk
 ) -> Collected:
-    """Settles the task by the labels of the first rows and the types of the answers."""
+    """Returns what collects labels and answers, with the task settled by the first labels and the answers' types.
+
+    Args:
+        request: What to evaluate.
+        graph: The ensemble.
+        code: What the stage of all nodes does.
+        stage: That stage, loaded.
+        first: The first rows.
+
+    Raises:
+        EnsembleError: The labels are of no kind that an answer has.
+    """
     meanings, nodes = stage.meanings, {node.spec.name: node for node in stage.nodes}
     are_cells = suffix_of(request.input) == CSV
     votes = {

@@ -78,7 +78,7 @@ def ensemble_of_file(
         from beam_ensembles.bundles.opening import open_bundle
 
         return open_bundle(path, files, parameters)
-    return OpenedBundle(read_text(path), files, parameters or {})
+    return OpenedBundle(read_text(path), files, parameters or {}, path)
 
 
 def files_of(file: str | os.PathLike[str], trust: Sequence[str] | None = None) -> Files:

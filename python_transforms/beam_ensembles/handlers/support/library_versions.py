@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import importlib.metadata
 import logging
 import os
 import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.files.archives import open_archive
 from beam_ensembles.files.joblib_files import UNPACKING_ERRORS, unpacked
-from beam_ensembles.graph.kinds import Columns, Member
+from beam_ensembles.graph.kinds import CheckedNode, Columns, Member
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -121,6 +123,30 @@ def version_here(module: str) -> str | None:
     """Returns the version of a library that is imported on this worker, or None where it names none."""
     found = getattr(sys.modules.get(module), "__version__", None)
     return str(found) if isinstance(found, str) else None
+
+
+def versions_of(node: CheckedNode) -> dict[str, str]:
+    """Returns the versions of the libraries that a node's kind needs, those of a handler's own package among them."""
+    names = [name.partition(".")[0] for text in node.kind.modules for name in text.split("|")]
+    handler = node.spec.options.get("handler") if node.kind.name == "python" else None
+    found = {name: _version_of(name) for name in (*names, *([handler.partition(".")[0]] if handler else []))}
+    return {name: version for name, version in found.items() if version}
+
+
+def _version_of(module: str) -> str | None:
+    known = version_here(module)
+    if known is not None:
+        return known
+    with_names = _distributions().get(module, [module])
+    try:
+        return importlib.metadata.version(with_names[0])
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
 
 
 def _differs(module: str, saved: str, worker: str) -> str:

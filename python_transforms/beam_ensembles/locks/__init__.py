@@ -1,0 +1,1 @@
+"""What an ensemble promised when it was locked, what it does now, and how the two differ."""
