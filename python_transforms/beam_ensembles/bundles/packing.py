@@ -22,6 +22,7 @@ from beam_ensembles.bundles.packing_code import code_added, read_requirements
 from beam_ensembles.bundles.writing import write_bundle
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.ensemble_files import Bundle, Files
+from beam_ensembles.files.lock_names import golden_of, lock_of
 from beam_ensembles.files.temporary import part_file
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.graph.kinds import Kinds
@@ -100,6 +101,9 @@ def pack(packing: Packing, kinds: Kinds, show: Show = lambda *_: None) -> Packed
     members = Members()
     name = f"{FILES}/{os.path.basename(packing.file)}"
     members.add(name, os.path.abspath(packing.file))
+    for beside in (lock := lock_of(packing.file), golden_of(lock)):
+        if os.path.isfile(beside):
+            members.add(f"{FILES}/{os.path.basename(beside)}", os.path.abspath(beside))
     show("fetching", 0, None)
     with (
         sources_of(graph, files, leave_remote=packing.leave_remote) as sources,

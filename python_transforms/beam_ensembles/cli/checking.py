@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
 from beam_ensembles.cli.ensemble_file import warn, wrong
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.lock_names import lock_of
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import ensemble_of_file, with_own_folder
@@ -26,6 +28,28 @@ def checked_file(path: str, parameters: Mapping[str, str], trust: Sequence[str])
     """
     given = ensemble_of_file(path, parameters, with_own_folder(path, trust))
     return check_text(given.text, KINDS, given.files, parameters=given.parameters)
+
+
+def checked_with_lock(
+    path: str, parameters: Mapping[str, str], trust: Sequence[str]
+) -> tuple[EnsembleGraph, str | None]:
+    """Does what ``checked_file`` does, and looks at the lock beside the file.
+
+    Returns:
+        The graph, and why the lock is stale; None where it is not, or where there is none.
+
+    Raises:
+        InvalidEnsemble: With everything that is wrong.
+    """
+    given = ensemble_of_file(path, parameters, with_own_folder(path, trust))
+    if not os.path.isfile(lock_of(given.path)):
+        return check_text(given.text, KINDS, given.files, parameters=given.parameters), None
+    from beam_ensembles.locks.digests import collecting
+    from beam_ensembles.locks.stale import stale_lock
+
+    files = collecting(given.files)
+    graph = check_text(given.text, KINDS, files, parameters=given.parameters)
+    return graph, stale_lock(given.path, graph, files)
 
 
 def checked_or_told(args: argparse.Namespace) -> EnsembleGraph | None:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.checking import checked_file
+from beam_ensembles.cli.checking import checked_with_lock
 from beam_ensembles.cli.ensemble_file import (
     GREEN,
     add_file_arguments,
@@ -41,6 +41,8 @@ versions of the libraries, the classes that a model names, what it returns, and 
 
 With --load --rows, score a file of your own rows instead of trusting made-up ones alone. Servers are called then,
 too; otherwise they are only asked what they serve. Nothing is written.
+
+Where the file has a lock ('beam-ensembles lock'), a warning says what has changed since: nodes, columns, models' files.
 
 examples:
   beam-ensembles validate flowers.yaml
@@ -86,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
         say("validate", message)
         return _USAGE
     try:
-        graph = checked_file(args.file, dict(args.parameter), args.trust)
+        graph, stale = checked_with_lock(args.file, dict(args.parameter), args.trust)
     except InvalidEnsemble as exc:
         return _wrong(args, args.file, exc)
-    warn(args.file, graph.warnings)
+    warn(args.file, [*graph.warnings, *([stale] if stale else [])])
     if args.load:
         import_from(args.code)
         return _load(args, graph)

@@ -1,0 +1,182 @@
+"""``diff`` finds every seeded change of models and files, and says nothing of models that were only packed again."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from tests.support import locked_flowers as flowers
+from tests.support.locked_flowers import FILE, X, Y
+
+DRAWN = np.random.default_rng(5)
+HALF = DRAWN.permutation(len(Y))[:75]
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files with their lock."""
+    folder = tmp_path_factory.mktemp("flowers")
+    flowers.write(folder)
+    flowers.lock(folder)
+    return folder
+
+
+def model(name: str, make: Callable[[], object]) -> Change:
+    """Returns what puts another model into the place of one."""
+    return lambda folder: joblib.dump(make(), folder / f"{name}.joblib")
+
+
+def text(old: str, new: str) -> Change:
+    """Returns what changes a text of the ensemble file."""
+    assert old in FILE
+    return lambda folder: (folder / "flowers.yaml").write_text(FILE.replace(old, new))
+
+
+def swapped(folder: Path) -> None:
+    """Swaps the files of two members."""
+    (folder / "linear.joblib").rename(folder / "other")
+    (folder / "forest.joblib").rename(folder / "linear.joblib")
+    (folder / "other").rename(folder / "forest.joblib")
+
+
+def nudged() -> object:
+    found = flowers.linear()
+    found[-1].coef_ += DRAWN.normal(0, 0.02, found[-1].coef_.shape)
+    return found
+
+
+def without_a_tree() -> object:
+    found = flowers.forest()
+    found.estimators_ = found.estimators_[:-1]
+    return found
+
+
+BEHAVIOUR: dict[str, tuple[str, Change]] = {
+    "permuted labels of a vote": (
+        "vote",
+        text("labels: [setosa, versicolor, virginica]", "labels: [virginica, setosa, versicolor]"),
+    ),
+    "permuted classes of a model": ("linear", model("linear", lambda: flowers.linear(X, (Y + 1) % 3))),
+    "swapped features": ("linear", model("linear", lambda: flowers.linear(X[:, ::-1]))),
+    "scaled inputs": ("forest", model("forest", lambda: flowers.forest(X * 10))),
+    "shifted inputs": ("forest", model("forest", lambda: flowers.forest(X + 0.3))),
+    "retrained on other rows": ("linear", model("linear", lambda: flowers.linear(X[HALF], Y[HALF]))),
+    "retrained with another seed": ("forest", model("forest", lambda: flowers.forest(seed=9))),
+    "a tree is missing": ("forest", model("forest", without_a_tree)),
+    "coefficients nudged by 2 %": ("linear", model("linear", nudged)),
+    "the scaler is missing": (
+        "linear",
+        model("linear", lambda: LogisticRegression(max_iter=500).fit((X - X.mean(0)) / X.std(0), Y)),
+    ),
+    "a model that has learned nothing": ("linear", model("linear", lambda: DummyClassifier().fit(X, Y))),
+    "another library's kind of model": (
+        "forest",
+        model("forest", lambda: GradientBoostingClassifier(n_estimators=5).fit(X, Y)),
+    ),
+    "a truncated vocabulary": ("words", model("words", lambda: flowers.words(["small", "blue"]))),
+    "swapped members": ("forest", swapped),
+    "other weights": ("vote", text("weights: [3, 2, 1]", "weights: [1, 2, 3]")),
+    "a member without a vote": (
+        "vote",
+        text("inputs: [one, two, three]\n    weights: [3, 2, 1]", "inputs: [one, two]"),
+    ),
+    "another threshold": ("doubt", text("confidence < 0.7", "confidence < 0.9")),
+    "another condition of a route": ("lane", text("confidence < 0.5", "confidence < 0.8")),
+    "renamed labels": (
+        "vote",
+        text("labels: [setosa, versicolor, virginica]", "labels: [setosa, versicolor, Virginica]"),
+    ),
+    "another arm": ("lane", text("default: fast", "default: quick")),
+}
+CONTRACT: dict[str, tuple[str, Change]] = {
+    "a dtype": (
+        "'scores' was array<double>[3] and is array<float>[3]",
+        text("scores: {from: probabilities}}", 'scores: {from: probabilities, type: "array<float>[3]"}}'),
+    ),
+    "an output that became nullable": (
+        "'unsure' became nullable",
+        text("{unsure: boolean}", '{unsure: "boolean?"}'),
+    ),
+    "an output that is gone": ("'lane' is gone", text(", unsure, lane]", ", unsure]")),
+    "an output that is renamed": (
+        "'lane' is gone",
+        lambda folder: (folder / "flowers.yaml").write_text(
+            FILE.replace("{lane: string}", "{way: string}").replace("unsure, lane]", "unsure, way]")
+        ),
+    ),
+    "outputs in another order": (
+        "stand in another order",
+        text("outputs: [species, confidence", "outputs: [confidence, species"),
+    ),
+    "an input that is new": (
+        "input 'more' (double) is new",
+        text(
+            "note: string}\nnodes:",
+            "note: string, more: double}\nnodes:\n"
+            '  sum: {apply: sql, select: {most: "more + 1"}, outputs: {most: double}}',
+        ),
+    ),
+}
+
+
+def changed(made: Path, folder: Path, change: Change) -> Path:
+    """Returns the ensemble file of a copy that was changed."""
+    copy = folder / "new"
+    shutil.copytree(made, copy, ignore=shutil.ignore_patterns("*.lock.*"))
+    change(copy)
+    return copy / "flowers.yaml"
+
+
+@pytest.mark.parametrize("name", BEHAVIOUR)
+def test_a_change_of_behaviour_is_found_at_the_node_where_it_begins(
+    name: str, made: Path, tmp_path: Path
+) -> None:
+    node, change = BEHAVIOUR[name]
+    report = flowers.compare(made / "flowers.lock.yaml", changed(made, tmp_path, change))
+    assert not report.is_same
+    assert report.behaviour is not None
+    assert node in [one.node for one in report.behaviour.causes]
+    assert report.reasons(node), "what differs of the node is said"
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_a_change_of_the_contract_is_found_and_beyond_every_limit(
+    name: str, made: Path, tmp_path: Path
+) -> None:
+    said, change = CONTRACT[name]
+    report = flowers.compare(made / "flowers.lock.yaml", changed(made, tmp_path, change))
+    assert any(said in one.text and one.breaks for one in report.found)
+    assert any(said in one for one in report.beyond)
+
+
+def test_models_that_were_only_packed_again_are_the_same(made: Path, tmp_path: Path) -> None:
+    """Fifty copies: other compressions, protocols and libraries that pickle, and an object that was loaded before."""
+    copy = changed(made, tmp_path, lambda folder: (folder / "flowers.yaml").write_text(f"# a remark\n{FILE}"))
+    names = ("linear", "forest", "words")
+    for at in range(50):
+        for name in names:
+            found = joblib.load(made / f"{name}.joblib")
+            if at % 2:
+                file = io.BytesIO()
+                pickle.dump(found, file, protocol=2 + at % 4)
+                found = pickle.loads(file.getvalue())
+            if at % 5 == 4:
+                (copy.parent / f"{name}.joblib").write_bytes(pickle.dumps(found))
+            else:
+                joblib.dump(found, copy.parent / f"{name}.joblib", compress=at % 4)
+        if at % 10 == 9:  # the whole comparison takes a second; the files differ in every round
+            report = flowers.compare(made / "flowers.lock.yaml", copy)
+            assert report.behaviour is not None
+            assert (report.behaviour.changed, report.behaviour.causes, report.beyond) == (0, (), ())
+            assert {one.what for one in report.found} <= {"file"}
