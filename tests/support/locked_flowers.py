@@ -42,7 +42,7 @@ nodes:
     weights: [3, 2, 1]
     labels: [setosa, versicolor, virginica]
     outputs: {species: {from: label}, confidence: double, scores: {from: probabilities}}
-  doubt: {apply: sql, select: {unsure: "confidence < 0.7"}, outputs: {unsure: boolean}}
+  doubt: {apply: sql, select: {unsure: "COALESCE(confidence < 0.7, FALSE)"}, outputs: {unsure: boolean}}
   lane: {route: switch, cases: [{when: "confidence < 0.5", arm: slow}], default: fast, outputs: {lane: string}}
 outputs: [species, confidence, scores, unsure, lane]
 """

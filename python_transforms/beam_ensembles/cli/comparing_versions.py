@@ -70,9 +70,9 @@ def report_of(comparing: Comparing, tell: Tell) -> Report:
         OSError: A file cannot be read.
     """
     tell("loading the old version")
-    old = _side(comparing.old, comparing)
+    old = _side(comparing.old, comparing.new, comparing)
     tell("loading the new version")
-    new = _side(comparing.new, comparing)
+    new = _side(comparing.new, comparing.old, comparing)
     listed = tuple(differences(old.version, new.version))
     report = Report(old=comparing.old, new=comparing.new, found=listed, by=comparing.by or "")
     try:
@@ -100,10 +100,10 @@ def report_of(comparing: Comparing, tell: Tell) -> Report:
     return _judged(found, comparing)
 
 
-def _side(path: str, comparing: Comparing) -> Side:
+def _side(path: str, other: str, comparing: Comparing) -> Side:
     if is_lock(path):
         return Recorded(path, read_lock(path))
-    given = parameters_of(None, path, comparing.parameters)
+    given = parameters_of(other if is_lock(other) else None, path, comparing.parameters)
     return Running(loaded(path, given, comparing.trust))
 
 

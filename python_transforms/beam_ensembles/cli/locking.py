@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from beam_ensembles.bundles.file_names import is_bundle
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
 from beam_ensembles.errors import EnsembleError
@@ -100,7 +101,7 @@ def read_lock(path: str) -> Lock:
 
 
 def parameters_of(lock: str | None, file: str, given: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns values of ``${name}``: those that a lock holds, and over them those of the call.
+    """Returns values of ``${name}``: those that a lock holds and the file names, and over them those of the call.
 
     Args:
         lock: The lock; None: that beside the file, where it has one.
@@ -111,7 +112,11 @@ def parameters_of(lock: str | None, file: str, given: Mapping[str, str]) -> Mapp
         BadLock: It is not a lock.
     """
     found = lock or lock_beside(file)
-    return given if found is None else {**parse_lock(read_text(found), found).parameters, **given}
+    if found is None or is_bundle(file):  # a bundle has its own
+        return given
+    text = read_text(file)
+    locked = parse_lock(read_text(found), found).parameters
+    return {**{name: value for name, value in locked.items() if f"${{{name}}}" in text}, **given}
 
 
 def write_lock(ensemble: Loaded, rows: str, most: int, output: str, tell: Tell) -> Made:

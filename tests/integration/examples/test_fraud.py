@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from beam_ensembles.cli.main import main
 from examples.fraud import payments, pipeline
 from scripts import answers
 from scripts.answers import Answer
@@ -54,6 +56,26 @@ def test_the_cascade_is_better_than_the_cheap_models_and_asks_the_forest_seldom(
     asked = rows["unsure"] | (rows["arm"] == "audit")
     assert (rows["forest_p"].notna() == asked).all()
     assert (rows["fraud_p"] == rows["forest_p"].where(rows["unsure"], rows["cheap_p"])).all()
+
+
+def test_the_lock_says_what_a_change_of_the_file_does(
+    fraud: Example, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(fraud.models.parent, tmp_path / "fraud"))
+    shutil.copytree(fraud.models, copy / "models", dirs_exist_ok=True)
+    file, lock = copy / "fraud.yaml", tmp_path / "fraud.lock.yaml"
+    database = f"database=sqlite:///{copy / 'models' / 'accounts.db'}"
+    rows = str(fraud.input.with_suffix(".parquet"))
+    assert main(["lock", str(file), "--rows", rows, "--parameter", database, "--output", str(lock)]) == 0
+    assert main(["check", str(file), "--lock", str(lock)]) == 0
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("fraud_p >= 0.3", "fraud_p >= 0.1"), encoding="utf-8")
+    capsys.readouterr()
+    limits = ["--max-label-changes", "0.1%", "--label", "fraud", "--answer", "fraud_p", "--json"]
+    assert main(["diff", str(lock), str(file), "--by", "country", *limits]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["node"] for one in found["behaviour"]["causes"]] == ["decide"]
+    assert found["better"] == found["worse"] == 0
 
 
 def test_the_accounts_may_be_in_postgresql(
