@@ -87,10 +87,7 @@ BEHAVIOUR: dict[str, tuple[str, Change]] = {
     "a truncated vocabulary": ("words", model("words", lambda: flowers.words(["small", "blue"]))),
     "swapped members": ("forest", swapped),
     "other weights": ("vote", text("weights: [3, 2, 1]", "weights: [1, 2, 3]")),
-    "a member without a vote": (
-        "vote",
-        text("inputs: [one, two, three]\n    weights: [3, 2, 1]", "inputs: [one, two]"),
-    ),
+    "a member without a vote": ("vote", text("weights: [3, 2, 1]", "weights: [3, 2, 0]")),
     "another threshold": ("doubt", text("confidence < 0.7", "confidence < 0.9")),
     "another condition of a route": ("lane", text("confidence < 0.5", "confidence < 0.8")),
     "renamed labels": (
@@ -108,7 +105,10 @@ CONTRACT: dict[str, tuple[str, Change]] = {
         "'unsure' became nullable",
         text("{unsure: boolean}", '{unsure: "boolean?"}'),
     ),
-    "an output that is gone": ("'lane' is gone", text(", unsure, lane]", ", unsure]")),
+    "an output that is gone": (
+        "'confidence' is gone",
+        text("outputs: [species, confidence, scores", "outputs: [species, scores"),
+    ),
     "an output that is renamed": (
         "'lane' is gone",
         lambda folder: (folder / "flowers.yaml").write_text(
@@ -121,10 +121,8 @@ CONTRACT: dict[str, tuple[str, Change]] = {
     ),
     "an input that is new": (
         "input 'more' (double) is new",
-        text(
-            "note: string}\nnodes:",
-            "note: string, more: double}\nnodes:\n"
-            '  sum: {apply: sql, select: {most: "more + 1"}, outputs: {most: double}}',
+        lambda folder: (folder / "flowers.yaml").write_text(
+            FILE.replace("note: string}", "note: string, more: double}").replace("< 0.7", "< more")
         ),
     ),
 }
