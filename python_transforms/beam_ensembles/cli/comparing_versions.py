@@ -57,12 +57,15 @@ Tell = Callable[[str], None]
 """Is told what is being done."""
 
 
-def report_of(comparing: Comparing, tell: Tell) -> Report:
+def report_of(
+    comparing: Comparing, tell: Tell = lambda _: None, opening: Callable[[str], None] = lambda _: None
+) -> Report:
     """Compares two versions of an ensemble.
 
     Args:
         comparing: What to compare.
         tell: Is told what is being done.
+        opening: Is told which version is opened, for messages on what is wrong with it.
 
     Raises:
         InvalidEnsemble: A file is not valid.
@@ -70,8 +73,10 @@ def report_of(comparing: Comparing, tell: Tell) -> Report:
         OSError: A file cannot be read.
     """
     tell("loading the old version")
+    opening(comparing.old)
     old = _side(comparing.old, comparing.new, comparing)
     tell("loading the new version")
+    opening(comparing.new)
     new = _side(comparing.new, comparing.old, comparing)
     listed = tuple(differences(old.version, new.version))
     report = Report(old=comparing.old, new=comparing.new, found=listed, by=comparing.by or "")

@@ -158,8 +158,12 @@ def _diff(args: argparse.Namespace) -> int:
         parameters=dict(args.parameter),
         trust=args.trust,
     )
+
+    def opening(path: str) -> None:
+        args.file = path
+
     with progress() as show:
-        report = report_of(comparing, lambda doing: show(doing))
+        report = report_of(comparing, lambda doing: show(doing), opening)
     _print(report, args)
     return _BEYOND if report.beyond else _WITHIN
 

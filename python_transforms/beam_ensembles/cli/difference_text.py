@@ -201,6 +201,9 @@ def verdict_of(report: Report) -> str:
             )
         else:
             said.append(f"the answers of all {behaviour.rows:,} rows are the same")
+    others = sum(one.is_promised and one.what != "contract" for one in report.found)
+    if others and not (behaviour is not None and behaviour.changed):
+        said.append(f"nodes or files of models differ ({others})")
     if report.better is not None and report.worse is not None:
         said.append(f"better on {report.better:,}, worse on {report.worse:,}")
     if behaviour is not None and behaviour.causes and behaviour.changed:

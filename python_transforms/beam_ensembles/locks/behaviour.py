@@ -111,7 +111,7 @@ class Behaviour:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What is compared.
+    """The columns, nodes and tolerances of a comparison.
 
     Attributes:
         makers: The node of each column that both versions have.
@@ -134,7 +134,7 @@ class Comparison:
     """Compares answers chunk by chunk, and keeps a few numbers of each row and column.
 
     Args:
-        compared: What is compared.
+        compared: The columns, nodes and tolerances.
     """
 
     def __init__(self, compared: Compared) -> None:

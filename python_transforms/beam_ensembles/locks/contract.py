@@ -44,7 +44,7 @@ class Change:
 
     Attributes:
         column: The column.
-        text: What is different, in one sentence.
+        text: The difference, in one sentence.
         breaks: Whether code or rows made for the old contract fail with the new one.
     """
 

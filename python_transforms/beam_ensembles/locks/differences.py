@@ -73,7 +73,7 @@ class Difference:
     Attributes:
         what: ``contract``, ``node``, ``file``, ``library``, ``data`` or ``environment``.
         name: What it is about: a column, a node, a URI, a library.
-        text: What is different.
+        text: The difference, in one sentence.
         old: What it was; empty where ``text`` says all.
         new: What it is.
         nodes: The nodes that it is about.

@@ -1,4 +1,4 @@
-"""Makes a lock: runs rows in several batch sizes and notes what the ensemble is and answers."""
+"""Make a lock: run rows in several batch sizes, and note what the ensemble is and answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def make_lock(
     parameters: Mapping[str, str],
     read: Read,
 ) -> Made:
-    """Makes the lock of an ensemble.
+    """Returns the lock of an ensemble, with its golden rows.
 
     Args:
         graph: The ensemble.
