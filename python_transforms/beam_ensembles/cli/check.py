@@ -111,12 +111,12 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.as_data())
     else:
-        _print(report)
+        _print(report, "as locked" if args.expect is None else "as expected")
     return _SAME if report.is_same else _DIFFERS
 
 
-def _print(report: Report) -> None:
+def _print(report: Report, same: str) -> None:
     from beam_ensembles.cli.difference_text import text_lines, verdict_of
 
-    head = "as locked" if report.is_same else "differs"
+    head = same if report.is_same else "differs"
     print("\n".join(text_lines(report, f"{head} {report.new}: {verdict_of(report)}")))

@@ -54,3 +54,6 @@ REFRESHES: Final = "refreshes"
 
 REFUSED_REFRESHES: Final = "refused_refreshes"
 """New versions that it could not go on with; the namespace is ``<ensemble>``."""
+
+REFUSED_BY_GATE: Final = "refused_refreshes_by_gate"
+"""Those of them whose answers were beyond the limits of the gate; the namespace is ``<ensemble>``."""

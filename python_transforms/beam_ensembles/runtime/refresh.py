@@ -22,7 +22,9 @@ from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.files.fetched_files import nothing_beside
 from beam_ensembles.files.file_changes import state_of
+from beam_ensembles.files.lock_names import golden_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
@@ -30,6 +32,7 @@ from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.metrics import names
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_text import read_uri
+from beam_ensembles.runtime.refresh_gate import Gate, Refused
 
 _LOGGER: Final = logging.getLogger(__name__)
 _KEPT: Final = 2
@@ -49,6 +52,7 @@ class Watch:
         digest: The digest then.
         shape: What must stay (``shape_of``).
         stage: The stage's place in the plan.
+        gate: What a new version is compared with before it is taken, if anything.
     """
 
     interval: float
@@ -59,6 +63,7 @@ class Watch:
     digest: str
     shape: Mapping[str, Any]
     stage: int = 0
+    gate: Gate | None = None
 
     @classmethod
     def of(
@@ -69,9 +74,14 @@ class Watch:
         uri: str | None,
         interval: float,
     ) -> Watch:
-        """Creates it for an ensemble as it is now; the arguments are the attributes of the same names."""
+        """Creates it for an ensemble as it is now; the arguments are the attributes of the same names.
+
+        Raises:
+            InvalidEnsemble: The file asks for a gate, and there is no lock to compare with.
+        """
         digest, shape = digest_of(graph), shape_of(graph)
-        return cls(interval, files, parameters, uri, graph.spec.text, digest, shape)
+        gate = Gate.of(graph, uri)
+        return cls(interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate)
 
     def graph(self, text: str) -> EnsembleGraph:
         """Checks the ensemble as it is now.
@@ -100,12 +110,14 @@ class Watch:
         return text
 
     def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
-        """Returns what changes when the file, or one that these nodes name, does."""
+        """Returns what changes when the file, its lock, or a file that these nodes name, does."""
         named = [
             (self.files.resolve(node.spec.file), node.kind.files_beside)
             for node in nodes
             if node.spec.file is not None
         ]
+        if self.gate is not None:
+            named += [(self.gate.lock, nothing_beside), (golden_of(self.gate.lock), nothing_beside)]
         return text, [(place, state_of(place, beside)) for place, beside in named]
 
 
@@ -200,6 +212,8 @@ class RefreshedStage:
                 self._take(text)
             except Exception as error:  # whatever is wrong with new files, the old version goes on
                 self._events.append(names.REFUSED_REFRESHES)
+                if isinstance(error, Refused):
+                    self._events.append(names.REFUSED_BY_GATE)
                 text = str(error) if isinstance(error, EnsembleError) else described(error)
                 _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, text)
 
@@ -220,6 +234,8 @@ class RefreshedStage:
         if code.provenance is not None:
             code = dataclasses.replace(code, provenance=dataclasses.replace(code.provenance, digest=digest))
         stage = self._load_stage(code)
+        if self._watch.gate is not None:
+            self._watch.gate.check(self._code.ensemble, code, stage)
         if digest_of(graph) != digest:
             self._state = None
             raise EnsembleError("its files changed while they were read; they are looked at again")

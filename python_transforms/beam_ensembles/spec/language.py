@@ -8,7 +8,7 @@ from typing import Final
 from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.messages.printable import is_visible
 
-TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs")
+TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs", "refresh")
 """The keys of a file."""
 
 INPUT_KEYS: Final = ("type", "nanoseconds")
@@ -16,6 +16,12 @@ INPUT_KEYS: Final = ("type", "nanoseconds")
 
 TRUNCATE: Final = "truncate"
 """The only value of an input's ``nanoseconds``."""
+
+REFRESH_KEYS: Final = ("gate", "max_label_changes", "max_shift")
+"""The keys of ``refresh``."""
+
+LOCK_GATE: Final = "lock"
+"""The only value of the ``gate`` of ``refresh``."""
 
 OUTPUT_KEYS: Final = ("from", "type")
 """The keys of a node's output where it is more than a type."""

@@ -13,7 +13,7 @@ from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.spec.language import INPUT_KEYS, TOP_KEYS, TRUNCATE
 from beam_ensembles.spec.mistakes import Mistakes
-from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf, RefreshGate
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill, names_in
 from beam_ensembles.spec.places import above, around, below, in_order
@@ -188,7 +188,15 @@ def _ensemble(
         text=text,
         disabled=disabled,
         truncated=frozenset(found.column for found in inputs if found.truncated),
+        gate=_gate(given, nodes, mistakes) if "refresh" in given else None,
     )
+
+
+def _gate(given: Mapping[str, Any], nodes: Iterable[NodeSpec], mistakes: Mistakes) -> RefreshGate | None:
+    from beam_ensembles.spec.refresh import read_gate  # few files have one
+
+    columns = frozenset(output.column for node in nodes for output in node.outputs)
+    return read_gate(given["refresh"], columns, mistakes)
 
 
 def _inputs(given: Mapping[str, Any], mistakes: Mistakes) -> tuple[InputSpec, ...]:

@@ -139,6 +139,19 @@ class NodeSpec:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class RefreshGate:
+    """By how much a new version in a running pipeline may differ from the lock.
+
+    Attributes:
+        max_label_changes: The share of golden rows that may have another label.
+        max_shift: By how much the numbers of an output may differ, by column; of others by any amount.
+    """
+
+    max_label_changes: float = 0.0
+    max_shift: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EnsembleSpec:
     """A parsed ensemble file.
 
@@ -153,6 +166,7 @@ class EnsembleSpec:
         text: The file's text as it was read.
         parameters: The names of all ``${name}`` in the file, sorted.
         truncated: The inputs whose points in time lose their nanoseconds.
+        gate: The gate that a new version must pass in a running pipeline, or None.
     """
 
     name: str
@@ -165,3 +179,4 @@ class EnsembleSpec:
     disabled: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     truncated: frozenset[str] = frozenset()
+    gate: RefreshGate | None = None

@@ -165,11 +165,12 @@ def test_markdown_is_a_comment_whose_cells_hold_no_marks(folder: Path, capsys: C
 
 
 def test_rows_that_the_new_version_cannot_score_count(folder: Path, capsys: Captured) -> None:
+    shutil.copy("old/forest.joblib", "new/forest.joblib")
     (folder / "new" / "strict.py").write_text(
         "def strict(x):\n    if (x[:, 0] > 7.5).any():\n        raise ValueError('too long')\n    return x[:, 0]\n"
     )
     Path("new/flowers.yaml").write_text(
-        FILE.replace(
+        FILE.replace("unsure, lane]", "unsure, lane, long]").replace(
             "  doubt:",
             "  strict: {apply: python, function: strict.strict, inputs: [x], outputs: {long: double}}\n  doubt:",
         )

@@ -144,13 +144,10 @@ def test_rows_that_fail_are_not_locked(folder: Path, capsys: Captured) -> None:
 
 
 def test_failures_that_a_policy_hides_are_not_locked(folder: Path, capsys: Captured) -> None:
-    text = flowers.FILE.replace(
-        "inputs: [x], outputs: {one:", "on_error: nullify, inputs: [x], outputs: {one:"
-    )
-    text = text.replace("    labels: [setosa", "    quorum: 1\n    labels: [setosa")
-    Path("flowers.yaml").write_text(text)
+    text = flowers.FILE.replace("inputs: [x], outputs", "on_error: nullify, inputs: [x], outputs")
+    Path("flowers.yaml").write_text(text.replace("    labels: [setosa", "    quorum: 1\n    labels: [setosa"))
     rows = pd.read_parquet("rows.parquet")
-    rows.at[7, "x"] = [float("nan"), 2.0, 3.0, 4.0]  # the forest takes it, the linear model does not
+    rows.at[7, "x"] = [float("inf"), 2.0, 3.0, 4.0]
     rows.to_parquet("bad.parquet")
     code, _, err = call(capsys, "lock", "flowers.yaml", "--rows", "bad.parquet")
     assert code == 1

@@ -5,22 +5,13 @@ from __future__ import annotations
 import io
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import joblib
-import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
 
 from tests.support import locked_flowers as flowers
-from tests.support.locked_flowers import FILE, X, Y
-
-DRAWN = np.random.default_rng(5)
-HALF = DRAWN.permutation(len(Y))[:75]
-Change = Callable[[Path], object]
+from tests.support.locked_flowers import CHANGES, FILE, Change, text
 
 
 @pytest.fixture(scope="module")
@@ -32,70 +23,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def model(name: str, make: Callable[[], object]) -> Change:
-    """Returns what puts another model into the place of one."""
-    return lambda folder: joblib.dump(make(), folder / f"{name}.joblib")
-
-
-def text(old: str, new: str) -> Change:
-    """Returns what changes a text of the ensemble file."""
-    assert old in FILE
-    return lambda folder: (folder / "flowers.yaml").write_text(FILE.replace(old, new))
-
-
-def swapped(folder: Path) -> None:
-    """Swaps the files of two members."""
-    (folder / "linear.joblib").rename(folder / "other")
-    (folder / "forest.joblib").rename(folder / "linear.joblib")
-    (folder / "other").rename(folder / "forest.joblib")
-
-
-def nudged() -> object:
-    found = flowers.linear()
-    found[-1].coef_ += DRAWN.normal(0, 0.02, found[-1].coef_.shape)
-    return found
-
-
-def without_a_tree() -> object:
-    found = flowers.forest()
-    found.estimators_ = found.estimators_[:-1]
-    return found
-
-
-BEHAVIOUR: dict[str, tuple[str, Change]] = {
-    "permuted labels of a vote": (
-        "vote",
-        text("labels: [setosa, versicolor, virginica]", "labels: [virginica, setosa, versicolor]"),
-    ),
-    "permuted classes of a model": ("linear", model("linear", lambda: flowers.linear(X, (Y + 1) % 3))),
-    "swapped features": ("linear", model("linear", lambda: flowers.linear(X[:, ::-1]))),
-    "scaled inputs": ("forest", model("forest", lambda: flowers.forest(X * 10))),
-    "shifted inputs": ("forest", model("forest", lambda: flowers.forest(X + 0.3))),
-    "retrained on other rows": ("linear", model("linear", lambda: flowers.linear(X[HALF], Y[HALF]))),
-    "retrained with another seed": ("forest", model("forest", lambda: flowers.forest(seed=9))),
-    "a tree is missing": ("forest", model("forest", without_a_tree)),
-    "coefficients nudged by 2 %": ("linear", model("linear", nudged)),
-    "the scaler is missing": (
-        "linear",
-        model("linear", lambda: LogisticRegression(max_iter=500).fit((X - X.mean(0)) / X.std(0), Y)),
-    ),
-    "a model that has learned nothing": ("linear", model("linear", lambda: DummyClassifier().fit(X, Y))),
-    "another library's kind of model": (
-        "forest",
-        model("forest", lambda: GradientBoostingClassifier(n_estimators=5).fit(X, Y)),
-    ),
-    "a truncated vocabulary": ("words", model("words", lambda: flowers.words(["small", "blue"]))),
-    "swapped members": ("forest", swapped),
-    "other weights": ("vote", text("weights: [3, 2, 1]", "weights: [1, 2, 3]")),
-    "a member without a vote": ("vote", text("weights: [3, 2, 1]", "weights: [3, 2, 0]")),
-    "another threshold": ("doubt", text("confidence < 0.7", "confidence < 0.9")),
-    "another condition of a route": ("lane", text("confidence < 0.5", "confidence < 0.8")),
-    "renamed labels": (
-        "vote",
-        text("labels: [setosa, versicolor, virginica]", "labels: [setosa, versicolor, Virginica]"),
-    ),
-    "another arm": ("lane", text("default: fast", "default: quick")),
-}
 CONTRACT: dict[str, tuple[str, Change]] = {
     "a dtype": (
         "'scores' was array<double>[3] and is array<float>[3]",
@@ -136,11 +63,11 @@ def changed(made: Path, folder: Path, change: Change) -> Path:
     return copy / "flowers.yaml"
 
 
-@pytest.mark.parametrize("name", BEHAVIOUR)
+@pytest.mark.parametrize("name", CHANGES)
 def test_a_change_of_behaviour_is_found_at_the_node_where_it_begins(
     name: str, made: Path, tmp_path: Path
 ) -> None:
-    node, change = BEHAVIOUR[name]
+    node, change = CHANGES[name]
     report = flowers.compare(made / "flowers.lock.yaml", changed(made, tmp_path, change))
     assert not report.is_same
     assert report.behaviour is not None

@@ -74,6 +74,30 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
                 "uniqueItems": True,
                 **list_of("name"),
             },
+            "refresh": {
+                "description": "Which new versions a running pipeline goes on with, where it looks for them.",
+                "type": "object",
+                "required": ["gate"],
+                "additionalProperties": False,
+                "properties": {
+                    "gate": {
+                        "description": "What a new version is compared with: the lock beside the file.",
+                        "const": "lock",
+                    },
+                    "max_label_changes": {
+                        "description": "The share of golden rows that may have another label, such as 1%; else none.",
+                        "anyOf": [
+                            {"type": "number", "minimum": 0, "maximum": 1},
+                            {"type": "string", "pattern": "%$"},
+                        ],
+                    },
+                    "max_shift": {
+                        "description": "By how much the numbers of an output may shift, by column.",
+                        "type": "object",
+                        "additionalProperties": {"type": "number", "minimum": 0},
+                    },
+                },
+            },
         },
         "$defs": {
             "name": name_schema(),

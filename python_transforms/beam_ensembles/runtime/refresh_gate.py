@@ -1,0 +1,202 @@
+"""Whether a new version in a running pipeline still gives what the lock beside its file says, within limits.
+
+The lock is read anew with each new version: somebody who means the change has locked it, and others have reviewed that.
+The limits are those of the file with which the pipeline was made, so that a new version cannot widen them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from beam_ensembles.columns.batch import ColumnBatch
+from beam_ensembles.columns.nulls import blank
+from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
+from beam_ensembles.execution.growing_stage import Stage
+from beam_ensembles.execution.loaded_stage import StageCode, in_order
+from beam_ensembles.files.ensemble_files import local_path
+from beam_ensembles.files.fetched_files import fetched
+from beam_ensembles.files.lock_names import golden_of, lock_of
+from beam_ensembles.graph import EnsembleGraph, plan
+from beam_ensembles.graph.kinds import valid_rows
+from beam_ensembles.locks.answers import Answers, Column, input_columns, recorded_answers
+from beam_ensembles.locks.behaviour import Compared, Comparison
+from beam_ensembles.locks.differences import Limits, Version
+from beam_ensembles.locks.golden_rows import answer_field
+from beam_ensembles.locks.lock_text import Lock, parse_lock
+from beam_ensembles.spec.load import read_text
+from beam_ensembles.tables.chunk import Chunk, ChunkRows
+from beam_ensembles.tables.parquet_files import ParquetReader
+from beam_ensembles.types import Type, parse_type
+
+_ROWS_AT_ONCE = 1_024
+
+
+class Refused(EnsembleError):
+    """A new version goes beyond the limits of the gate."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gate:
+    """What a new version is compared with.
+
+    Attributes:
+        lock: The place of the lock.
+        limits: By how much the answers may differ.
+    """
+
+    lock: str
+    limits: Limits
+
+    @classmethod
+    def of(cls, graph: EnsembleGraph, uri: str | None) -> Gate | None:
+        """Returns the gate that an ensemble file asks for, if it does.
+
+        Args:
+            graph: The ensemble.
+            uri: Where its file is; None where its text came with the call.
+
+        Raises:
+            InvalidEnsemble: There is no lock to compare with, it is damaged, or the ensemble runs in several stages.
+        """
+        asked = graph.spec.gate
+        if asked is None:
+            return None
+        gate = cls("" if uri is None else lock_of(uri), Limits(asked.max_label_changes, asked.max_shift))
+        problem = _cannot_gate(graph, uri) or gate._unreadable(graph)
+        if problem:
+            raise InvalidEnsemble(
+                [Problem("refresh.gate", "wrong_config", problem)], ensemble=graph.spec.name
+            )
+        return gate
+
+    def _unreadable(self, graph: EnsembleGraph) -> str:
+        try:
+            with self._opened(graph.spec.name):
+                return ""
+        except EnsembleError as error:
+            return str(error)
+
+    def check(self, ensemble: str, code: StageCode, stage: Stage) -> None:
+        """Compares a version with the lock.
+
+        Args:
+            ensemble: The ensemble's name.
+            code: What the version's one stage does.
+            stage: That stage, loaded.
+
+        Raises:
+            Refused: Its answers are beyond the limits.
+            EnsembleError: The lock, or its golden rows, cannot be read.
+        """
+        with self._opened(ensemble) as (lock, golden):
+            version = Version.of_lock(lock)
+            outputs = {name: type_ for name, type_ in code.outputs if name in version.makers}
+            comparison = Comparison(
+                Compared(
+                    makers={name: version.makers[name] for name in outputs},
+                    outputs=list(outputs),
+                    nodes={},
+                    scores=version.scores(),
+                    tolerance=lock.golden.tolerance,
+                )
+            )
+            inputs = {column: type_ for column, _, type_ in code.inputs}
+            of_golden = dataclasses.replace(
+                code,
+                inputs=tuple((column, column, type_) for column, type_ in inputs.items()),
+                form=ChunkRows((), inputs),
+            )
+            fields = {
+                name: (answer_field(version.makers[name], name), _type(version, name)) for name in outputs
+            }
+            reader = ParquetReader(golden)
+            lacking = sorted({*inputs, *(field for field, _ in fields.values())} - set(reader.fields))
+            if lacking:
+                raise EnsembleError(f"the golden rows of '{self.lock}' lack '{lacking[0]}'; lock again")
+            for chunk in reader.chunks(_ROWS_AT_ONCE):
+                comparison.add(
+                    recorded_answers(chunk, fields),
+                    _answers(of_golden, stage, chunk, outputs),
+                    chunk.numbers,
+                )
+        beyond = self.limits.beyond(comparison.found())
+        if beyond:
+            raise Refused(
+                f"a new version is beyond the limits of the lock '{self.lock}': {'; '.join(beyond)}"
+            )
+
+    @contextlib.contextmanager
+    def _opened(self, ensemble: str) -> Iterator[tuple[Lock, str]]:
+        """Returns the lock and the path of its golden rows.
+
+        Raises:
+            EnsembleError: They cannot be read, do not go together, or are those of another ensemble.
+        """
+        with contextlib.ExitStack() as ends:
+            try:
+                text = read_text(_local(self.lock, ends))
+                golden = _local(golden_of(self.lock), ends)
+                with open(golden, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+            except (OSError, InvalidEnsemble) as error:
+                said = error.problems[0].message if isinstance(error, InvalidEnsemble) else error.strerror
+                raise EnsembleError(
+                    f"the lock '{self.lock}' or its golden rows cannot be read: {said}"
+                ) from error
+            lock = parse_lock(text, self.lock)
+            if lock.golden.sha256 != digest:
+                text = f"the golden rows beside '{self.lock}' are not those that it was written with"
+                raise EnsembleError(f"{text}; write both, then the models")
+            if lock.ensemble != ensemble:
+                raise EnsembleError(f"'{self.lock}' is the lock of another ensemble, '{lock.ensemble}'")
+            yield lock, golden
+
+
+def _cannot_gate(graph: EnsembleGraph, uri: str | None) -> str:
+    if uri is None:
+        return "a gate needs the ensemble's file, beside which its lock lies; name the file instead of sending its text"
+    stages = len(plan(graph).stages)
+    if stages > 1:
+        text = f"a gate is for ensembles of one stage, and this one has {stages} ('beam-ensembles plan' says why)"
+        return f"{text}; leave out 'refresh', and compare versions with 'beam-ensembles diff' before they roll out"
+    return ""
+
+
+def _local(place: str, ends: contextlib.ExitStack) -> str:
+    path = local_path(place)
+    return os.path.abspath(path) if path is not None else ends.enter_context(fetched(place))
+
+
+def _type(version: Version, column: str) -> Type:
+    return parse_type(version.nodes[version.makers[column]].outputs[column].type)
+
+
+def _answers(code: StageCode, stage: Stage, chunk: Chunk, outputs: dict[str, Type]) -> Answers:
+    """Returns what a stage answers, whether it runs in this process or in several."""
+    batch, rows = input_columns(code, chunk), len(chunk)
+    failures = list(batch.failures)
+    batch = ColumnBatch(batch.rows, batch.columns)
+    if len(batch):
+        stage.run(batch)
+    failures += batch.failures
+    return Answers(
+        {name: _whole(batch, name, type_, rows) for name, type_ in outputs.items()}, in_order(failures)
+    )
+
+
+def _whole(batch: ColumnBatch, name: str, type_: Type, rows: int) -> Column:
+    """Returns a column of a batch as one of all rows of its chunk."""
+    valid, there = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    if not len(batch):
+        return Column(type_, blank(rows, type_), valid, there)
+    made = batch.columns[name]
+    values = np.full((rows, *made.shape[1:]), None if made.dtype == object else 0, dtype=made.dtype)
+    values[batch.rows], there[batch.rows] = made, True
+    valid[batch.rows] = valid_rows(batch.columns, name)
+    return Column(type_, values, valid, there)

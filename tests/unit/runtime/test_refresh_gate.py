@@ -1,0 +1,173 @@
+"""A new version in a running pipeline is taken only where it gives what the lock says, within limits."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import joblib
+import pytest
+
+from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.metrics import names
+from beam_ensembles.runtime.stage_handler import StageModelHandler
+from beam_ensembles.transforms import RunEnsemble
+from tests.support import locked_flowers as flowers
+from tests.support.locked_flowers import CHANGES, FILE, X
+
+GATED = f"{FILE}refresh: {{gate: lock, max_label_changes: 1%, max_shift: {{confidence: 0.01}}}}\n"
+ROW = beam.Row(x=X[70].tolist(), note="blue common")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files with their lock."""
+    folder = tmp_path_factory.mktemp("flowers")
+    flowers.write(folder)
+    flowers.lock(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy whose file asks for a gate."""
+    found = Path(shutil.copytree(made, tmp_path / "copy"))
+    (found / "flowers.yaml").write_text(GATED)
+    return found
+
+
+def running(folder: Path) -> tuple[Any, Any]:
+    """Returns the handler of a pipeline, and its loaded stage, which looks for new versions when it is told to."""
+    pipeline = beam.Pipeline()
+    rows = pipeline | beam.Create([ROW])
+    rows | RunEnsemble(folder / "flowers.yaml", refresh_interval_secs=3600)  # type: ignore[operator]
+    found: list[Any] = []
+
+    class Visitor(beam.pipeline.PipelineVisitor):
+        def visit_transform(self, node: Any) -> None:
+            handler = getattr(getattr(node.transform, "fn", None), "_model_handler", None)
+            if handler is not None:
+                found.append(handler)
+
+    pipeline.visit(Visitor())
+    (handler,) = found
+    while not isinstance(handler, StageModelHandler):
+        handler = handler._base
+    return handler, handler.load_model()
+
+
+def score(handler: Any, model: Any) -> Any:
+    (result,) = handler.run_inference(RowBatch([ROW]), model)
+    return result.ok[0]
+
+
+def later(folder: Path) -> None:
+    """Gives every file a time of its own, as a later write has."""
+    for path in folder.iterdir():
+        os.utime(path, ns=(time.time_ns(), time.time_ns()))
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_version_is_refused(name: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    handler, model = running(folder)
+    before = score(handler, model)
+    CHANGES[name][1](folder)  # one that changes the file drops the gate from it, which does not help
+    later(folder)
+    model.look()
+    assert model._events == [names.REFUSED_REFRESHES, names.REFUSED_BY_GATE]
+    assert score(handler, model) == before
+    (said,) = [one.getMessage() for one in caplog.records if "stays as it is" in one.getMessage()]
+    assert "is beyond the limits of the lock" in said
+
+
+def test_models_that_were_only_packed_again_are_taken(folder: Path) -> None:
+    handler, model = running(folder)
+    before = score(handler, model)
+    for at in range(4):
+        for name in ("linear", "forest", "words"):
+            found = joblib.load(folder / f"{name}.joblib")
+            joblib.dump(pickle.loads(pickle.dumps(found, 2 + at)), folder / f"{name}.joblib", compress=at)
+        later(folder)
+        model.look()
+        assert model._events == [names.REFRESHES]
+        model._events.clear()
+        assert score(handler, model) == before
+
+
+def test_a_change_that_was_locked_is_taken(folder: Path) -> None:
+    handler, model = running(folder)
+    before = score(handler, model)
+    joblib.dump(flowers.linear(X[:, ::-1]), folder / "linear.joblib")
+    later(folder)
+    model.look()
+    assert score(handler, model) == before
+    flowers.lock(folder)
+    model.look()
+    assert score(handler, model) != before
+
+
+def test_a_damaged_lock_lets_nothing_pass(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    handler, model = running(folder)
+    before = score(handler, model)
+    joblib.dump(flowers.linear(X[:, ::-1]), folder / "linear.joblib")
+    (folder / "flowers.lock.parquet").unlink()
+    later(folder)
+    model.look()
+    assert model._events == [names.REFUSED_REFRESHES]
+    assert score(handler, model) == before
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda folder: (folder / "flowers.lock.yaml").unlink(), "cannot be read"),
+        (lambda folder: (folder / "flowers.lock.yaml").write_text("{}"), "is not a lock"),
+        (
+            lambda folder: (folder / "flowers.yaml").write_text(
+                GATED.replace("  linear: {", "  linear: {stage: own, ")
+            ),
+            "a gate is for ensembles of one stage, and this one has ",
+        ),
+    ],
+)
+def test_a_gate_without_a_lock_is_refused_when_the_pipeline_is_made(
+    change: Any, said: str, folder: Path
+) -> None:
+    change(folder)
+    with pytest.raises(InvalidEnsemble) as error:
+        running(folder)
+    (problem,) = error.value.problems
+    assert (problem.code, problem.path) == ("wrong_config", "refresh.gate")
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("refresh", "path", "code"),
+    [
+        ("3", "refresh", "wrong_type"),
+        ("{}", "refresh.gate", "bad_value"),
+        ("{gate: open}", "refresh.gate", "bad_value"),
+        ("{gate: lock, limit: 3}", "refresh.limit", "unknown_key"),
+        ("{gate: lock, max_label_changes: 2}", "refresh.max_label_changes", "bad_value"),
+        ("{gate: lock, max_label_changes: many}", "refresh.max_label_changes", "bad_value"),
+        ("{gate: lock, max_label_changes: 101%}", "refresh.max_label_changes", "bad_value"),
+        ("{gate: lock, max_shift: 3}", "refresh.max_shift", "wrong_type"),
+        ("{gate: lock, max_shift: {confidenc: 1}}", "refresh.max_shift.confidenc", "unknown_column"),
+        ("{gate: lock, max_shift: {confidence: -1}}", "refresh.max_shift.confidence", "bad_value"),
+        ("{gate: lock, max_shift: {confidence: .nan}}", "refresh.max_shift.confidence", "bad_value"),
+    ],
+)
+def test_what_is_wrong_with_the_key_is_said_at_its_place(
+    refresh: str, path: str, code: str, folder: Path
+) -> None:
+    (folder / "flowers.yaml").write_text(f"{FILE}refresh: {refresh}\n")
+    with pytest.raises(InvalidEnsemble) as error:
+        running(folder)
+    assert [(one.path, one.code) for one in error.value.problems] == [(path, code)]
