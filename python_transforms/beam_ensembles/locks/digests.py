@@ -93,9 +93,10 @@ def _loose(graph: EnsembleGraph, files: CollectingFiles) -> Iterator[tuple[str, 
 
 
 def _packed(graph: EnsembleGraph, files: Files) -> Iterator[tuple[str, str]]:
-    bundle = files.bundle
-    for uri, name in bundle.places.items() if bundle is not None else ():
-        path = os.path.join(bundle.root if bundle is not None else "", name)
+    if files.bundle is None:
+        return
+    for uri, name in files.bundle.places.items():
+        path = os.path.join(files.bundle.root, name)
         yield uri, _digest(path, _beside(graph, uri, path))
 
 

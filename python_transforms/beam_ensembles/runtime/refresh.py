@@ -12,7 +12,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from apache_beam.metrics.metric import Metrics
 
@@ -32,11 +32,17 @@ from beam_ensembles.messages.foreign_errors import described
 from beam_ensembles.metrics import names
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.ensemble_text import read_uri
-from beam_ensembles.runtime.refresh_gate import Gate, Refused
+
+if TYPE_CHECKING:
+    from beam_ensembles.runtime.refresh_gate import Gate
 
 _LOGGER: Final = logging.getLogger(__name__)
 _KEPT: Final = 2
 """How many versions a stage keeps: batches of the one before may still be on their way."""
+
+
+class Refused(EnsembleError):
+    """A new version goes beyond the limits of the gate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class Watch:
             InvalidEnsemble: The file asks for a gate, and there is no lock to compare with.
         """
         digest, shape = digest_of(graph), shape_of(graph)
-        gate = Gate.of(graph, uri)
+        gate = _gate_of(graph, uri)
         return cls(interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate)
 
     def graph(self, text: str) -> EnsembleGraph:
@@ -119,6 +125,14 @@ class Watch:
         if self.gate is not None:
             named += [(self.gate.lock, nothing_beside), (golden_of(self.gate.lock), nothing_beside)]
         return text, [(place, state_of(place, beside)) for place, beside in named]
+
+
+def _gate_of(graph: EnsembleGraph, uri: str | None) -> Gate | None:
+    if graph.spec.gate is None:
+        return None
+    from beam_ensembles.runtime.refresh_gate import Gate  # what compares answers; few files have a gate
+
+    return Gate.of(graph, uri)
 
 
 def shape_of(graph: EnsembleGraph) -> dict[str, Any]:

@@ -29,16 +29,13 @@ from beam_ensembles.locks.behaviour import Compared, Comparison
 from beam_ensembles.locks.differences import Limits, Version
 from beam_ensembles.locks.golden_rows import answer_field
 from beam_ensembles.locks.lock_text import Lock, parse_lock
+from beam_ensembles.runtime.refresh import Refused
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.tables.chunk import Chunk, ChunkRows
 from beam_ensembles.tables.parquet_files import ParquetReader
 from beam_ensembles.types import Type, parse_type
 
 _ROWS_AT_ONCE = 1_024
-
-
-class Refused(EnsembleError):
-    """A new version goes beyond the limits of the gate."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Gate:
 
     @classmethod
     def of(cls, graph: EnsembleGraph, uri: str | None) -> Gate | None:
-        """Returns the gate that an ensemble file asks for, if it does.
+        """Returns the gate that an ensemble file asks for; None where it asks for none.
 
         Args:
             graph: The ensemble.

@@ -45,7 +45,8 @@ def _share(value: Any, mistakes: Mistakes) -> float:
 
 
 def _shifts(value: Any, columns: frozenset[str], mistakes: Mistakes) -> dict[str, float]:
-    path, found = "refresh.max_shift", {}
+    path = "refresh.max_shift"
+    found: dict[str, float] = {}
     for column, most in (mistakes.mapping(value, path, "{score: 0.05}") or {}).items():
         if column not in columns:
             text = f"no node adds a column '{column}'{nearest(column, columns)}"
