@@ -21,7 +21,7 @@ from beam_ensembles.transforms import RunEnsemble
 from tests.support import locked_flowers as flowers
 from tests.support.locked_flowers import CHANGES, FILE, X
 
-GATED = f"{FILE}refresh: {{gate: lock, max_label_changes: 1%, max_shift: {{confidence: 0.01}}}}\n"
+GATED = f"{FILE}refresh: {{gate: lock, max_label_changes: 1%, max_shift: {{confidence: 0.0001}}}}\n"
 ROW = beam.Row(x=X[70].tolist(), note="blue common")
 
 
@@ -68,7 +68,7 @@ def score(handler: Any, model: Any) -> Any:
 
 
 def later(folder: Path) -> None:
-    """Gives every file a time of its own, as a later write has."""
+    """Sets the time of every file to now, as a later write does."""
     for path in folder.iterdir():
         os.utime(path, ns=(time.time_ns(), time.time_ns()))
 
