@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from beam_ensembles.cli.locking import Loaded, golden_chunks, lock_beside, read_lock
 from beam_ensembles.cli.version_sides import Recorded, Running, compared
 from beam_ensembles.errors import EnsembleError
@@ -15,7 +17,7 @@ from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.formats import CSV, Columns, suffix_of
 from beam_ensembles.types import Type
 
-_ROWS_AT_ONCE = 1_024
+_ROWS_AT_ONCE: Final = 1_024
 
 
 def check_lock(ensemble: Loaded, path: str | None) -> Report:

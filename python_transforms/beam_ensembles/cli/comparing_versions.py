@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from beam_ensembles.cli.comparing_quality import QualityComparison
 from beam_ensembles.cli.locking import loaded, lock_beside, parameters_of, read_lock
@@ -19,7 +20,7 @@ from beam_ensembles.locks.differences import Limits, Report, differences
 from beam_ensembles.tables.chunk import Chunk, Reader
 from beam_ensembles.tables.formats import Columns, open_reader
 
-_ROWS_AT_ONCE = 1_024
+_ROWS_AT_ONCE: Final = 1_024
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

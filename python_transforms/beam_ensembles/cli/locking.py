@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from beam_ensembles.bundles.file_names import is_bundle
 from beam_ensembles.cli.terminable import uninterrupted
@@ -28,7 +29,7 @@ from beam_ensembles.tables.chunk import Chunk
 from beam_ensembles.tables.formats import PARQUET, Columns
 from beam_ensembles.tables.whole_file import settle, whole_file
 
-ROWS_AT_ONCE = 1_024
+ROWS_AT_ONCE: Final = 1_024
 Tell = Callable[[str], None]
 """Is told what is being done."""
 

@@ -86,7 +86,7 @@ class Watch:
             InvalidEnsemble: The file asks for a gate, and there is no lock to compare with.
         """
         digest, shape = digest_of(graph), shape_of(graph)
-        gate = _gate_of(graph, uri)
+        gate = _gate_of(graph, files, uri)
         return cls(interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate)
 
     def graph(self, text: str) -> EnsembleGraph:
@@ -127,12 +127,12 @@ class Watch:
         return text, [(place, state_of(place, beside)) for place, beside in named]
 
 
-def _gate_of(graph: EnsembleGraph, uri: str | None) -> Gate | None:
+def _gate_of(graph: EnsembleGraph, files: Files, uri: str | None) -> Gate | None:
     if graph.spec.gate is None:
         return None
     from beam_ensembles.runtime.refresh_gate import Gate  # what compares answers; few files have a gate
 
-    return Gate.of(graph, uri)
+    return Gate.of(graph, files, uri)
 
 
 def shape_of(graph: EnsembleGraph) -> dict[str, Any]:

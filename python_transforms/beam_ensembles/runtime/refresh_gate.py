@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from beam_ensembles.columns.nulls import blank
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
 from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode, in_order
-from beam_ensembles.files.ensemble_files import local_path
+from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.files.fetched_files import fetched
 from beam_ensembles.files.lock_names import golden_of, lock_of
 from beam_ensembles.graph import EnsembleGraph, plan
@@ -35,7 +36,9 @@ from beam_ensembles.tables.chunk import Chunk, ChunkRows
 from beam_ensembles.tables.parquet_files import ParquetReader
 from beam_ensembles.types import Type, parse_type
 
-_ROWS_AT_ONCE = 1_024
+_ROWS_AT_ONCE: Final = 1_024
+_MOST_BYTES: Final = 1 << 30
+"""The most bytes of a lock, or of golden rows, that are fetched."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,21 +54,23 @@ class Gate:
     limits: Limits
 
     @classmethod
-    def of(cls, graph: EnsembleGraph, uri: str | None) -> Gate | None:
+    def of(cls, graph: EnsembleGraph, files: Files, uri: str | None) -> Gate | None:
         """Returns the gate that an ensemble file asks for; None where it asks for none.
 
         Args:
             graph: The ensemble.
-            uri: Where its file is; None where its text came with the call.
+            files: What the file may use.
+            uri: Where the file is; None where its text came with the call.
 
         Raises:
-            InvalidEnsemble: There is no lock to compare with, it is damaged, or the ensemble runs in several stages.
+            InvalidEnsemble: There is no lock to compare with, nobody vouches for it, it is damaged, or the ensemble
+                runs in several stages.
         """
         asked = graph.spec.gate
         if asked is None:
             return None
         gate = cls("" if uri is None else lock_of(uri), Limits(asked.max_label_changes, asked.max_shift))
-        problem = _cannot_gate(graph, uri) or gate._unreadable(graph)
+        problem = _cannot_gate(graph, files, uri) or gate._unreadable(graph)
         if problem:
             raise InvalidEnsemble(
                 [Problem("refresh.gate", "wrong_config", problem)], ensemble=graph.spec.name
@@ -155,9 +160,12 @@ class Gate:
             yield lock, golden
 
 
-def _cannot_gate(graph: EnsembleGraph, uri: str | None) -> str:
+def _cannot_gate(graph: EnsembleGraph, files: Files, uri: str | None) -> str:
     if uri is None:
         return "a gate needs the ensemble's file, beside which its lock lies; name the file instead of sending its text"
+    if not files.is_own and not files.is_trusted(lock_of(uri)):
+        text = f"golden rows are read only from trusted places, and '{lock_of(uri)}' is not in one"
+        return f"{text}; start the service with --trust and the folder"
     stages = len(plan(graph).stages)
     if stages > 1:
         text = f"a gate is for ensembles of one stage, and this one has {stages} ('beam-ensembles plan' says why)"
@@ -167,7 +175,7 @@ def _cannot_gate(graph: EnsembleGraph, uri: str | None) -> str:
 
 def _local(place: str, ends: contextlib.ExitStack) -> str:
     path = local_path(place)
-    return os.path.abspath(path) if path is not None else ends.enter_context(fetched(place))
+    return os.path.abspath(path) if path is not None else ends.enter_context(fetched(place, most=_MOST_BYTES))
 
 
 def _type(version: Version, column: str) -> Type:

@@ -15,7 +15,11 @@ import pytest
 
 from beam_ensembles.columns.batch import RowBatch
 from beam_ensembles.errors import InvalidEnsemble
+from beam_ensembles.files.ensemble_files import Files
+from beam_ensembles.graph import check_text
 from beam_ensembles.metrics import names
+from beam_ensembles.registry import KINDS
+from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.runtime.stage_handler import StageModelHandler
 from beam_ensembles.transforms import RunEnsemble
 from tests.support import locked_flowers as flowers
@@ -171,3 +175,15 @@ def test_what_is_wrong_with_the_key_is_said_at_its_place(
     with pytest.raises(InvalidEnsemble) as error:
         running(folder)
     assert [(one.path, one.code) for one in error.value.problems] == [(path, code)]
+
+
+def test_golden_rows_that_nobody_vouches_for_are_not_read(folder: Path) -> None:
+    files = Files(os.fspath(folder), (os.sep,))
+    graph = check_text(GATED, KINDS, files)
+    uri = os.fspath(folder / "flowers.yaml")
+    assert Watch.of(graph, files, {}, uri, 60).gate is not None
+    for place in ((), ("/elsewhere",)):
+        with pytest.raises(InvalidEnsemble, match="is not in one; start the service with --trust"):
+            Watch.of(graph, Files(os.fspath(folder), place), {}, uri, 60)
+    with pytest.raises(InvalidEnsemble, match="name the file instead of sending its text"):
+        Watch.of(graph, files, {}, None, 60)
