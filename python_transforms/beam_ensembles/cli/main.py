@@ -25,6 +25,7 @@ SUMMARIES: Final = {
     "pack": "put an ensemble, its models and your code into one file for workers elsewhere",
     "run": "score a file of rows with an ensemble on this machine",
     "evaluate": "compare an ensemble and its members on rows whose answer is known",
+    "tune": "choose cut-offs from rows whose answer is known, with a guarantee",
     "explain": "show what each node does with one row of a file",
     "lock": "write down what an ensemble is and answers, to compare it with later",
     "check": "say whether an ensemble still gives what its lock says",

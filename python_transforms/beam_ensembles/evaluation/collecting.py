@@ -134,8 +134,8 @@ class Collected:
             for node in code.nodes
         }
 
-    def add(self, chunk: Chunk, stage: LoadedStage) -> None:
-        """Scores some rows and keeps what is needed of them.
+    def add(self, chunk: Chunk, stage: LoadedStage) -> NodeRecorder:
+        """Scores some rows, keeps what is needed of them, and returns what each node did with them.
 
         Raises:
             EnsembleError: A label is null, of another kind or of a class that the ensemble does not know, or an answer
@@ -155,6 +155,7 @@ class Collected:
         gone = np.ones(len(chunk), np.bool_)
         gone[scored.rows] = False
         self._keep(chunk, recorder, gone)
+        return recorder
 
     def add_labels(self, chunk: Chunk) -> None:
         """Keeps the labels of some rows, whose answers are kept elsewhere.

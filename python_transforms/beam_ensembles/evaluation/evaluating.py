@@ -135,19 +135,26 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
 
 
 def prepared(
-    request: Request, graph: EnsembleGraph, code: StageCode, stage: LoadedStage, first: Chunk
+    request: Request,
+    graph: EnsembleGraph,
+    code: StageCode,
+    stage: LoadedStage,
+    first: Chunk,
+    *,
+    leaves_out: bool = True,
 ) -> Collected:
-    """Returns what collects labels and answers, with the task settled by the first labels and the answers' types.
+    """Returns what labelled rows are added to; the labels of the first rows and the types of answers settle the task.
 
     Args:
         request: What to evaluate.
         graph: The ensemble.
-        code: What the stage of all nodes does.
-        stage: That stage, loaded.
+        code: What its stage does.
+        stage: The loaded stage.
         first: The first rows.
+        leaves_out: Whether combiners are also judged without each of their members.
 
     Raises:
-        EnsembleError: The labels are of no kind that an answer has.
+        EnsembleError: No output can be compared with the label.
     """
     meanings, nodes = stage.meanings, {node.spec.name: node for node in stage.nodes}
     are_cells = suffix_of(request.input) == CSV
@@ -169,7 +176,7 @@ def prepared(
         left = [
             Without(one, columns.makers[member].spec.name if member in columns.makers else member, combiner)
             for one in subjects[1:]
-            if can_be_left_out(nodes[one.node])
+            if leaves_out and can_be_left_out(nodes[one.node])
             for member in dict.fromkeys(nodes[one.node].spec.columns)
             if (combiner := without(nodes[one.node], member)) is not None
         ]

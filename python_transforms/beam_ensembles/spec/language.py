@@ -8,8 +8,11 @@ from typing import Final
 from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.messages.printable import is_visible
 
-TOP_KEYS: Final = ("ensemble", "description", "inputs", "nodes", "outputs", "refresh")
+TOP_KEYS: Final = ("ensemble", "description", "parameters", "inputs", "nodes", "outputs", "refresh")
 """The keys of a file."""
+
+PARAMETERS: Final = "parameters"
+"""The key that holds the values of the parameters for which a call has none."""
 
 INPUT_KEYS: Final = ("type", "nanoseconds")
 """The keys of an input where it is more than a type."""

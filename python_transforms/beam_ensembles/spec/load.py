@@ -11,11 +11,11 @@ from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_sugg
 from beam_ensembles.limits import LONGEST_FILE, MOST_NODES
 from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
-from beam_ensembles.spec.language import INPUT_KEYS, TOP_KEYS, TRUNCATE
+from beam_ensembles.spec.language import INPUT_KEYS, PARAMETERS, TOP_KEYS, TRUNCATE
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf, RefreshGate
 from beam_ensembles.spec.nodes import read_node
-from beam_ensembles.spec.parameters import fill, names_in
+from beam_ensembles.spec.parameters import fill, names_in, read_defaults
 from beam_ensembles.spec.places import above, around, below, in_order
 from beam_ensembles.spec.policies import is_enabled
 from beam_ensembles.types import Type, has_instants
@@ -135,10 +135,13 @@ def _examined(
     document = read_document(text)
     if not isinstance(document.data, dict):
         return None, list(document.problems) or [_no_mapping(document.data)]
-    data, unfilled = fill(document.data, parameters)
     mistakes = Mistakes()
+    written = {key: value for key, value in document.data.items() if key != PARAMETERS}
+    names = names_in(written)
+    defaults = read_defaults(document.data.get(PARAMETERS), names, mistakes)
+    data, unfilled = fill(written, {**defaults, **parameters})
     spec = _ensemble(data, options_of, base_uri, text, mistakes)
-    spec = dataclasses.replace(spec, parameters=tuple(sorted(names_in(document.data))))
+    spec = dataclasses.replace(spec, parameters=tuple(sorted(names)), defaults=defaults)
     disabled = frozenset(below("nodes", name) for name in spec.disabled)
     known = [
         *document.problems,

@@ -167,6 +167,7 @@ class EnsembleSpec:
         parameters: The names of all ``${name}`` in the file, sorted.
         truncated: The inputs whose points in time lose their nanoseconds.
         gate: The gate that a new version must pass in a running pipeline, or None.
+        defaults: What the file says itself of its parameters, as texts.
     """
 
     name: str
@@ -180,3 +181,4 @@ class EnsembleSpec:
     parameters: tuple[str, ...] = ()
     truncated: frozenset[str] = frozenset()
     gate: RefreshGate | None = None
+    defaults: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -13,7 +13,8 @@ from typing import Any
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
 from beam_ensembles.messages.printable import truncate
-from beam_ensembles.spec.language import EXPRESSION_KEYS
+from beam_ensembles.spec.language import EXPRESSION_KEYS, PARAMETERS
+from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.sql_literals import PARAMETER, LiteralError, bound
 from beam_ensembles.spec.yaml_scalars import plain_value
@@ -56,6 +57,30 @@ def names_in(data: Any) -> frozenset[str]:
     filler = _Filler({})
     filler.fill(data, WHOLE_FILE, ())
     return frozenset(filler.names)
+
+
+def read_defaults(value: Any, names: frozenset[str], mistakes: Mistakes) -> dict[str, str]:
+    """Returns the values that a file gives its parameters, as texts; those that are not right are left out.
+
+    Args:
+        value: What stands under ``parameters``; None where nothing does.
+        names: The parameters of the file.
+        mistakes: Takes what is wrong with it.
+    """
+    found: dict[str, str] = {}
+    if value is None:
+        return found
+    for name, one in (mistakes.mapping(value, PARAMETERS, "{cut: 0.8}") or {}).items():
+        place = below(PARAMETERS, name)
+        if name not in names:
+            near = nearest(name, sorted(names))
+            text = f"nothing in the file reads ${{{truncate(name, 60)}}}{near}; take the line away, or use it"
+            mistakes.add(place, "unknown_parameter", text)
+        elif one is None or isinstance(one, dict | list) or (isinstance(one, str) and "${" in one):
+            mistakes.add(place, "bad_value", "a parameter's value is a text, a number, true or false")
+        else:
+            found[name] = str(one).lower() if isinstance(one, bool) else str(one)
+    return found
 
 
 def not_known(given: Iterable[str], known: Iterable[str], what: str) -> list[str]:

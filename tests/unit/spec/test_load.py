@@ -185,3 +185,17 @@ def test_what_an_input_may_not_say(given: str, code: str, path: str, part: str) 
     (problem,) = caught.value.problems
     assert (problem.code, problem.path) == (code, path)
     assert part in problem.message
+
+
+def test_a_call_overrides_the_parameters_of_the_file() -> None:
+    text = 'ensemble: a\nparameters: {cut: 0.5, w: "7", on: true}\ninputs: {x: double}\nnodes:\n  y:\n'
+    text += '    {apply: sql, select: {y: "x > ${cut} AND ${on}"}, when: "x > ${w}"}\n'
+    spec, problems = examine_text(text, lambda _, __: {"select": "mapping"})
+    assert not problems
+    assert spec is not None
+    assert spec.defaults == {"cut": "0.5", "w": "7", "on": "true"}
+    assert (spec.nodes[0].options["select"], spec.nodes[0].when) == ({"y": "x > 0.5 AND TRUE"}, "x > 7")
+    spec, problems = examine_text(text, lambda _, __: {"select": "mapping"}, parameters={"cut": "0.9"})
+    assert not problems
+    assert spec is not None
+    assert spec.nodes[0].options["select"] == {"y": "x > 0.9 AND TRUE"}

@@ -64,6 +64,11 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
                 **ref("name"),
             },
             "description": {"type": "string", "description": "What it is for, in free text."},
+            "parameters": {
+                "description": "Values of ${name} where a call has none: {cut: 0.8}.",
+                "type": "object",
+                "additionalProperties": {"type": ["string", "number", "boolean"]},
+            },
             "inputs": {
                 "description": "The columns that it reads from a row, with their types: the contract with the caller.",
                 **mapping_of("input"),

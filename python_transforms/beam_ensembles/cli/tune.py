@@ -1,0 +1,220 @@
+"""``beam-ensembles tune FILE --input ROWS --label FIELD``: chooses numbers of the file from labelled rows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Final
+
+from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.own_code import add_code_argument
+from beam_ensembles.cli.reading_rows import files_misuse, run_verb
+from beam_ensembles.cli.run_progress import Show, progress
+
+if TYPE_CHECKING:
+    from beam_ensembles.tables.chunk import Reader
+    from beam_ensembles.tuning.results import Tuned
+
+DESCRIPTION: Final = """\
+Choose numbers of an ensemble file from rows whose answer is known: cut-offs that reach a target with a stated
+confidence, at the least cost.
+
+examples:
+  beam-ensembles tune fraud.yaml --input labelled.parquet --label is_fraud --target "recall >= 0.9"
+  beam-ensembles tune cascade.yaml --input labelled.csv --label kind --target "agreement with forest >= 0.98" --write
+  beam-ensembles tune cascade.yaml --input labelled.csv --label kind --target "accuracy >= 0.95" -o tuned.yaml
+
+targets:
+  accuracy >= X              so many of all rows are answered with their label
+  agreement with NODE >= X   so many of the rows that the node answers are answered as it does
+  recall >= X                so many of the rows of the positive class are answered positive
+  precision >= X             so many of the rows answered positive are of the positive class
+
+A cut-off is a parameter that 'when', 'cases' or 'select' compares with a number, as in "confidence < ${cut}". Models
+are called once per row, on all rows that a cut-off could send to them; each value of a cut-off is then tried without a
+call of a model. The target holds for rows like these, not just for them: exact binomial tests, in an order that was
+fixed before (learn then test). --holdout rows take no part, and show what was gained.
+
+exit code: 0 the numbers are chosen; 1 the ensemble, the input or the label is not valid, or a target cannot be reached;
+2 wrong usage; 130 interrupted
+"""
+_DONE: Final = 0
+_NO_MEMORY: Final = "the rows need more memory than there is; tune on fewer rows"
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    add_file_arguments(parser)
+    add = parser.add_argument
+    add("--input", metavar="ROWS", required=True, help="read labelled rows from this file (.csv, .jsonl, .parquet)")
+    add("--label", metavar="FIELD", required=True, help="compare the answers with this field")
+    add(
+        "--target",
+        metavar="TARGET",
+        type=_target,
+        action="append",
+        default=[],
+        help='reach this, such as "recall >= 0.9" (may be repeated)',
+    )
+    add(
+        "--minimize",
+        choices=("cost",),
+        default="cost",
+        help="choose the values that take the least time per row (default: cost)",
+    )
+    add(
+        "--cut",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="tune this cut-off (may be repeated; default: all that there are)",
+    )
+    add(
+        "--confidence",
+        metavar="C",
+        type=_confidence,
+        default=0.95,
+        help="how certain the targets must be, between 0.5 and 1 (default: 0.95)",
+    )
+    add(
+        "--holdout",
+        metavar="SHARE",
+        type=_holdout,
+        default=0.3,
+        help="hold out this share of the rows and report on them, from 0.05 to 0.9 (default: 0.3)",
+    )
+    add("--seed", metavar="N", type=_seed, default=0, help="split the rows with this seed (default: 0)")
+    add("--answer", metavar="COLUMN", help="judge this output of the ensemble (default: the first that can be)")
+    add(
+        "--positive",
+        metavar="CLASS",
+        help="count this class as positive (default: of two true, 1, or the last in order)",
+    )
+    add(
+        "--positive-if",
+        metavar="CONDITION",
+        help="count a row as answered positive where this holds of the outputs, such as \"decision <> 'accept'\"",
+    )
+    add("--write", action="store_true", help="write the numbers into the ensemble file; all else in it stays")
+    add("-o", "--output", metavar="FILE", help="write the ensemble file with the numbers to this file")
+    add("--json", action="store_true", help="print what was found as a JSON object")
+    add(
+        "--batch-size",
+        metavar="N",
+        type=_count,
+        default=1_024,
+        help="score at most this many rows at once (default: 1024)",
+    )
+    add_code_argument(parser)
+
+
+def _target(text: str) -> object:
+    from beam_ensembles.tuning.targets import read_target
+
+    try:
+        return read_target(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999999")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 0 to 999999999")
+    return int(text)
+
+
+def _confidence(text: str) -> float:
+    return _between(text, 0.5, 1 - 1e-9)
+
+
+def _holdout(text: str) -> float:
+    return _between(text, 0.05, 0.9)
+
+
+def _between(text: str, low: float, high: float) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not low <= found <= high:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from {low:g} to {high:g}")
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    """Tunes the file and prints, or writes, what was found."""
+    return run_verb("tune", args, _tune, misuse=_misuse(args), no_memory=_NO_MEMORY)
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    if not args.target:
+        return 'say what to reach: --target "recall >= 0.9"'
+    if args.write and args.output:
+        return "--write changes the ensemble file and -o writes another one; give one of them"
+    if args.write and args.file.lower().endswith(".zip"):
+        return "a bundle is not written to; tune the ensemble file that it was packed from"
+    if args.write and os.path.islink(args.file):
+        return f"'{args.file}' is a link; name the file that it points to"
+    return files_misuse(args, args.output, "ensemble file", *_SUFFIXES)
+
+
+def _tune(args: argparse.Namespace) -> int:
+    with progress() as show:
+        found = _found(args, show)
+    target = args.file if args.write else args.output
+    if target is not None:
+        _write(found, target)
+    if args.json:
+        print_json(found.as_data())
+        return _DONE
+    from beam_ensembles.cli.tuning_summary import summary_lines
+
+    print("\n".join(summary_lines(found, target)))
+    return _DONE
+
+
+def _found(args: argparse.Namespace, show: Show) -> Tuned:
+    from beam_ensembles.tuning.labelled import Rows
+    from beam_ensembles.tuning.request import Request, tune
+    from beam_ensembles.tuning.tuning_cut_offs import CutOffRequest
+
+    def tell(doing: str, reader: Reader | None, rows: int) -> None:
+        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
+
+    rows = Rows(
+        input=args.input,
+        label=args.label,
+        answer=args.answer,
+        positive=args.positive,
+        holdout=args.holdout,
+        seed=args.seed,
+        batch_size=args.batch_size,
+    )
+    parameters = dict(args.parameter)
+    cut_offs = CutOffRequest(
+        targets=args.target,
+        confidence=args.confidence,
+        names=args.cut,
+        flags=args.positive_if,
+        parameters=parameters,
+    )
+    request = Request(file=args.file, rows=rows, cut_offs=cut_offs, parameters=parameters, trust=args.trust)
+    return tune(request, tell)
+
+
+def _write(found: Tuned, path: str) -> None:
+    from beam_ensembles.cli.write_errors import naming
+    from beam_ensembles.tables.whole_file import whole_file
+    from beam_ensembles.tuning.writing import with_values
+
+    text = with_values(found.graph.spec.text, found.changes).encode()
+    with naming(path), whole_file(path) as file:
+        file.write(text)
