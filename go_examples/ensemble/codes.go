@@ -65,6 +65,7 @@ const (
 
 	CodeBadWeights       = "bad_weights"
 	CodeBadLabels        = "bad_labels"
+	CodeBadCalibration   = "bad_calibration"
 	CodeBadTemplate      = "bad_template"
 	CodeLabelMismatch    = "label_mismatch"
 	CodeNotProbabilities = "not_probabilities"

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = """\
 Choose numbers of an ensemble file from rows whose answer is known: cut-offs that reach a target with a stated
-confidence, at the least cost.
+confidence at the least cost, the weights of votes and weighted means, and the calibration of probabilities.
 
 examples:
   beam-ensembles tune fraud.yaml --input labelled.parquet --label is_fraud --target "recall >= 0.9"
   beam-ensembles tune cascade.yaml --input labelled.csv --label kind --target "agreement with forest >= 0.98" --write
   beam-ensembles tune cascade.yaml --input labelled.csv --label kind --target "accuracy >= 0.95" -o tuned.yaml
+  beam-ensembles tune vote.yaml --input labelled.csv --label kind --weights vote --write
+  beam-ensembles tune fraud.yaml --input labelled.parquet --label is_fraud --calibrate calibrated --write
 
 targets:
   accuracy >= X              so many of all rows are answered with their label
@@ -34,7 +36,12 @@ targets:
 A cut-off is a parameter that 'when', 'cases' or 'select' compares with a number, as in "confidence < ${cut}". Models
 are called once per row, on all rows that a cut-off could send to them; each value of a cut-off is then tried without a
 call of a model. The target holds for rows like these, not just for them: exact binomial tests, in an order that was
-fixed before (learn then test). --holdout rows take no part, and show what was gained.
+fixed before (learn then test). The rows of --holdout take no part, and show what was gained.
+
+Weights are those of the least log loss of a soft vote, or of the least squared error of a weighted mean; they add up to 1.
+
+A calibration is that of scikit-learn (temperature, platt, isotonic). --write, or -o, also writes the JSON file that the
+'apply: calibrate' node names, and pins it with its sha256.
 
 exit code: 0 the numbers are chosen; 1 the ensemble, the input or the label is not valid, or a target cannot be reached;
 2 wrong usage; 130 interrupted
@@ -48,7 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     add = parser.add_argument
-    add("--input", metavar="ROWS", required=True, help="read labelled rows from this file (.csv, .jsonl, .parquet)")
+    add(
+        "--input",
+        metavar="ROWS",
+        required=True,
+        help="read labelled rows from this file (.csv, .jsonl, .parquet)",
+    )
     add("--label", metavar="FIELD", required=True, help="compare the answers with this field")
     add(
         "--target",
@@ -57,6 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help='reach this, such as "recall >= 0.9" (may be repeated)',
+    )
+    add("--weights", metavar="NODE", help="tune the weights of this soft_vote or weighted_mean")
+    add("--calibrate", metavar="NODE", help="fit the calibration of this 'apply: calibrate'")
+    add(
+        "--method",
+        choices=("temperature", "platt", "isotonic"),
+        default="temperature",
+        help="calibrate so (default: temperature)",
     )
     add(
         "--minimize",
@@ -86,7 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="hold out this share of the rows and report on them, from 0.05 to 0.9 (default: 0.3)",
     )
     add("--seed", metavar="N", type=_seed, default=0, help="split the rows with this seed (default: 0)")
-    add("--answer", metavar="COLUMN", help="judge this output of the ensemble (default: the first that can be)")
+    add(
+        "--answer",
+        metavar="COLUMN",
+        help="judge this output of the ensemble (default: the first that can be)",
+    )
     add(
         "--positive",
         metavar="CLASS",
@@ -155,8 +179,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _misuse(args: argparse.Namespace) -> str | None:
-    if not args.target:
-        return 'say what to reach: --target "recall >= 0.9"'
+    if sum(map(bool, (args.target, args.weights, args.calibrate))) != 1:
+        return 'say what to tune, one at a time: --target "recall >= 0.9", --weights NODE, or --calibrate NODE'
     if args.write and args.output:
         return "--write changes the ensemble file and -o writes another one; give one of them"
     if args.write and args.file.lower().endswith(".zip"):
@@ -206,7 +230,16 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
         flags=args.positive_if,
         parameters=parameters,
     )
-    request = Request(file=args.file, rows=rows, cut_offs=cut_offs, parameters=parameters, trust=args.trust)
+    request = Request(
+        file=args.file,
+        rows=rows,
+        cut_offs=cut_offs if args.target else None,
+        weights=args.weights,
+        calibrate=args.calibrate,
+        method=args.method,
+        parameters=parameters,
+        trust=args.trust,
+    )
     return tune(request, tell)
 
 
@@ -216,5 +249,9 @@ def _write(found: Tuned, path: str) -> None:
     from beam_ensembles.tuning.writing import with_values
 
     text = with_values(found.graph.spec.text, found.changes).encode()
+    for name, content in found.files.items():
+        own = os.path.join(os.path.dirname(os.path.abspath(path)), name)
+        with naming(own), whole_file(own) as file:
+            file.write(content)
     with naming(path), whole_file(path) as file:
         file.write(text)

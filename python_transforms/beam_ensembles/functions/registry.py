@@ -11,6 +11,7 @@ from typing import Final
 FUNCTION_KINDS: Final[Mapping[str, str]] = {
     "argmax": "beam_ensembles.functions.argmax:ArgmaxKind",
     "audio": "beam_ensembles.functions.audio:AudioKind",
+    "calibrate": "beam_ensembles.functions.calibrate:CalibrateKind",
     "image": "beam_ensembles.functions.image:ImageKind",
     "keywords": "beam_ensembles.functions.keywords:KeywordsKind",
     "labels": "beam_ensembles.functions.labels:LabelsKind",

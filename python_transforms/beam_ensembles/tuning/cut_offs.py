@@ -35,6 +35,11 @@ class Expressions:
     when: str | None
     own: Mapping[str, str]
 
+    @property
+    def has_parameters(self) -> bool:
+        """Whether a parameter stands in any of them."""
+        return any("${" in text for text in (self.when or "", *self.own.values()))
+
     def reads(self, names: Sequence[str], *, in_condition: bool) -> bool:
         """Whether its condition, or its own expressions, have one of some parameters."""
         texts = [self.when or ""] if in_condition else list(self.own.values())
@@ -87,7 +92,10 @@ def with_parameters(
 
 
 def cut_offs(
-    graph: EnsembleGraph, expressions: Mapping[str, Expressions], given: Mapping[str, str], asked: Sequence[str]
+    graph: EnsembleGraph,
+    expressions: Mapping[str, Expressions],
+    given: Mapping[str, str],
+    asked: Sequence[str],
 ) -> list[CutOff]:
     """Returns the cut-offs to tune.
 
@@ -108,13 +116,17 @@ def cut_offs(
         if name not in usable:
             why = "its value is not a number" if known[name] else "no number is compared with it"
             text = f"'{name}' cannot be tuned: {why} in 'when', 'cases' or 'select'"
-            raise EnsembleError(f"{text}; cut-offs are written as in \"confidence < ${{cut}}\"")
+            raise EnsembleError(f'{text}; cut-offs are written as in "confidence < ${{cut}}"')
     names = list(dict.fromkeys(asked)) or usable
     if not names:
-        text = "the file has no cut-off to tune; write one as a parameter: when: \"confidence < ${cut}\", and its"
+        text = (
+            'the file has no cut-off to tune; write one as a parameter: when: "confidence < ${cut}", and its'
+        )
         raise EnsembleError(f"{text} value under 'parameters: {{cut: 0.8}}'")
     if len(names) > 3:
-        raise EnsembleError(f"tune at most 3 cut-offs at once (there are {listed(names)}); name them with --cut")
+        raise EnsembleError(
+            f"tune at most 3 cut-offs at once (there are {listed(names)}); name them with --cut"
+        )
     return [CutOff(name, _number(given.get(name)), known[name]) for name in names]
 
 

@@ -63,7 +63,9 @@ class Grader:
         needs_positive: bool,
     ) -> None:
         if collected.kind in (NUMBER, LIST):
-            raise EnsembleError("cut-offs are tuned where the label is a class: a text, a boolean, a whole number")
+            raise EnsembleError(
+                "cut-offs are tuned where the label is a class: a text, a boolean, a whole number"
+            )
         classes = collected.codes.classes
         judge_for(collected, positive if len(classes) == 2 else None, 1, 0.5)
         self._positive: int | None = None
@@ -78,7 +80,11 @@ class Grader:
         self._collected, self._rows = collected, recording.rows
         self._flags = None if flags is None else (flags, _condition(flags, graph))
         subject = collected.subjects[0]
-        answer = subject.answer if subject.answer.label is None else dataclasses.replace(subject.answer, scores=None)
+        answer = (
+            subject.answer
+            if subject.answer.label is None
+            else dataclasses.replace(subject.answer, scores=None)
+        )
         self._subject = dataclasses.replace(subject, answer=answer)
 
     @property
@@ -113,7 +119,9 @@ class Grader:
         """
         names = [one.name for one in self._collected.subjects]
         if name not in names[1:]:
-            raise EnsembleError(f"no node '{name}' answers with a class to agree with{nearest(name, names[1:])}")
+            raise EnsembleError(
+                f"no node '{name}' answers with a class to agree with{nearest(name, names[1:])}"
+            )
         return self._classes(self._collected.answers(names.index(name, 1)))[self._rows]
 
     def counts(

@@ -117,7 +117,9 @@ def split(count: int, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     order = np.random.default_rng(rows.seed).permutation(count)
     held = round(count * rows.holdout)
     if min(held, count - held) < LEAST_ROWS:
-        text = f"{count:,} rows are too few: {count - held:,} to tune on and {held:,} held out; each part needs"
+        text = (
+            f"{count:,} rows are too few: {count - held:,} to tune on and {held:,} held out; each part needs"
+        )
         raise EnsembleError(f"{text} {LEAST_ROWS} at least")
     return np.sort(order[held:]), np.sort(order[:held])
 

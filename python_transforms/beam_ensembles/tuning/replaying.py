@@ -72,6 +72,7 @@ class Replay:
         self._nodes = [node for node in nodes if roles[node.spec.name] != FIXED]
         self._roles, self._expressions = roles, expressions
         self._count = len(recording.rows)
+        self._steps: dict[str, NodeStep] = {}
         own = {column for node in self._nodes for column in node.outputs}
         own |= {validity(column) for column in own}
         self._fixed = {name: values for name, values in recording.columns.items() if name not in own}
@@ -104,13 +105,19 @@ class Replay:
         return Replayed(batch.columns, batch.rows, ran)
 
     def _step(self, node: CheckedNode, parameters: Mapping[str, str]) -> NodeStep:
-        name = node.spec.name
-        when, options = with_parameters(node.spec.options, self._expressions[name], parameters)
+        name, own = node.spec.name, self._expressions[node.spec.name]
+        if name in self._steps:
+            return self._steps[name]
+        when, options = with_parameters(node.spec.options, own, parameters)
         policy = OnError() if node.on_error.action == "fail" else node.on_error
         spec = dataclasses.replace(node.spec, when=when, options=options)
         node = dataclasses.replace(node, spec=spec, on_error=policy, compared=())
         if self._roles[name] == LIVE:
-            return NodeStep(node, node.kind.load(node), silent_meter(node))
-        nullable = {column: type_ for column, type_ in node.inputs.items() if type_.nullable}
-        node = dataclasses.replace(node, inputs={**nullable, _PLACE: INT64})
-        return NodeStep(node, self._kept[name], silent_meter(node))
+            step = NodeStep(node, node.kind.load(node), silent_meter(node))
+        else:
+            nullable = {column: type_ for column, type_ in node.inputs.items() if type_.nullable}
+            node = dataclasses.replace(node, inputs={**nullable, _PLACE: INT64})
+            step = NodeStep(node, self._kept[name], silent_meter(node))
+        if not own.has_parameters:
+            self._steps[name] = step
+        return step

@@ -93,7 +93,9 @@ def tune_cut_offs(graph: EnsembleGraph, request: CutOffRequest, rows: Rows, show
     )
     loaded = {node.spec.name: node for node in scored.stage.nodes}
     nodes = [_with_loaded(node, loaded[node.spec.name]) for node in graph.nodes]
-    tuner = _Tuner(found, request, rows, grader, recording, Replay(nodes, roles, expressions, recording), given)
+    tuner = _Tuner(
+        found, request, rows, grader, recording, Replay(nodes, roles, expressions, recording), given
+    )
     tuner.gated = [node.spec.name for node in nodes if roles[node.spec.name] == GATED]
     tuner.fixed = sum(recording.milliseconds[name] for name, role in roles.items() if role == FIXED)
     axes = [grid(_compared(one, nodes, recording)[tuner.held], MOST_VALUES[len(found)]) for one in found]
@@ -220,10 +222,16 @@ class _Tuner:
         before = [one.value for one in self._cut_offs]
         old = None if None in before else self._graded(tuple(one for one in before if one is not None))
         numbers = tuple(
-            Number(one.name, one.value, value) for one, value in zip(self._cut_offs, chosen.values, strict=True)
+            Number(one.name, one.value, value)
+            for one, value in zip(self._cut_offs, chosen.values, strict=True)
         )
         points = [
-            Point(one.values, one.test.cost, one.test.right[0] / max(one.test.counted[0], 1), at < choice.certain)
+            Point(
+                one.values,
+                one.test.cost,
+                one.test.right[0] / max(one.test.counted[0], 1),
+                at < choice.certain,
+            )
             for at, one in enumerate(choice.order)
         ]
         left_out = rows - len(self._recording.rows)
@@ -251,7 +259,9 @@ class _Tuner:
         )
 
     def _verdict(self, reached: Sequence[Reached], chosen: Tried) -> str:
-        values = listed([f"{one.name} = {value:g}" for one, value in zip(self._cut_offs, chosen.values, strict=True)])
+        values = listed(
+            [f"{one.name} = {value:g}" for one, value in zip(self._cut_offs, chosen.values, strict=True)]
+        )
         sure = f"{100 * self._request.confidence:g} %"
         said = " and ".join(f"{one.target}" for one in reached)
         return f"With {values}, {said} holds with {sure} confidence, at the least cost that is certain."
@@ -268,9 +278,13 @@ class _Tuner:
         ]
         for name in self.gated:
             now = self._ran(name, new)
-            found.append(Measure(f"rows sent to '{name}'", None if old is None else self._ran(name, old), now))
+            found.append(
+                Measure(f"rows sent to '{name}'", None if old is None else self._ran(name, old), now)
+            )
         old_cost = None if old is None else self._counts(old, self.held).cost
-        found.append(Measure("milliseconds per row", old_cost, self._counts(new, self.held).cost, is_share=False))
+        found.append(
+            Measure("milliseconds per row", old_cost, self._counts(new, self.held).cost, is_share=False)
+        )
         return found
 
     def _share(self, target: Target, graded: Graded) -> float | None:
@@ -302,7 +316,9 @@ class _Tuner:
             key=lambda one: one[0].least - one[1][1],
         )
         one, share, counted, right = best
-        values = listed([f"{cut.name} = {value:g}" for cut, value in zip(self._cut_offs, one.values, strict=True)])
+        values = listed(
+            [f"{cut.name} = {value:g}" for cut, value in zip(self._cut_offs, one.values, strict=True)]
+        )
         certain = lower_bound(right, counted, confidence)
         text = (
             f"no value of {listed([cut.name for cut in self._cut_offs])} reaches '{target}' with {sure}; the best is "

@@ -48,7 +48,8 @@ def _edits(text: str, root: Any, place: Place, value: str) -> list[tuple[int, in
     items = [one.strip() for one in value[1:-1].split(",")] if value.startswith("[") else None
     if items is not None and isinstance(node, yaml.SequenceNode) and len(node.value) == len(items):
         return [
-            (one.start_mark.index, one.end_mark.index, item) for one, item in zip(node.value, items, strict=True)
+            (one.start_mark.index, one.end_mark.index, item)
+            for one, item in zip(node.value, items, strict=True)
         ]
     return [(node.start_mark.index, node.end_mark.index, value)]
 
@@ -76,7 +77,9 @@ def _added(text: str, parent: Any, key: str, value: str) -> tuple[int, int, str]
         at = parent.value[-1][1].end_mark.index if parent.value else parent.end_mark.index - 1
         return at, at, f"{', ' if parent.value else ''}{quoted}: {value}"
     first_key, first = parent.value[0]
-    end = text.find("\n", first.end_mark.index if isinstance(first, yaml.ScalarNode) else first_key.start_mark.index)
+    end = text.find(
+        "\n", first.end_mark.index if isinstance(first, yaml.ScalarNode) else first_key.start_mark.index
+    )
     if end < 0 or not isinstance(first, yaml.ScalarNode):
         at = first_key.start_mark.index
         return at, at, f"{key}: {value}\n{' ' * first_key.start_mark.column}"
