@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +28,9 @@ LABELS: Final = 2_000
 HELD: Final = 857
 """Rows held out beside 2,000 to tune on: three in ten."""
 CONFIDENCE: Final = 0.95
-TARGETS: Final = (Target(AGREEMENT, 0.98, "expensive"), Target(ACCURACY, 0.95))
+AGREES: Final = Target(AGREEMENT, 0.98, "expensive")
+LOSES: Final = 0.02
+"""What the accuracy may lose against the expensive model's, as the other target."""
 _POOL: Final = 6_000
 
 Array = np.ndarray[Any, Any]
@@ -94,24 +96,36 @@ def _noisy(x: Array, y: Array, rows: int, noise: float, seed: int) -> tuple[Arra
     return x[drawn] + random.normal(0, noise, (rows, x.shape[1])) * x.std(axis=0), y[drawn]
 
 
-def pools() -> Iterator[Pool]:
-    """Yields the data sets."""
-    for name, load, noise in (
-        ("digits", load_digits, 0.6),
-        ("breast cancer", load_breast_cancer, 0.6),
-        ("wine", load_wine, 0.8),
-    ):
+_SMALL: Final = {
+    "digits": (load_digits, 0.6),
+    "breast cancer": (load_breast_cancer, 0.6),
+    "wine": (load_wine, 0.8),
+}
+_MADE: Final = {
+    "synthetic, linear": (1.2, 0.01, LogisticRegression(max_iter=300)),
+    "synthetic, tree": (1.6, 0.0, DecisionTreeClassifier(max_depth=6, min_samples_leaf=10)),
+}
+DATA: Final = (*_SMALL, *_MADE)
+
+
+def pool_of(name: str) -> Pool:
+    """Returns one of the data sets, by its name in ``DATA``."""
+    if name in _SMALL:
+        load, noise = _SMALL[name]
         x, y = load(return_X_y=True)
         train, rest = _noisy(x[::2], y[::2], 2_000, noise, 1), _noisy(x[1::2], y[1::2], _POOL, noise, 2)
-        yield _pool(name, train, rest, LogisticRegression(max_iter=300))
-    for name, separation, flips, cheap in (
-        ("synthetic, linear", 1.2, 0.01, LogisticRegression(max_iter=300)),
-        ("synthetic, tree", 1.6, 0.0, DecisionTreeClassifier(max_depth=6, min_samples_leaf=10)),
-    ):
-        x, y = make_classification(
-            3_000 + _POOL, 12, n_informative=8, class_sep=separation, flip_y=flips, random_state=3
-        )
-        yield _pool(name, (x[:3_000], y[:3_000]), (x[3_000:], y[3_000:]), cheap)
+        return _pool(name, train, rest, LogisticRegression(max_iter=300))
+    separation, flips, cheap = _MADE[name]
+    x, y = make_classification(
+        3_000 + _POOL, 12, n_informative=8, class_sep=separation, flip_y=flips, random_state=3
+    )
+    return _pool(name, (x[:3_000], y[:3_000]), (x[3_000:], y[3_000:]), cheap)
+
+
+def targets_of(pool: Pool) -> tuple[Target, ...]:
+    """Returns what is asked of the cut-offs of a data set."""
+    least = float((pool.expensive == pool.true).mean()) - LOSES
+    return AGREES, Target(ACCURACY, round(least, 3))
 
 
 def _pool(name: str, train: tuple[Array, Array], rest: tuple[Array, Array], cheap: Any) -> Pool:
@@ -217,9 +231,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=SPLITS, help="splits of each data set (%(default)s)")
     parser.add_argument("--labels", type=int, default=LABELS, help="labelled rows that certify (%(default)s)")
+    parser.add_argument("--data", action="append", choices=DATA, help="only this data set (may be repeated)")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     flags = parser.parse_args()
-    results = [measure(pool, target, flags.splits, flags.labels) for pool in pools() for target in TARGETS]
+    pools = [pool_of(name) for name in flags.data or DATA]
+    results = [
+        measure(pool, target, flags.splits, flags.labels) for pool in pools for target in targets_of(pool)
+    ]
     if flags.json:
         print(json.dumps([dataclasses.asdict(one) for one in results], indent=1))
     else:

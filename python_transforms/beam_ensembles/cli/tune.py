@@ -180,7 +180,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _misuse(args: argparse.Namespace) -> str | None:
     if sum(map(bool, (args.target, args.weights, args.calibrate))) != 1:
-        return 'say what to tune, one at a time: --target "recall >= 0.9", --weights NODE, or --calibrate NODE'
+        return (
+            'say what to tune, one at a time: --target "recall >= 0.9", --weights NODE, or --calibrate NODE'
+        )
     if args.write and args.output:
         return "--write changes the ensemble file and -o writes another one; give one of them"
     if args.write and args.file.lower().endswith(".zip"):

@@ -25,7 +25,9 @@ _APART: Final = 1e-3
 
 
 class _FileOptions(Options):
-    file: str = option("", "The JSON file of the calibration, which beam-ensembles tune writes.", required=True)
+    file: str = option(
+        "", "The JSON file of the calibration, which beam-ensembles tune writes.", required=True
+    )
 
 
 class CalibrateOptions(PinOptions, _FileOptions):

@@ -106,7 +106,9 @@ def read_calibration(path: str) -> Calibration:
     count = 1 if classes == 2 else classes
     lists = [found[key] for key in keys]
     if any(not isinstance(one, list) or len(one) != count for one in lists):
-        raise CalibrationError(f"{' and '.join(map(repr, keys))} must be lists of {count}, one per calibrator")
+        raise CalibrationError(
+            f"{' and '.join(map(repr, keys))} must be lists of {count}, one per calibrator"
+        )
     if method == PLATT:
         if not all(_is_number(one) for each in lists for one in each):
             raise CalibrationError("'a' and 'b' must hold finite numbers")

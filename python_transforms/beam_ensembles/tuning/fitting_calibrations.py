@@ -26,7 +26,9 @@ def fitted(shares: np.ndarray, true: np.ndarray, method: str) -> Calibration:
     classes = shares.shape[1]
     missing = sorted(set(range(classes)) - set(true.tolist()))
     if missing:
-        raise EnsembleError(f"no row to tune on has class {missing[0] + 1} of the {classes}; give rows of every class")
+        raise EnsembleError(
+            f"no row to tune on has class {missing[0] + 1} of the {classes}; give rows of every class"
+        )
     one = scikit_learns(shares, true, method).calibrated_classifiers_[0]
     if method == TEMPERATURE:
         return Calibration(method, temperature=1 / float(one.calibrators[0].beta_))

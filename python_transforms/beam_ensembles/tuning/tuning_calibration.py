@@ -132,7 +132,11 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
         numbers=tuple(_numbers(found)),
         measures=tuple(
             Measure(shown, before[key], after[key], is_share=False)
-            for key, shown in (("log_loss", "log loss"), ("brier", "Brier score"), ("ece", "calibration error"))
+            for key, shown in (
+                ("log_loss", "log loss"),
+                ("brier", "Brier score"),
+                ("ece", "calibration error"),
+            )
         ),
         changes={("nodes", name, "sha256"): f'"{hashlib.sha256(content).hexdigest()}"'},
         files={uri: content},
@@ -159,7 +163,9 @@ def _true(node: CheckedNode, column: str, collected: Collected, rows: Rows) -> n
     shape = row_shape(node.inputs[column].required())
     if not shape:
         if len(seen) != 2:
-            text = f"'{column}' is one probability, which tells two classes apart, but the label has {len(seen)}"
+            text = (
+                f"'{column}' is one probability, which tells two classes apart, but the label has {len(seen)}"
+            )
             raise EnsembleError(f"{text}: {listed_classes(seen)}")
         positive = positive_class(seen, collected.kind, rows.positive)
         return np.asarray(codes == seen.index(positive)).astype(np.int64)
@@ -167,14 +173,18 @@ def _true(node: CheckedNode, column: str, collected: Collected, rows: Rows) -> n
     if classes is None:
         if isinstance(seen[0], str):
             text = f"the classes of '{column}' are not known"
-            raise EnsembleError(f"{text}; write 'labels' with them, in their order, on the model that makes it")
+            raise EnsembleError(
+                f"{text}; write 'labels' with them, in their order, on the model that makes it"
+            )
         classes = tuple(range(shape[0]))
     known = [bool(one) if collected.kind == TRUTH and one in (0, 1) else one for one in classes]
     try:
         order = {as_kind(one, collected.kind, is_cell=False): at for at, one in enumerate(known)}
         return np.array([order[one] for one in seen])[codes]
     except (ValueError, KeyError):
-        text = f"the label has the classes {listed_classes(seen)}, but '{column}' has {listed_classes(classes)}"
+        text = (
+            f"the label has the classes {listed_classes(seen)}, but '{column}' has {listed_classes(classes)}"
+        )
         raise EnsembleError(text) from None
 
 

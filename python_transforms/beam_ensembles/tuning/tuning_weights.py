@@ -62,7 +62,9 @@ def tune_weights(graph: EnsembleGraph, name: str, rows: Rows, show: Progress) ->
     loaded = next(one for one in scored.stage.nodes if one.spec.name == name)
     where = np.concatenate([np.zeros(0, np.int64), *places])
     if not len(where):
-        raise EnsembleError(f"no row has an answer of every member of '{name}', so there is nothing to tune on")
+        raise EnsembleError(
+            f"no row has an answer of every member of '{name}', so there is nothing to tune on"
+        )
     values = {
         column: np.concatenate([part[column] for part in members]).astype(np.float64)
         for column in node.spec.columns
@@ -86,7 +88,9 @@ def tune_weights(graph: EnsembleGraph, name: str, rows: Rows, show: Progress) ->
     if idle:
         notes.append(f"without weight: {listed(idle)}; the ensemble may do without what makes them")
     if len(where) < scored.collected.rows:
-        notes.append(f"{scored.collected.rows - len(where):,} rows without an answer of every member were left out")
+        notes.append(
+            f"{scored.collected.rows - len(where):,} rows without an answer of every member were left out"
+        )
     return Tuned(
         graph=graph,
         input=rows.input,
@@ -192,7 +196,9 @@ def _problem(
     if missing:
         raise EnsembleError(f"the label has the class '{missing[0]}', which '{node.spec.name}' does not know")
     if len(set(true.tolist())) < 2:
-        raise EnsembleError(f"all {len(true):,} rows have the same label; weights are tuned on rows of two classes or more")
+        raise EnsembleError(
+            f"all {len(true):,} rows have the same label; weights are tuned on rows of two classes or more"
+        )
     at = np.array([places[code] for code in true.tolist()])
     every = np.stack(ordered)
     return _Votes(every[:, np.arange(len(at)), at].T, every.transpose(2, 1, 0), at)

@@ -118,7 +118,9 @@ def test_what_a_file_may_not_say(tmp_path: Path, text: str, said: str) -> None:
 
 def test_a_row_without_probabilities_fails_alone(cells: Path) -> None:
     (cells / "calibration.json").write_text('{"method": "temperature", "temperature": 2.0}')
-    text = FILE.replace("array<double>[6]", "array<double>[3]").replace("inputs: [x], outputs: {p", "inputs: [x], outputs: {z")
+    text = FILE.replace("array<double>[6]", "array<double>[3]").replace(
+        "inputs: [x], outputs: {p", "inputs: [x], outputs: {z"
+    )
     text = text.replace("inputs: [p]", "inputs: [x]")
     lines = [line for line in text.splitlines() if "bayes" not in line]
     (cells / "only.yaml").write_text("\n".join(lines))

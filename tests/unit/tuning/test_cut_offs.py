@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from beam_ensembles.cli.main import main
 from beam_ensembles.local.ensemble import Ensemble
+from beam_ensembles.tuning.choosing import MOST_VALUES
 from beam_ensembles.tuning.cut_offs import operands
 
 CASCADE = """\
@@ -51,6 +52,11 @@ def cascade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = {"x": x[800:].tolist(), "good": [bool(one) for one in y[800:]]}
     pq.write_table(pa.table(rows), folder / "rows.parquet")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def few_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MOST_VALUES, 1, 41)
 
 
 def call(folder: Path, *options: str, file: str = "cells.yaml") -> list[str]:

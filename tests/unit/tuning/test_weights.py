@@ -59,7 +59,14 @@ def flowers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_weights_of_a_vote(flowers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tuned = flowers / "tuned.yaml"
-    call = ["tune", str(flowers / "flowers.yaml"), "--input", str(flowers / "rows.parquet"), "--label", "kind"]
+    call = [
+        "tune",
+        str(flowers / "flowers.yaml"),
+        "--input",
+        str(flowers / "rows.parquet"),
+        "--label",
+        "kind",
+    ]
     assert main([*call, "--weights", "vote", "--json", "-o", str(tuned)]) == 0, capsys.readouterr().err
     data = json.loads(capsys.readouterr().out)
     weights = np.array([one["after"] for one in data["numbers"]])
@@ -94,7 +101,14 @@ def test_the_weights_of_a_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str
         joblib.dump(model.fit(x[:300], y[:300]), tmp_path / f"{name}.joblib")
     (tmp_path / "prices.json").write_text(MEAN)
     pq.write_table(pa.table({"x": x[300:].tolist(), "sold": y[300:]}), tmp_path / "rows.parquet")
-    call = ["tune", str(tmp_path / "prices.json"), "--input", str(tmp_path / "rows.parquet"), "--label", "sold"]
+    call = [
+        "tune",
+        str(tmp_path / "prices.json"),
+        "--input",
+        str(tmp_path / "rows.parquet"),
+        "--label",
+        "sold",
+    ]
     assert main([*call, "--weights", "mean", "--json", "--write"]) == 0, capsys.readouterr().err
     data = json.loads(capsys.readouterr().out)
     weights = [one["after"] for one in data["numbers"]]
@@ -125,6 +139,13 @@ def test_a_member_that_only_guesses_gets_no_weight() -> None:
 def test_a_node_without_weights(
     flowers: Path, capsys: pytest.CaptureFixture[str], node: str, said: str
 ) -> None:
-    call = ["tune", str(flowers / "flowers.yaml"), "--input", str(flowers / "rows.parquet"), "--label", "kind"]
+    call = [
+        "tune",
+        str(flowers / "flowers.yaml"),
+        "--input",
+        str(flowers / "rows.parquet"),
+        "--label",
+        "kind",
+    ]
     assert main([*call, "--weights", node]) == 1
     assert said in capsys.readouterr().err

@@ -1,0 +1,51 @@
+"""Certified cut-offs: their bounds are scipy's, and over many draws they miss no more often than they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest
+
+from beam_ensembles.tuning.certifying import lower_bound, p_values, passed, rows_needed, rows_without_a_miss
+from beam_ensembles.tuning.targets import AGREEMENT, Target
+from tests.benchmarks.certified import Pool, measure
+
+SPLITS = 300
+
+
+def test_bounds_are_those_of_clopper_and_pearson() -> None:
+    for right, count in ((0, 10), (7, 10), (10, 10), (980, 1000)):
+        test = binomtest(right, count, 0.9, alternative="greater")
+        assert lower_bound(right, count, 0.95) == pytest.approx(test.proportion_ci(0.95).low)
+        assert p_values(np.array([right]), np.array([count]), 0.9)[0] == pytest.approx(test.pvalue)
+    assert p_values(np.array([0]), np.array([0]), 0.9)[0] == 1
+
+
+def test_the_sequence_ends_at_the_first_that_fails() -> None:
+    assert passed([0.01, 0.05, 0.06, 0.01], 0.95) == 2
+    assert passed([0.2], 0.95) == 0
+    assert passed([0.01], 0.95) == 1
+
+
+def test_how_many_rows_are_needed() -> None:
+    assert rows_without_a_miss(0.98, 0.95) == 149
+    assert lower_bound(149, 149, 0.95) >= 0.98 > lower_bound(148, 148, 0.95)
+    assert rows_needed(0.97, 0.98, 0.95) is None
+    needed = rows_needed(0.99, 0.98, 0.95)
+    assert needed is not None
+    assert lower_bound(int(0.99 * needed), needed, 0.95) >= 0.98
+    assert lower_bound(int(0.99 * needed * 0.9), int(needed * 0.9), 0.95) < 0.98
+
+
+def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
+    random = np.random.default_rng(0)
+    sure = random.uniform(0.5, 1, 6_000)
+    expensive = random.integers(0, 2, 6_000)
+    cheap = np.where(random.uniform(size=6_000) < sure, expensive, 1 - expensive)
+    found = measure(
+        Pool("made up", sure, cheap, expensive, expensive), Target(AGREEMENT, 0.97, "big"), SPLITS
+    )
+    assert found.misses <= binom.ppf(0.999, SPLITS, 0.05) / SPLITS
+    assert found.by_eye > 0.25
+    assert found.unreached == 0
+    assert 1 < found.ratio < 1.2
