@@ -38,7 +38,8 @@ are called once per row, on all rows that a cut-off could send to them; each val
 call of a model. The target holds for rows like these, not just for them: exact binomial tests, in an order that was
 fixed before (learn then test). The rows of --holdout take no part, and show what was gained.
 
-Weights are those of the least log loss of a soft vote, or of the least squared error of a weighted mean; they add up to 1.
+Weights are those of the least log loss of a soft vote, or of the least squared error of a weighted mean. They add up
+to 1.
 
 A calibration is that of scikit-learn (temperature, platt, isotonic). --write, or -o, also writes the JSON file that the
 'apply: calibrate' node names, and pins it with its sha256.
@@ -123,6 +124,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--write", action="store_true", help="write the numbers into the ensemble file; all else in it stays")
     add("-o", "--output", metavar="FILE", help="write the ensemble file with the numbers to this file")
+    add(
+        "--report",
+        metavar="PAGE",
+        help="also write what was found, and cost against quality, as one HTML page",
+    )
     add("--json", action="store_true", help="print what was found as a JSON object")
     add(
         "--batch-size",
@@ -189,7 +195,9 @@ def _misuse(args: argparse.Namespace) -> str | None:
         return "a bundle is not written to; tune the ensemble file that it was packed from"
     if args.write and os.path.islink(args.file):
         return f"'{args.file}' is a link; name the file that it points to"
-    return files_misuse(args, args.output, "ensemble file", *_SUFFIXES)
+    return files_misuse(args, args.output, "ensemble file", *_SUFFIXES) or files_misuse(
+        args, args.report, "page", ".html", ".htm"
+    )
 
 
 def _tune(args: argparse.Namespace) -> int:
@@ -198,12 +206,16 @@ def _tune(args: argparse.Namespace) -> int:
     target = args.file if args.write else args.output
     if target is not None:
         _write(found, target)
+    if args.report is not None:
+        _write_page(found, args.report)
     if args.json:
         print_json(found.as_data())
         return _DONE
     from beam_ensembles.cli.tuning_summary import summary_lines
 
     print("\n".join(summary_lines(found, target)))
+    if args.report is not None:
+        print(f"report: {args.report}")
     return _DONE
 
 
@@ -255,5 +267,15 @@ def _write(found: Tuned, path: str) -> None:
         own = os.path.join(os.path.dirname(os.path.abspath(path)), name)
         with naming(own), whole_file(own) as file:
             file.write(content)
+    with naming(path), whole_file(path) as file:
+        file.write(text)
+
+
+def _write_page(found: Tuned, path: str) -> None:
+    from beam_ensembles.cli.write_errors import naming
+    from beam_ensembles.tables.whole_file import whole_file
+    from beam_ensembles.tuning.report import report
+
+    text = report(found).encode()
     with naming(path), whole_file(path) as file:
         file.write(text)

@@ -11,7 +11,7 @@ from beam_ensembles.drawing import picture, svg
 from beam_ensembles.evaluation.charts import confusion_table, cost_chart, unit_chart
 from beam_ensembles.evaluation.results import Evaluation
 from beam_ensembles.evaluation.tables import Table, facts, tables_of, verdict
-from beam_ensembles.graph import plan
+from beam_ensembles.graph import EnsembleGraph, plan
 
 _MOST_CLASSES: Final = 25
 _STYLE: Final = """\
@@ -54,7 +54,11 @@ svg.chart .name { fill: var(--ink); font-size: 12px } .grid { stroke: var(--line
 def report(found: Evaluation) -> str:
     """Returns the page."""
     title = f"Evaluation of {found.graph.spec.name}"
-    body = "\n".join(_body(found, title))
+    return page(title, "\n".join(_body(found, title)))
+
+
+def page(title: str, body: str) -> str:
+    """Returns a page that needs nothing else, from its title and the HTML of its body."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -76,19 +80,20 @@ def _body(found: Evaluation, title: str) -> Iterator[str]:
     said = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in facts(found))
     yield f"<dl>{said}</dl>"
     for at, table in enumerate(tables_of(found)):
-        yield _table(table)
+        yield table_html(table)
         if at == 0:
             yield from _charts(found)
     if found.notes:
         yield "<h2>Notes</h2><ul>"
         yield "".join(f"<li>{_text(note)}</li>" for note in found.notes)
         yield "</ul>"
-    yield from _graph(found)
+    yield from graph_html(found.graph)
     settings = ", ".join(f"{name} {value}" for name, value in found.settings.items())
     yield f'<p class="faint">beam-ensembles {_text(__version__)}; {_text(settings)}</p>'
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """Returns a table with its title."""
     texts = [
         all(not any(letter.isdigit() for letter in row[at][:2]) for row in table.rows)
         for at in range(len(table.head))
@@ -155,8 +160,9 @@ def _cost(found: Evaluation) -> list[str]:
     return [cost_chart(f"Cost against quality: {better} is better", name, points)]
 
 
-def _graph(found: Evaluation) -> Iterator[str]:
-    drawn = picture(found.graph, plan(found.graph))
+def graph_html(graph: EnsembleGraph) -> Iterator[str]:
+    """Yields the picture of an ensemble, where it is not too large."""
+    drawn = picture(graph, plan(graph))
     if drawn.fits_svg:
         label = "The ensemble"
         yield f'<h2>{label}</h2><div class="wide" tabindex="0" role="region" aria-label="{label}">{svg(drawn)}</div>'

@@ -9,6 +9,7 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.functions.calibrators import ISOTONIC, PLATT, TEMPERATURE, Calibration
 
+_ROUNDING = 1e-6
 _NAMES = {PLATT: "sigmoid", ISOTONIC: "isotonic", TEMPERATURE: "temperature"}
 
 
@@ -63,8 +64,9 @@ def scikit_learns(shares: np.ndarray, true: np.ndarray, method: str) -> Any:
 
 
 def _whole(shares: np.ndarray) -> np.ndarray:
-    """Returns probabilities that add up to 1 as closely as doubles do."""
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    """Returns probabilities that add up to 1 as closely as scikit-learn wants of them; single precision does not."""
+    total = shares.sum(axis=1, keepdims=True)
+    return shares if bool((np.abs(total - 1) < _ROUNDING).all()) else np.asarray(shares / total)
 
 
 def _given_probabilities(classes: int) -> Any:

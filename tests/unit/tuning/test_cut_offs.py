@@ -105,8 +105,12 @@ def test_write_changes_the_number_only(
     cascade: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuned = cascade / "tuned.yaml"
-    assert main(call(cascade, "--target", "agreement with costly >= 0.97", "-o", str(tuned))) == 0
+    report = ("--report", str(tmp_path / "report.html"))
+    assert main(call(cascade, "--target", "agreement with costly >= 0.97", "-o", str(tuned), *report)) == 0
     assert f"written: {tuned}" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text()
+    assert "Cost against quality" in page
+    assert page.count('<path class="line') == 2
     old, new = CASCADE.splitlines(), tuned.read_text().splitlines()
     assert [at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other] == [3]
     assert new[3].startswith("  cut: 0.")
