@@ -106,6 +106,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.3,
         help="hold out this share of the rows and report on them, from 0.05 to 0.9 (default: 0.3)",
     )
+    add(
+        "--plan",
+        action="store_true",
+        help="spend three in ten of the rows to tune on to order the values of one cut-off, as is done for several",
+    )
     add("--seed", metavar="N", type=_seed, default=0, help="split the rows with this seed (default: 0)")
     add(
         "--answer",
@@ -243,6 +248,7 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
         names=args.cut,
         flags=args.positive_if,
         parameters=parameters,
+        plans=args.plan,
     )
     request = Request(
         file=args.file,

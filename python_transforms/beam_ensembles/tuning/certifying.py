@@ -28,7 +28,7 @@ def p_values(right: np.ndarray, count: np.ndarray, least: float) -> np.ndarray:
     return np.where(count > 0, binom.sf(right - 1, np.maximum(count, 1), least), 1.0)
 
 
-def lower_bound(right: int, count: int, confidence: float) -> float:
+def lower_bound(right: float, count: float, confidence: float) -> float:
     """Returns the one-sided bound of Clopper and Pearson: the true share is greater with this confidence."""
     from scipy.stats import beta
 
@@ -53,13 +53,13 @@ def rows_needed(share: float, least: float, confidence: float) -> int | None:
     if share <= least:
         return None
     low, high = 1, rows_without_a_miss(least, confidence)
-    while lower_bound(math.floor(share * high), high, confidence) < least:
+    while lower_bound(share * high, high, confidence) < least:
         low, high = high, high * 2
         if high > _MOST_ROWS:
             return None
     while high - low > max(1, high // 200):
         middle = (low + high) // 2
-        if lower_bound(math.floor(share * middle), middle, confidence) < least:
+        if lower_bound(share * middle, middle, confidence) < least:
             low = middle
         else:
             high = middle

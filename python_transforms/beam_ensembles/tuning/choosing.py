@@ -162,6 +162,8 @@ def choose(
     confidence: float,
     grade: Callable[[tuple[float, ...], Parts], tuple[Counts, Counts, Counts]],
     parts: Callable[[bool], Parts],
+    *,
+    plans: bool = False,
 ) -> Choice:
     """Returns the candidate that costs least of those that reach all targets with a confidence.
 
@@ -171,11 +173,12 @@ def choose(
         confidence: How certain that must be.
         grade: Returns what the parts of the rows show of a candidate.
         parts: Returns the parts; whether some rows plan is its argument.
+        plans: Whether some rows plan also where that is not needed.
     """
     cut_offs = len(values[0])
     unplanned = parts(False)
     tried = [Tried(one, *grade(one, unplanned)) for one in values]
-    planned = is_planned([one.held for one in tried], targets, cut_offs)
+    planned = plans or is_planned([one.held for one in tried], targets, cut_offs)
     if planned:
         with_plan = parts(True)
         tried = [Tried(one, *grade(one, with_plan)) for one in values]

@@ -159,12 +159,14 @@ def operands(text: str, name: str) -> Iterator[str]:
     for at, token in enumerate(tokens):
         if token.text != mark:
             continue
-        span = _before(tokens, at) or _after(tokens, at)
-        if span is not None:
-            first, last = tokens[span[0]], tokens[span[1]]
-            operand = marked[first.at : last.at + len(last.text)]
-            if "${" not in operand:
-                yield operand
+        beside = (tokens[other].text for other in (at - 1, at + 1) if 0 <= other < len(tokens))
+        span = None if any(one in _COMPUTES for one in beside) else _before(tokens, at) or _after(tokens, at)
+        if span is None or not any(_is_operand(one) for one in tokens[span[0] : span[1] + 1]):
+            continue
+        first, last = tokens[span[0]], tokens[span[1]]
+        operand = marked[first.at : last.at + len(last.text)]
+        if "${" not in operand:
+            yield operand
 
 
 def _before(tokens: Sequence[Token], at: int) -> tuple[int, int] | None:

@@ -53,6 +53,7 @@ class CutOffRequest:
         names: The cut-offs; empty: all that there are.
         flags: The condition on outputs under which a row counts as answered positive, or None.
         parameters: Values of ``${name}`` that the call gives.
+        plans: Whether some rows plan the order in which values are tested, also where one is known to be cautious.
     """
 
     targets: Sequence[Target]
@@ -60,6 +61,7 @@ class CutOffRequest:
     names: Sequence[str] = ()
     flags: str | None = None
     parameters: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    plans: bool = False
 
 
 def tune_cut_offs(graph: EnsembleGraph, request: CutOffRequest, rows: Rows, show: Progress) -> Tuned:
@@ -102,7 +104,9 @@ def tune_cut_offs(graph: EnsembleGraph, request: CutOffRequest, rows: Rows, show
     for one, axis in zip(found, axes, strict=True):
         if not axis:
             raise EnsembleError(f"what '{one.name}' is compared with has no value on the rows held out")
-    choice = choose(candidates(axes), request.targets, request.confidence, tuner.grade, tuner.parts)
+    choice = choose(
+        candidates(axes), request.targets, request.confidence, tuner.grade, tuner.parts, plans=request.plans
+    )
     return tuner.result(graph, choice, scored.collected.rows)
 
 
@@ -324,6 +328,8 @@ class _Tuner:
             f"no value of {listed([cut.name for cut in self._cut_offs])} reaches '{target}' with {sure}; the best is "
             f"{share:.4f} on {counted:,} rows, of which {certain:.4f} is certain, with {values}"
         )
+        if certain >= target.least and not choice.planned:
+            return f"{text}; the values that are tested before it are not certain: plan another order with --plan"
         needed_rows = rows_needed(share, target.least, confidence)
         if needed_rows is None or needed_rows <= counted:
             return text

@@ -33,8 +33,8 @@ def test_how_many_rows_are_needed() -> None:
     assert rows_needed(0.97, 0.98, 0.95) is None
     needed = rows_needed(0.99, 0.98, 0.95)
     assert needed is not None
-    assert lower_bound(int(0.99 * needed), needed, 0.95) >= 0.98
-    assert lower_bound(int(0.99 * needed * 0.9), int(needed * 0.9), 0.95) < 0.98
+    assert lower_bound(0.99 * needed, needed, 0.95) >= 0.98
+    assert lower_bound(0.99 * needed * 0.98, needed * 0.98, 0.95) < 0.98
 
 
 def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
