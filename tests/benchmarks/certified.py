@@ -84,9 +84,9 @@ class Result:
     hindsight: float
 
     @property
-    def ratio(self) -> float:
-        """How many times as many rows are sent on as by the best cut-off."""
-        return self.sent / self.hindsight if self.hindsight else float("inf")
+    def ratio(self) -> float | None:
+        """How many times as many rows are sent on as by the best cut-off; None where that sends none on."""
+        return self.sent / self.hindsight if self.hindsight else None
 
 
 def _noisy(x: Array, y: Array, rows: int, noise: float, seed: int) -> tuple[Array, Array]:
@@ -198,8 +198,15 @@ def measure(pool: Pool, target: Target, splits: int, labels: int = LABELS, seed:
         guess = used.cheapest(target.least)
         eyed += guess is not None and whole.at(guess)[0] < target.least * size
     hindsight = 1.0 if best is None else whole.at(best)[1] / size
-    shares = [count / splits for count in (misses, eyed, unreached)]
-    return Result(pool.name, str(target), *shares, float(np.mean(sent)), hindsight)
+    return Result(
+        pool.name,
+        str(target),
+        misses=misses / splits,
+        by_eye=eyed / splits,
+        unreached=unreached / splits,
+        sent=float(np.mean(sent)),
+        hindsight=hindsight,
+    )
 
 
 def _certified(used: Sums, held: Sums, target: Target) -> float | None:
@@ -220,7 +227,7 @@ def table(results: Sequence[Result]) -> str:
     ]
     lines += [
         f"| {one.data} | {one.target} | {100 * one.misses:.1f} % | {100 * one.by_eye:.1f} % | "
-        f"{100 * one.sent:.1f} % | {100 * one.hindsight:.1f} % | {one.ratio:.2f} |"
+        f"{100 * one.sent:.1f} % | {100 * one.hindsight:.1f} % | {'-' if one.ratio is None else f'{one.ratio:.2f}'} |"
         for one in results
     ]
     return "\n".join(lines)

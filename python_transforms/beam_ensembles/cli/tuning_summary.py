@@ -16,7 +16,7 @@ def summary_lines(found: Tuned, written: str | None) -> Iterator[str]:
     """Yields the lines.
 
     Args:
-        found: What was found.
+        found: The result.
         written: The file that the numbers were written to, or None.
     """
     yield f"ensemble '{found.graph.spec.name}'"

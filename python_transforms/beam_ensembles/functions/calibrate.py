@@ -121,7 +121,7 @@ class Calibrated:
 
     Attributes:
         column: The probabilities.
-        calibration: What becomes of them.
+        calibration: The calibration.
         outputs: The type of each column that it adds.
     """
 
@@ -133,7 +133,7 @@ class Calibrated:
         """Calibrates every row's probabilities.
 
         Raises:
-            SomeFailed: Some rows hold what is no probability.
+            SomeFailed: Some rows hold a value that is not a probability.
         """
         values = np.asarray(columns[self.column], np.float64)
         flat = values.reshape(len(values), -1)

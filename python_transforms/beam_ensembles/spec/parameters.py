@@ -63,7 +63,7 @@ def read_defaults(value: Any, names: frozenset[str], mistakes: Mistakes) -> dict
     """Returns the values that a file gives its parameters, as texts; those that are not right are left out.
 
     Args:
-        value: What stands under ``parameters``; None where nothing does.
+        value: The value of the key ``parameters``; None without one.
         names: The parameters of the file.
         mistakes: Takes what is wrong with it.
     """

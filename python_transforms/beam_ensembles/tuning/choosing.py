@@ -66,7 +66,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen.
+    """The tested candidates and the chosen one.
 
     Attributes:
         order: The candidates that were tested, in order.

@@ -29,7 +29,7 @@ class Expressions:
 
     Attributes:
         when: Its condition, or None.
-        own: What stands under ``select`` or ``cases``, by its place.
+        own: The expressions of ``select`` and ``cases``, by their place.
     """
 
     when: str | None

@@ -115,7 +115,7 @@ class Grader:
         """Returns the classes that a node has answered; -1 where it has not.
 
         Raises:
-            EnsembleError: There is no such node, or its answer is no class.
+            EnsembleError: There is no such node, or its answer is not a class.
         """
         names = [one.name for one in self._collected.subjects]
         if name not in names[1:]:

@@ -23,7 +23,7 @@ from beam_ensembles.tuning.recording import FIXED, LIVE, Recording
 from beam_ensembles.types import INT64
 
 _PLACE: Final = "place in the recording"
-"""A name that no column can have: which recorded row a row is."""
+"""The column of each row's place in the recording; no other column can have this name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class Point:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What was tuned.
+    """The result of a tuning.
 
     Attributes:
         graph: The ensemble as it was.
@@ -88,7 +88,7 @@ class Tuned:
         left_out: Rows that a node failed on.
         used: Rows that the numbers were chosen on.
         held: Rows that the measures are of.
-        verdict: What was gained, in a sentence.
+        verdict: The gain, in a sentence.
         numbers: The numbers.
         reached: The targets.
         measures: What the rows held out show.

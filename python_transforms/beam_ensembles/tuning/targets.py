@@ -33,7 +33,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """What is measured, such as ``agreement with forest``."""
+        """The measure, such as ``agreement with forest``."""
         return f"{self.measure} with {self.member}" if self.member else self.measure
 
     def __str__(self) -> str:

@@ -48,4 +48,5 @@ def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
     assert found.misses <= binom.ppf(0.999, SPLITS, 0.05) / SPLITS
     assert found.by_eye > 0.25
     assert found.unreached == 0
+    assert found.ratio is not None
     assert 1 < found.ratio < 1.2

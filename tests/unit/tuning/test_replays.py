@@ -35,7 +35,11 @@ VOTES = """\
     inputs: [x]
     outputs: {q: "array<double>[2]"}
   second:
-    {combine: soft_vote, when: "confidence < ${cut}", labels: [bad, good], inputs: [q], outputs: {second: {from: label}}}
+    combine: soft_vote
+    when: "confidence < ${cut}"
+    labels: [bad, good]
+    inputs: [q]
+    outputs: {second: {from: label}}
   answer: {combine: first, inputs: [second, guess], outputs: {kind: string}}
 outputs: [kind, confidence]
 parameters: {cut: 0.6}
@@ -43,9 +47,18 @@ parameters: {cut: 0.6}
 BOUNDS = """\
   sure: {apply: sql, select: {cheap_p: "p[2]", unsure: "p[2] BETWEEN ${low} AND ${high}"}}
   costly:
-    {model: sklearn, uri: forest.joblib, method: predict_proba, when: unsure, inputs: [x], outputs: {q: "array<double>[2]"}}
+    model: sklearn
+    uri: forest.joblib
+    method: predict_proba
+    when: unsure
+    inputs: [x]
+    outputs: {q: "array<double>[2]"}
   score: {apply: sql, select: {answer: "COALESCE(q[2], cheap_p)"}}
-  decide: {route: switch, cases: [{when: "answer >= ${block}", arm: block}], default: accept, outputs: {decision: string}}
+  decide:
+    route: switch
+    cases: [{when: "answer >= ${block}", arm: block}]
+    default: accept
+    outputs: {decision: string}
 outputs: [answer, decision, unsure]
 parameters: {low: 0.3, high: 0.7, block: 0.5}
 """
