@@ -72,6 +72,12 @@ MOST_JSON_MEMORY: Final = 512 << 20
 MOST_ARRAY_VALUES: Final = 1_000_000
 """Values of an array that is read of a model file before it is loaded, such as its classes; longer ones are not."""
 
+# Profiles of inputs
+LARGEST_PROFILE: Final = 8 << 20
+"""Bytes of a profile (``bad_profile``)."""
+MOST_CATEGORIES: Final = 200
+"""Different texts of a column that a profile knows (``bad_profile``); a column with more is free text."""
+
 # Models on other machines
 LARGEST_ANSWER: Final = 256 << 20
 """Bytes of a server's answer, unpacked; where it has more, fewer rows are sent at a time (``model_error``)."""

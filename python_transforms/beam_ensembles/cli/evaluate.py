@@ -6,14 +6,16 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments
-from beam_ensembles.cli.output import print_json
+from beam_ensembles.cli.output import counted, print_json
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
+    from beam_ensembles.evaluation.evaluating import Progress, Request
     from beam_ensembles.evaluation.results import Evaluation
+    from beam_ensembles.graph.profile import Profile
     from beam_ensembles.tables.chunk import Reader
 
 DESCRIPTION: Final = """\
@@ -26,6 +28,7 @@ examples:
   beam-ensembles evaluate price.yaml --input sold.jsonl --label price --task numbers --quantile 0.9
   beam-ensembles evaluate search.yaml --input clicks.jsonl --label clicked --task lists --k 5
   beam-ensembles evaluate fraud.yaml --input labelled.parquet --label is_fraud --report report.html
+  beam-ensembles evaluate fraud.yaml --input training.parquet --profile fraud.profile.json
 
 metrics, with scikit-learn's functions:
   labels    accuracy, balanced accuracy, F1 (of the positive class; of more than two classes the mean), and where there
@@ -42,6 +45,11 @@ is it worth it:
 The label's values are compared with the first output that can be one: a label or probabilities of its classes, one
 probability of the positive class, a number, a list. Rows that fail are counted and left out. The file is read in parts;
 labels and answers stay in memory, about 8 bytes per row, node and class.
+
+profile:
+  --profile learns what each input is like (quantiles, categories, share of nulls) and writes it as JSON. An ensemble
+  file that names it (profile: {uri: fraud.profile.json}) has its inputs compared with it while it runs. Learn it from
+  the rows that the models were trained on. That loads no model, and rows need no label.
 
 exit code: 0 the ensemble is evaluated; 1 the ensemble, the input or the label is not valid; 2 wrong usage;
 130 interrupted
@@ -62,7 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="read labelled rows from this file (.csv, .jsonl, .parquet)",
     )
-    add("--label", metavar="FIELD", required=True, help="compare the answers with this field")
+    add("--label", metavar="FIELD", help="compare the answers with this field")
+    add(
+        "--profile",
+        metavar="PATH",
+        help="also write what the inputs are like to this file (.json); without --label nothing else is done",
+    )
     add(
         "--answer",
         metavar="COLUMN",
@@ -122,37 +135,87 @@ def _quantile(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluates the file and prints what was found."""
-    misuse = files_misuse(args, args.report, "page", ".html", ".htm")
+    misuse = _misuse(args) or files_misuse(args, args.report, "page", ".html", ".htm")
+    misuse = misuse or files_misuse(args, args.profile, "profile", ".json")
     return run_verb("evaluate", args, _evaluate, misuse=misuse, no_memory=_NO_MEMORY)
+
+
+def _misuse(args: argparse.Namespace) -> str | None:
+    """Returns in one sentence which options do not go together, if some do not."""
+    if args.label is not None:
+        return None
+    if args.profile is None:
+        return (
+            "give --label FIELD to evaluate the ensemble, or --profile PATH to learn what its inputs are like"
+        )
+    for name in ("report", "by", "answer", "positive", "task"):
+        if getattr(args, name) is not None:
+            return f"--{name} needs --label FIELD; without it only the profile is written"
+    return None
 
 
 def _evaluate(args: argparse.Namespace) -> int:
     with progress() as show:
-        found = _found(args, show)
+        profile = None if args.profile is None else _profile(args, show)
+        found = None if args.label is None else _found(args, show)
+    if profile is not None:
+        _write(profile[1], args.profile)
+    if found is None:
+        return _tell_profile(args, *profile) if profile is not None else _DONE
     if args.report is not None:
-        _write(found, args.report)
+        from beam_ensembles.evaluation.report import report
+
+        _write(report(found), args.report)
     if args.json:
         print_json(found.as_data())
         return _DONE
     from beam_ensembles.cli.evaluation_summary import summary_lines
 
     print("\n".join(summary_lines(found)))
-    if args.report is not None:
-        print(f"\nreport: {args.report}")
+    for name, path in (("report", args.report), ("profile", args.profile)):
+        if path is not None:
+            print(f"\n{name}: {path}")
     return _DONE
+
+
+def _profile(args: argparse.Namespace, show: Show) -> tuple[Profile, str]:
+    """Returns what the inputs are like, and the text of its file."""
+    from beam_ensembles.evaluation.profiling import learn_profile
+    from beam_ensembles.graph.profile import as_text
+
+    profile = learn_profile(_request(args), _telling(show))
+    return profile, as_text(profile)
+
+
+def _tell_profile(args: argparse.Namespace, profile: Profile, text: str) -> int:
+    if args.json:
+        print_json({"profile": args.profile, "rows": profile.rows, "inputs": list(profile.columns)})
+    else:
+        print(f"profile: {args.profile}, of {counted(profile.rows)} and {len(profile.columns):,} inputs")
+    return _DONE
+
+
+def _telling(show: Show) -> Progress:
+    def tell(doing: str, reader: Reader | None, rows: int) -> None:
+        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
+
+    return tell
 
 
 def _found(args: argparse.Namespace, show: Show) -> Evaluation:
     # Imports Beam: two seconds that --help and a wrong call need not wait for.
-    from beam_ensembles.evaluation.evaluating import Request, evaluate
+    from beam_ensembles.evaluation.evaluating import evaluate
 
-    def tell(doing: str, reader: Reader | None, rows: int) -> None:
-        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
+    return evaluate(_request(args), _telling(show))
 
-    request = Request(
+
+def _request(args: argparse.Namespace) -> Request:
+    from beam_ensembles.evaluation.evaluating import Request
+
+    return Request(
         file=args.file,
         input=args.input,
-        label=args.label,
+        label=args.label or "",
         task=args.task,
         answer=args.answer,
         positive=args.positive,
@@ -164,13 +227,10 @@ def _found(args: argparse.Namespace, show: Show) -> Evaluation:
         trust=args.trust,
         batch_size=args.batch_size,
     )
-    return evaluate(request, tell)
 
 
-def _write(found: Evaluation, path: str) -> None:
-    from beam_ensembles.evaluation.report import report
+def _write(text: str, path: str) -> None:
     from beam_ensembles.tables.whole_file import whole_file
 
-    page = report(found).encode()
     with naming(path), whole_file(path) as file:
-        file.write(page)
+        file.write(text.encode())

@@ -134,6 +134,8 @@ def _quiet(verbose: bool) -> None:
     """Settles what libraries may log: Beam warns when it is imported, about what this verb does not use."""
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format=f"{_PROGRAM}: %(message)s")
     logging.getLogger("beam_ensembles").setLevel(logging.INFO if verbose else logging.WARNING)
+    if not verbose:  # the summary says it, with what was learned and what was seen
+        logging.getLogger("beam_ensembles.execution.input_watch").setLevel(logging.ERROR)
     if verbose:
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
     else:

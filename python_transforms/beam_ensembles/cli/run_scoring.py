@@ -14,7 +14,7 @@ from beam_ensembles.cli.run_summary import Summary
 from beam_ensembles.cli.terminable import uninterrupted
 from beam_ensembles.cli.write_errors import naming
 from beam_ensembles.errors import NodeError
-from beam_ensembles.execution.growing_stage import Stage, load_stage
+from beam_ensembles.execution.growing_stage import Stage, WatchedStage, load_stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.local.row_files import chunks_of, open_rows
@@ -81,6 +81,8 @@ def score_file(call: Call, show: Show) -> Summary:
     )
     scoring.summary.loading_seconds = time.monotonic() - start
     _score_rows(call, reader, columns, scoring, call.batch_size, show)
+    if isinstance(scoring.stage, WatchedStage):
+        scoring.summary.drifts = scoring.stage.watch.finish()
     scoring.summary.seconds = time.monotonic() - start - scoring.summary.loading_seconds
     return scoring.summary
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from beam_ensembles.cli.ensemble_file import GREEN, RED, coloured
 from beam_ensembles.cli.output import counted
+
+if TYPE_CHECKING:
+    from beam_ensembles.execution.drifts import Drift
 
 
 @dataclasses.dataclass(slots=True)
@@ -24,6 +27,7 @@ class Summary:
         failures: How many rows failed, by node and code; the node of a row that was not as declared is empty.
         loading_seconds: How long it took until the first row was read.
         seconds: How long scoring took, reading and writing included.
+        drifts: The inputs that are not like their profile; None where the ensemble names none.
     """
 
     ensemble: str
@@ -34,6 +38,7 @@ class Summary:
     failures: collections.Counter[tuple[str, str]] = dataclasses.field(default_factory=collections.Counter)
     loading_seconds: float = 0.0
     seconds: float = 0.0
+    drifts: tuple[Drift, ...] | None = None
 
     @property
     def failed(self) -> int:
@@ -62,6 +67,7 @@ class Summary:
             "loading_seconds": round(self.loading_seconds, 3),
             "seconds": round(self.seconds, 3),
             "rows_per_second": round(self.rows_per_second, 1),
+            **({} if self.drifts is None else {"drifts": [drift.as_data() for drift in self.drifts]}),
         }
 
     def as_text(self) -> str:
@@ -80,4 +86,6 @@ class Summary:
         for (node, code), rows in self.failures.most_common():
             place = f"nodes.{node}" if node else "the row itself"
             lines.append(f"    {counted(rows)}: [{code}] {place}")
+        warning = coloured("WARNING", RED, sys.stdout)
+        lines += [f"{warning} {drift}" for drift in self.drifts or ()]
         return "\n".join(lines)

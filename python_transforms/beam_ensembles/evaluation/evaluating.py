@@ -114,7 +114,7 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
     metric_functions()
     show("checking the ensemble", None, 0)
     trust = with_own_folder(request.file, request.trust)
-    graph = graph_of_file(request.file, parameters=request.parameters, trust=trust)
+    graph = graph_of_file(request.file, parameters=request.parameters, trust=trust, with_profile=False)
     reader = open_rows(request.input, graph, TableColumns(dict(graph.columns_read), ()), prefix=NOT_ADDED)
     chunks = chunks_of(reader, request.input, request.batch_size)
     first = next(chunks, None)

@@ -28,4 +28,8 @@ def digest_of(graph: EnsembleGraph) -> str:
         digest.update(str(node.uri).encode())
         if node.uri is not None and "sha256" not in node.spec.options:
             digest.update(repr(state_of(node.uri, node.kind.files_beside)).encode())
+    profile = graph.profile
+    if profile is not None:
+        elsewhere = profile.place, profile.pin or state_of(profile.place)
+        digest.update((profile.digest or repr(elsewhere)).encode())
     return digest.hexdigest()[:_LENGTH]

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from beam_ensembles.beam_repairs.inference_imports import has_gpu_device
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import EnsembleError
+from beam_ensembles.execution.input_watch import InputWatch
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.stage_processes import StageProcesses
 from beam_ensembles.graph.core_use import worth_processes
@@ -45,6 +46,15 @@ def load_stage(code: StageCode, machine: Machine, *, arrow: bool = False) -> Sta
     Raises:
         EnsembleError: It cannot be loaded.
     """
+    if code.profile is not None:
+        watch = InputWatch(code.ensemble, code.profile.read(), frozenset(name for name, _, _ in code.inputs))
+        return WatchedStage(_load_stage(code, machine, arrow), watch)
+    return _load_stage(code, machine, arrow)
+
+
+def _load_stage(
+    code: StageCode, machine: Machine, arrow: bool
+) -> LoadedStage | StageProcesses | GrowingStage:
     count = machine.stage_processes
     if count is None:
         is_worth = machine.cores.count > 1 and worth_processes(code.nodes, arrow=False)
@@ -117,5 +127,30 @@ class GrowingStage:
             self._is_settled = not self._looks
 
 
-Stage: TypeAlias = LoadedStage | StageProcesses | GrowingStage
+class WatchedStage:
+    """A stage whose input columns are compared with a profile before its nodes run, always in this process.
+
+    Args:
+        stage: The loaded stage.
+        watch: Compares.
+
+    Attributes:
+        stage: The loaded stage.
+        watch: Compares.
+    """
+
+    def __init__(self, stage: LoadedStage | StageProcesses | GrowingStage, watch: InputWatch) -> None:
+        self.stage, self.watch = stage, watch
+
+    def run(self, batch: ColumnBatch) -> None:
+        """Does with a batch what ``LoadedStage.run`` does.
+
+        Raises:
+            EnsembleError: What the stage raised.
+        """
+        self.watch.add(batch)
+        self.stage.run(batch)
+
+
+Stage: TypeAlias = LoadedStage | StageProcesses | GrowingStage | WatchedStage
 """A loaded stage, wherever it runs."""

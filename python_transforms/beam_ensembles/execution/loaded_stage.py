@@ -38,6 +38,7 @@ from beam_ensembles.files.fetched_files import fetched_once
 from beam_ensembles.graph.class_meanings import Meaning
 from beam_ensembles.graph.core_use import nodes_beside
 from beam_ensembles.graph.kinds import CheckedNode, Member, validity
+from beam_ensembles.graph.profile_check import CheckedProfile
 from beam_ensembles.handlers.support.load_failures import reason
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.processes.cores import Cores
@@ -63,6 +64,7 @@ class StageCode:
         truncated: The input columns whose points in time lose their nanoseconds.
         written: For each output how its values cross (``columns.logical_types.writer_of``); empty where all of them
             cross as they are.
+        profile: What the inputs are compared with, for the first stage of an ensemble that names a profile.
     """
 
     ensemble: str
@@ -74,6 +76,7 @@ class StageCode:
     provenance: Provenance | None = None
     truncated: frozenset[str] = frozenset()
     written: tuple[bytes | None, ...] = ()
+    profile: CheckedProfile | None = None
 
     @property
     def kept(self) -> frozenset[str]:

@@ -109,3 +109,33 @@ class NodeMeter:
 
     def _distribute(self, name: str, value: int) -> None:
         self._write((_DISTRIBUTION, self._namespace, name, value))
+
+
+class InputMeter:
+    """Writes the metrics of one input that is compared with its profile.
+
+    Args:
+        ensemble: Name of the ensemble.
+        column: Name of the input.
+        write: Takes each update.
+    """
+
+    def __init__(self, ensemble: str, column: str, write: Callable[[Update], None] = write_metric) -> None:
+        self._namespace = f"{ensemble}/{names.INPUT}{column}"
+        self._write = write
+
+    def compared(self, rows: int, *, nulls: int, out_of_range: int, unseen: int, index: float) -> None:
+        """Counts a window: its rows, what of them the profile does not know, and its stability index."""
+        self._count(names.COMPARED_ROWS, rows)
+        self._count(names.NULL_ROWS, nulls)
+        self._count(names.OUT_OF_RANGE, out_of_range)
+        self._count(names.UNSEEN, unseen)
+        self._write((_DISTRIBUTION, self._namespace, names.STABILITY_INDEX, _millionths(index)))
+
+    def drifted(self) -> None:
+        """Counts a window in which the input differs from its profile."""
+        self._count(names.DRIFTED_WINDOWS, 1)
+
+    def _count(self, name: str, by: int) -> None:
+        if by:
+            self._write((_COUNTER, self._namespace, name, by))

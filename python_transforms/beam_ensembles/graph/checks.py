@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import NoneType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from beam_ensembles.errors import (
     ENDS_THE_PROGRAM,
@@ -54,13 +54,21 @@ from beam_ensembles.spec.parameters import not_known
 from beam_ensembles.spec.places import in_order
 from beam_ensembles.types import PORTABLE_SCALARS, Type, fields_within, is_portable
 
+if TYPE_CHECKING:
+    from beam_ensembles.graph.profile_check import CheckedProfile
+
 _T = TypeVar("_T")
 _NO_TYPES: Final[Mapping[str, Type | None]] = {}
 _NO_MEANINGS: Final[Mapping[str, Meaning] | None] = {}
 
 
 def check_text(
-    text: str, kinds: Kinds, files: Files, *, parameters: Mapping[str, str] | None = None
+    text: str,
+    kinds: Kinds,
+    files: Files,
+    *,
+    parameters: Mapping[str, str] | None = None,
+    with_profile: bool = True,
 ) -> EnsembleGraph:
     """Reads and checks an ensemble file's text in one go.
 
@@ -69,6 +77,7 @@ def check_text(
         kinds: The table of all kinds.
         files: Where the files are that it names.
         parameters: Values of ``${name}``.
+        with_profile: Whether the profile of its inputs counts; one who learns it anew has none yet.
 
     Raises:
         InvalidEnsemble: With everything that is wrong, in the order of the file.
@@ -77,6 +86,8 @@ def check_text(
         spec, problems = examine_text(text, options_of(kinds), base_uri=files.base_uri, parameters=parameters)
         if spec is None:
             raise InvalidEnsemble(problems)
+        if not with_profile:
+            spec = dataclasses.replace(spec, profile=None)
         graph = _checked(spec, kinds, files, problems)
         if unknown := not_known(parameters or {}, spec.parameters, "the file"):
             found = [Problem("parameters", "unknown_parameter", said) for said in unknown]
@@ -142,7 +153,18 @@ class _Checker:
 
             makers = {column: self._nodes[name] for column, name in self._names.makers.items()}
             self.warnings.extend(unknown_arms(self._spec.nodes, makers, self._arms))
-        return EnsembleGraph(self._spec, checked, settled, tuple(self.warnings)) if is_whole else None
+        graph = EnsembleGraph(self._spec, checked, settled) if is_whole else None
+        profile = self._profile(graph)
+        return graph and dataclasses.replace(graph, warnings=tuple(self.warnings), profile=profile)
+
+    def _profile(self, graph: EnsembleGraph | None) -> CheckedProfile | None:
+        if self._spec.profile is None:
+            return None
+        from beam_ensembles.graph.profile_check import check_profile
+
+        read = [] if graph is None else [name for name, _ in graph.columns_read]
+        told = self.problems.append, self.warnings.append
+        return check_profile(self._spec.profile, dict(self._spec.inputs), read, self._files, *told)
 
     def _in_running_order(self) -> list[NodeSpec]:
         by_name = self._nodes

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from beam_ensembles.errors import Problem
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.spec.model import EnsembleSpec
 from beam_ensembles.types import Type
+
+if TYPE_CHECKING:
+    from beam_ensembles.graph.profile_check import CheckedProfile
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,12 +24,14 @@ class EnsembleGraph:
             they keep the order of the file.
         outputs: The columns that are added to the row, with their types, in order.
         warnings: What could not be checked, such as a server that did not answer.
+        profile: What the inputs are compared with while the ensemble runs, if anything.
     """
 
     spec: EnsembleSpec
     nodes: tuple[CheckedNode, ...]
     outputs: tuple[tuple[str, Type], ...]
     warnings: tuple[Problem, ...] = ()
+    profile: CheckedProfile | None = None
 
     @property
     def columns_read(self) -> tuple[tuple[str, Type], ...]:

@@ -18,7 +18,7 @@ from beam_ensembles.bundles.opened import OpenedBundle
 from beam_ensembles.columns.batch import RowFailure
 from beam_ensembles.drawing import picture, svg
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.execution.growing_stage import Stage, load_stage
+from beam_ensembles.execution.growing_stage import Stage, WatchedStage, load_stage
 from beam_ensembles.execution.loaded_stage import LoadedStage, bundle_error
 from beam_ensembles.files.temporary import temporary_folder
 from beam_ensembles.graph import plan
@@ -225,6 +225,8 @@ class Ensemble:
         check_fields(self._graph, frame.fields, NOT_ADDED)
         (chunk,) = frame.chunks(1)
         stage = self._loaded()
+        if isinstance(stage, WatchedStage):
+            stage = stage.stage
         if not isinstance(stage, LoadedStage):  # one in several processes does not tell what its nodes do
             stage = LoadedStage(self._code, this_machine())
         return explain_row(self._graph, self._code, stage, chunk)

@@ -30,7 +30,13 @@ def stage_of(graph: EnsembleGraph, columns: Columns) -> StageCode:
     inputs = tuple((name, name, type_) for name, type_ in graph.columns_read)
     form = ChunkRows(columns.added_names, columns.inputs)
     return StageCode(
-        graph.spec.name, graph.nodes, inputs, graph.outputs, form, truncated=graph.spec.truncated
+        graph.spec.name,
+        graph.nodes,
+        inputs,
+        graph.outputs,
+        form,
+        truncated=graph.spec.truncated,
+        profile=graph.profile,
     )
 
 

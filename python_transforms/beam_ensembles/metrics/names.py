@@ -49,6 +49,27 @@ DIFFERENCES: Final = "differences_millionths"
 GREATEST_DIFFERENCE: Final = "greatest_difference_millionths"
 """The greatest difference of each batch."""
 
+COMPARED_ROWS: Final = "compared_rows"
+"""Rows of an input that were compared with its profile; the namespace is ``<ensemble>/inputs.<column>``."""
+
+NULL_ROWS: Final = "null_rows"
+"""Those of them in which it is null."""
+
+OUT_OF_RANGE: Final = "out_of_range_values"
+"""Numbers in them that are below the smallest, or above the largest, of the profile."""
+
+UNSEEN: Final = "unseen_values"
+"""Texts in them that are none of the profile's categories."""
+
+DRIFTED_WINDOWS: Final = "drifted_windows"
+"""Windows of these rows in which the input differs from its profile beyond chance."""
+
+STABILITY_INDEX: Final = "population_stability_index_millionths"
+"""The population stability index of each window."""
+
+INPUT: Final = "inputs."
+"""What the name of an input starts with in a namespace; a node's has no dot."""
+
 REFRESHES: Final = "refreshes"
 """New versions of the ensemble that a stage on a worker went on with; the namespace is ``<ensemble>``."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_ensembles.messages.printable import printable
-from beam_ensembles.metrics.table import Cells, lines
+from beam_ensembles.metrics.table import HEADINGS, INPUT_HEADINGS, Cells, lines
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,6 +127,52 @@ class NodeMetrics:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class InputMetrics:
+    """The metrics of one input that is compared with its profile.
+
+    Attributes:
+        column: Name of the input.
+        compared_rows: Rows that were compared.
+        null_rows: Those of them in which it is null.
+        out_of_range_values: Numbers in them below the smallest or above the largest of the profile.
+        unseen_values: Texts in them that are none of the profile's categories.
+        drifted_windows: Windows of these rows in which it differs from its profile.
+        population_stability_index_millionths: The population stability index of each window, in millionths.
+    """
+
+    column: str
+    compared_rows: int = 0
+    null_rows: int = 0
+    out_of_range_values: int = 0
+    unseen_values: int = 0
+    drifted_windows: int = 0
+    population_stability_index_millionths: Distribution | None = None
+
+    @property
+    def windows(self) -> int:
+        """How many windows were compared."""
+        found = self.population_stability_index_millionths
+        return 0 if found is None else found.count
+
+    def as_data(self) -> dict[str, Any]:
+        """Returns them as plain data."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def cells(self) -> Cells:
+        """Returns them as a line of the table."""
+        return (
+            printable(self.column),
+            str(self.compared_rows),
+            str(self.null_rows),
+            str(self.out_of_range_values),
+            str(self.unseen_values),
+            str(self.windows),
+            str(self.drifted_windows),
+            _spread(self.population_stability_index_millionths, 1_000_000, 3, 3),
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EnsembleMetrics:
     """The metrics of one ensemble of a job. Its text is a table.
 
@@ -135,12 +181,22 @@ class EnsembleMetrics:
         nodes: Those of its nodes that have measured something, by name.
         refreshes: New versions of the ensemble that went on, counted for each stage on each worker.
         refused_refreshes: New versions that could not, counted likewise.
+        inputs: Those of its inputs that were compared with a profile, by name.
     """
 
     ensemble: str
     nodes: tuple[NodeMetrics, ...]
     refreshes: int = 0
     refused_refreshes: int = 0
+    inputs: tuple[InputMetrics, ...] = ()
+
+    def input(self, name: str) -> InputMetrics:
+        """Returns the metrics of one input; one that was not compared has zeros.
+
+        Args:
+            name: Name of the input.
+        """
+        return next((one for one in self.inputs if one.column == name), InputMetrics(name))
 
     def node(self, name: str) -> NodeMetrics:
         """Returns the metrics of one node; one that has measured nothing has zeros.
@@ -157,13 +213,17 @@ class EnsembleMetrics:
             "refreshes": self.refreshes,
             "refused_refreshes": self.refused_refreshes,
             "nodes": [node.as_data() for node in self.nodes],
+            "inputs": [one.as_data() for one in self.inputs],
         }
 
     def __str__(self) -> str:
         title = f"ensemble '{printable(self.ensemble)}'"
         if self.refreshes or self.refused_refreshes:
             title += f": refreshes {self.refreshes}, refused {self.refused_refreshes}"
-        return "\n".join([title, *lines(node.cells() for node in self.nodes)])
+        table = lines(HEADINGS, [node.cells() for node in self.nodes])
+        if self.inputs:
+            table += lines(INPUT_HEADINGS, [one.cells() for one in self.inputs])
+        return "\n".join([title, *table])
 
 
 def _plain(value: Any) -> Any:

@@ -88,6 +88,7 @@ class EnsembleModelHandler(base.ModelHandler):  # type: ignore[misc, name-define
             graph.outputs,
             ObjectRows((), added),
             truncated=graph.spec.truncated,
+            profile=graph.profile,
         )
 
     def load_model(self) -> Stage:

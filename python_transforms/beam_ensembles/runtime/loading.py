@@ -18,18 +18,21 @@ from beam_ensembles.spec.load import read_text
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-def checked_with_warnings(text: str, files: Files, parameters: Mapping[str, str] | None) -> EnsembleGraph:
+def checked_with_warnings(
+    text: str, files: Files, parameters: Mapping[str, str] | None, *, with_profile: bool = True
+) -> EnsembleGraph:
     """Checks an ensemble's text with the kinds of this version, and logs what could not be checked.
 
     Args:
         text: YAML or JSON.
         files: What it may use.
         parameters: Values of ``${name}`` in it.
+        with_profile: Whether the profile of its inputs counts.
 
     Raises:
         InvalidEnsemble: The text is wrong; everything that is wrong is reported at once.
     """
-    graph = check_text(text, KINDS, files, parameters=parameters)
+    graph = check_text(text, KINDS, files, parameters=parameters, with_profile=with_profile)
     for warning in graph.warnings:
         _LOGGER.warning("ensemble '%s': %s", graph.spec.name, warning)
     return graph
@@ -45,6 +48,7 @@ def graph_of_file(
     *,
     parameters: Mapping[str, str] | None = None,
     trust: Sequence[str] | None = None,
+    with_profile: bool = True,
 ) -> EnsembleGraph:
     """Reads and checks a file of this machine, for the user who names it.
 
@@ -53,12 +57,13 @@ def graph_of_file(
         parameters: Values of ``${name}`` in it.
         trust: Folders whose pickles may be loaded without a ``sha256``. By default its own folder: users trust
             the files of their machine that they name.
+        with_profile: Whether the profile of its inputs counts.
 
     Raises:
         InvalidEnsemble: The file is missing or wrong; everything that is wrong is reported at once.
     """
     given = ensemble_of_file(file, parameters, trust)
-    return checked_with_warnings(given.text, given.files, given.parameters)
+    return checked_with_warnings(given.text, given.files, given.parameters, with_profile=with_profile)
 
 
 def ensemble_of_file(

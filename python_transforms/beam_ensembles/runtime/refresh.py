@@ -59,6 +59,7 @@ class Watch:
         shape: What must stay (``shape_of``).
         stage: The stage's place in the plan.
         gate: What a new version is compared with before it is taken, if anything.
+        profile: The profile of its inputs that the file named when the pipeline was made, if any.
     """
 
     interval: float
@@ -70,6 +71,7 @@ class Watch:
     shape: Mapping[str, Any]
     stage: int = 0
     gate: Gate | None = None
+    profile: str | None = None
 
     @classmethod
     def of(
@@ -86,8 +88,10 @@ class Watch:
             InvalidEnsemble: The file asks for a gate, and there is no lock to compare with.
         """
         digest, shape = digest_of(graph), shape_of(graph)
-        gate = _gate_of(graph, files, uri)
-        return cls(interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate)
+        gate, profile = _gate_of(graph, files, uri), _profile_of(graph)
+        return cls(
+            interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate, profile=profile
+        )
 
     def graph(self, text: str) -> EnsembleGraph:
         """Checks the ensemble as it is now.
@@ -115,8 +119,8 @@ class Watch:
         text, _ = read_uri(self.uri, Files(trusted=(folder,)))
         return text
 
-    def state(self, text: str, nodes: Sequence[CheckedNode]) -> Any:
-        """Returns what changes when the file, its lock, or a file that these nodes name, does."""
+    def state(self, text: str, nodes: Sequence[CheckedNode], profile: str | None) -> Any:
+        """Returns what changes when the file, its lock, its profile, or a file that these nodes name, does."""
         named = [
             (self.files.resolve(node.spec.file), node.kind.files_beside)
             for node in nodes
@@ -124,6 +128,8 @@ class Watch:
         ]
         if self.gate is not None:
             named += [(self.gate.lock, nothing_beside), (golden_of(self.gate.lock), nothing_beside)]
+        if profile is not None:
+            named.append((self.files.resolve(profile), nothing_beside))
         return text, [(place, state_of(place, beside)) for place, beside in named]
 
 
@@ -133,6 +139,10 @@ def _gate_of(graph: EnsembleGraph, files: Files, uri: str | None) -> Gate | None
     from beam_ensembles.runtime.refresh_gate import Gate  # what compares answers; few files have a gate
 
     return Gate.of(graph, files, uri)
+
+
+def _profile_of(graph: EnsembleGraph) -> str | None:
+    return None if graph.spec.profile is None else graph.spec.profile.uri
 
 
 def shape_of(graph: EnsembleGraph) -> dict[str, Any]:
@@ -181,6 +191,7 @@ class RefreshedStage:
     def __init__(self, code: StageCode, watch: Watch, load: Callable[[StageCode], Stage]) -> None:
         self._code, self._watch, self._load_stage = code, watch, load
         self._nodes: tuple[CheckedNode, ...] = code.nodes
+        self._profile = watch.profile
         self._state: Any = None
         self._events: list[str] = []
         self._lock = threading.Lock()
@@ -219,7 +230,7 @@ class RefreshedStage:
         with self._lock, logs.about(self._code.ensemble):
             try:
                 text = self._watch.current_text()
-                state = self._watch.state(text, self._nodes)
+                state = self._watch.state(text, self._nodes, self._profile)
                 if state == self._state:
                     return
                 self._state = state
@@ -233,7 +244,7 @@ class RefreshedStage:
 
     def _take(self, text: str) -> None:
         graph = self._watch.graph(text)
-        self._nodes = graph.nodes
+        self._nodes, self._profile = graph.nodes, _profile_of(graph)
         digest = digest_of(graph)
         if digest == self._newest.digest:
             return
@@ -244,7 +255,9 @@ class RefreshedStage:
         _LOGGER.info("ensemble '%s' goes on as version %s", self._code.ensemble, digest)
 
     def _load(self, graph: EnsembleGraph, digest: str) -> Version:
-        code = dataclasses.replace(self._code, nodes=plan(graph).stages[self._watch.stage].nodes)
+        at = self._watch.stage
+        profile = graph.profile if at == 0 else None
+        code = dataclasses.replace(self._code, nodes=plan(graph).stages[at].nodes, profile=profile)
         if code.provenance is not None:
             code = dataclasses.replace(code, provenance=dataclasses.replace(code.provenance, digest=digest))
         stage = self._load_stage(code)

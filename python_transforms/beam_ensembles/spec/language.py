@@ -8,7 +8,16 @@ from typing import Final
 from beam_ensembles.limits import LONGEST_NAME
 from beam_ensembles.messages.printable import is_visible
 
-TOP_KEYS: Final = ("ensemble", "description", "parameters", "inputs", "nodes", "outputs", "refresh")
+TOP_KEYS: Final = (
+    "ensemble",
+    "description",
+    "parameters",
+    "inputs",
+    "profile",
+    "nodes",
+    "outputs",
+    "refresh",
+)
 """The keys of a file."""
 
 PARAMETERS: Final = "parameters"
@@ -16,6 +25,9 @@ PARAMETERS: Final = "parameters"
 
 INPUT_KEYS: Final = ("type", "nanoseconds")
 """The keys of an input where it is more than a type."""
+
+PROFILE_KEYS: Final = ("uri", "sha256")
+"""The keys of a profile of the inputs."""
 
 TRUNCATE: Final = "truncate"
 """The only value of an input's ``nanoseconds``."""

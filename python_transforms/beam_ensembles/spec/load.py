@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, Final
 
@@ -11,9 +12,9 @@ from beam_ensembles.errors import WHOLE_FILE, InvalidEnsemble, Problem, few_sugg
 from beam_ensembles.limits import LONGEST_FILE, MOST_NODES
 from beam_ensembles.messages.printable import truncate
 from beam_ensembles.spec.document import read_document
-from beam_ensembles.spec.language import INPUT_KEYS, PARAMETERS, TOP_KEYS, TRUNCATE
+from beam_ensembles.spec.language import INPUT_KEYS, PARAMETERS, PROFILE_KEYS, TOP_KEYS, TRUNCATE
 from beam_ensembles.spec.mistakes import Mistakes
-from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf, RefreshGate
+from beam_ensembles.spec.model import EnsembleSpec, NodeSpec, OptionsOf, ProfileSpec, RefreshGate
 from beam_ensembles.spec.nodes import read_node
 from beam_ensembles.spec.parameters import fill, names_in, read_defaults
 from beam_ensembles.spec.places import above, around, below, in_order
@@ -23,6 +24,8 @@ from beam_ensembles.types import Type, has_instants
 _ZIP: Final = b"PK\3\4"
 _MOST_BYTES: Final = 4 * LONGEST_FILE + 3
 """Bytes that the characters of the longest file can have, with a mark of their order."""
+_PIN: Final = "a SHA-256: expected 64 hexadecimal digits"
+_DIGEST: Final = re.compile(r"[0-9a-fA-F]{64}")
 _REQUIRED: Final = {
     "ensemble": "the ensemble's name",
     "inputs": "the columns that it reads from a row and their types, such as {x: double}",
@@ -192,6 +195,7 @@ def _ensemble(
         disabled=disabled,
         truncated=frozenset(found.column for found in inputs if found.truncated),
         gate=_gate(given, nodes, mistakes) if "refresh" in given else None,
+        profile=_profile(given, mistakes),
     )
 
 
@@ -252,6 +256,25 @@ def _truncates(value: Mapping[str, Any], path: str, mistakes: Mistakes) -> bool:
     if value["nanoseconds"] != TRUNCATE:
         mistakes.wrong(value["nanoseconds"], below(path, "nanoseconds"), f"'{TRUNCATE}'")
     return True
+
+
+def _profile(given: Mapping[str, Any], mistakes: Mistakes) -> ProfileSpec | None:
+    if "profile" not in given:
+        return None
+    value = mistakes.mapping(given["profile"], "profile", "{uri: fraud.profile.json}")
+    if value is None:
+        return None
+    mistakes.unknown_keys(value, PROFILE_KEYS, "profile", "a profile")
+    if "uri" not in value:
+        text = "a profile needs the key 'uri', such as {uri: fraud.profile.json}"
+        mistakes.add("profile", "missing_key", f"{text}; beam-ensembles evaluate --profile writes the file")
+        return None
+    uri = mistakes.text(value["uri"], "profile.uri", "fraud.profile.json")
+    pin = None if value.get("sha256") is None else mistakes.text(value["sha256"], "profile.sha256", _PIN)
+    if pin is not None and not _DIGEST.fullmatch(pin):
+        mistakes.add("profile.sha256", "bad_sha256", f"'{pin}' is not {_PIN}")
+        return None
+    return None if uri is None else ProfileSpec(uri, pin.lower() if pin else None)
 
 
 def _nodes(

@@ -152,6 +152,19 @@ class RefreshGate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """The file that says what the inputs were like when it was learned.
+
+    Attributes:
+        uri: The file, as the ensemble file names it.
+        sha256: SHA-256 of the file, 64 hexadecimal digits; None: any.
+    """
+
+    uri: str
+    sha256: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class EnsembleSpec:
     """A parsed ensemble file.
 
@@ -168,6 +181,7 @@ class EnsembleSpec:
         truncated: The inputs whose points in time lose their nanoseconds.
         gate: The gate that a new version must pass in a running pipeline, or None.
         defaults: What the file says itself of its parameters, as texts.
+        profile: What the inputs are compared with while the ensemble runs, if anything.
     """
 
     name: str
@@ -182,3 +196,4 @@ class EnsembleSpec:
     truncated: frozenset[str] = frozenset()
     gate: RefreshGate | None = None
     defaults: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    profile: ProfileSpec | None = None

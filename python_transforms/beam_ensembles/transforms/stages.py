@@ -109,6 +109,7 @@ def _run(
             provenance=provenance,
             truncated=graph.spec.truncated,
             written=binding.written,
+            profile=graph.profile if at == 0 else None,
         )
         handler = ends.handler(code, watch and dataclasses.replace(watch, stage=at))
         transform: beam.PTransform[Any, Any] = _RunStage(stage, code, ends, handler, is_first=at == 0)
