@@ -77,6 +77,7 @@ const (
 	CodeRelativeURIWithoutBase = "relative_uri_without_base"
 	CodeLocalURIOnRemoteWorker = "local_uri_on_remote_worker"
 	CodeBadModelFile           = "bad_model_file"
+	CodeBadProfile             = "bad_profile"
 	CodeBadSHA256              = "bad_sha256"
 	CodeUntrustedHost          = "untrusted_host"
 	CodeUntrustedCode          = "untrusted_code"

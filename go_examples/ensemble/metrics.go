@@ -21,6 +21,8 @@ type EnsembleMetrics struct {
 	RefusedRefreshes int64 `json:"refused_refreshes"`
 	// Nodes are those of its nodes that have measured something, by name.
 	Nodes []NodeMetrics `json:"nodes"`
+	// Inputs are those of its inputs that were compared with a profile, by name.
+	Inputs []InputMetrics `json:"inputs"`
 }
 
 // NodeMetrics are the metrics of one node, under the names that runners show.
@@ -155,6 +157,7 @@ type collector map[string]*collected
 type collected struct {
 	refreshes, refused int64
 	nodes              map[string]*NodeMetrics
+	inputs             map[string]*InputMetrics
 }
 
 func (c collector) count(one metrics.CounterResult) {
@@ -172,6 +175,12 @@ func (c collector) count(one metrics.CounterResult) {
 	if !isNode(ensemble, node) {
 		return
 	}
+	if column, ok := strings.CutPrefix(node, inputPrefix); ok {
+		if counter := inputCounters[one.Name()]; counter != nil {
+			*counter(c.input(ensemble, column)) += value
+		}
+		return
+	}
 	if arm, ok := strings.CutPrefix(one.Name(), "arm_"); ok {
 		c.node(ensemble, node).Arms[arm] += value
 		return
@@ -187,6 +196,13 @@ func (c collector) distribute(one metrics.DistributionResult) {
 	if !isNode(ensemble, node) || value.Count == 0 {
 		return
 	}
+	if column, ok := strings.CutPrefix(node, inputPrefix); ok {
+		if one.Name() == stabilityIndex {
+			input := c.input(ensemble, column)
+			input.PopulationStabilityIndexMillionths = input.PopulationStabilityIndexMillionths.with(value)
+		}
+		return
+	}
 	if place := distributions[one.Name()]; place != nil {
 		held := place(c.node(ensemble, node))
 		*held = (*held).with(value)
@@ -199,7 +215,7 @@ func isNode(ensemble, node string) bool {
 
 func (c collector) ensemble(name string) *collected {
 	if c[name] == nil {
-		c[name] = &collected{nodes: map[string]*NodeMetrics{}}
+		c[name] = &collected{nodes: map[string]*NodeMetrics{}, inputs: map[string]*InputMetrics{}}
 	}
 	return c[name]
 }
@@ -216,9 +232,12 @@ func (c collector) sorted() []EnsembleMetrics {
 	var all []EnsembleMetrics
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		found := c[name]
-		one := EnsembleMetrics{Ensemble: name, Refreshes: found.refreshes, RefusedRefreshes: found.refused}
+		one := EnsembleMetrics{Ensemble: name, Refreshes: found.refreshes, RefusedRefreshes: found.refused, Inputs: []InputMetrics{}}
 		for _, node := range slices.Sorted(maps.Keys(found.nodes)) {
 			one.Nodes = append(one.Nodes, *found.nodes[node])
+		}
+		for _, column := range slices.Sorted(maps.Keys(found.inputs)) {
+			one.Inputs = append(one.Inputs, *found.inputs[column])
 		}
 		all = append(all, one)
 	}

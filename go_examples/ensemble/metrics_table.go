@@ -16,7 +16,7 @@ var headings = []string{
 	"arms, agreement",
 }
 
-// String gives a table of the nodes.
+// String gives a table of the nodes, and one of the inputs that were compared.
 func (m EnsembleMetrics) String() string {
 	title := fmt.Sprintf("ensemble '%s'", m.Ensemble)
 	if m.Refreshes != 0 || m.RefusedRefreshes != 0 {
@@ -26,17 +26,30 @@ func (m EnsembleMetrics) String() string {
 	for _, node := range m.Nodes {
 		table = append(table, node.cells())
 	}
-	widths := make([]int, len(headings))
+	all := append([]string{title}, linesOf(table)...)
+	if len(m.Inputs) != 0 {
+		table = [][]string{inputHeadings}
+		for _, input := range m.Inputs {
+			table = append(table, input.cells())
+		}
+		all = append(all, linesOf(table)...)
+	}
+	return strings.Join(all, "\n")
+}
+
+// linesOf writes the headings and the rows below them as columns.
+func linesOf(table [][]string) []string {
+	widths := make([]int, len(table[0]))
 	for _, cells := range table {
 		for i, cell := range cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	lines := []string{title}
+	var lines []string
 	for _, cells := range table {
 		lines = append(lines, line(cells, widths))
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // line writes texts to the left and numbers to the right.

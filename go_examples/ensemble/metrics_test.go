@@ -105,6 +105,12 @@ func TestMetricsOfANodeThatHasCountedNothingAreZero(t *testing.T) {
 	if found := fraud.Of("absent"); found.NumInferences != 0 || found.InferenceRequestBatchSize != nil {
 		t.Errorf("gives %+v", found)
 	}
+	if found := fraud.OfInput("absent"); found.ComparedRows != 0 || found.PopulationStabilityIndexMillionths != nil {
+		t.Errorf("gives %+v of an input that was not compared", found)
+	}
+	if found := fraud.OfInput("amount").ComparedRows; found != 5000 {
+		t.Errorf("adds two steps up to %d rows of an input, not 5000", found)
+	}
 	if found := fraud.Of("forest").NumInferences; found != 98 {
 		t.Errorf("adds two steps up to %d rows, not 98", found)
 	}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -21,10 +20,6 @@ from beam_ensembles.execution.drift_statistics import (
 from beam_ensembles.execution.drifts import Drift, Drifts, Evidence
 from beam_ensembles.execution.node_metrics import InputMeter, Update, write_metric
 from beam_ensembles.execution.profile_cells import (
-    HIGH,
-    LOW,
-    NULL,
-    UNSEEN,
     Categories,
     Comparison,
     Edges,
@@ -40,10 +35,11 @@ WINDOW: Final = 500
 """Rows that are compared at once."""
 FIRST_ROWS: Final = 2_000
 """So many rows are all compared; of later ones one in ``EVERY`` is."""
-EVERY: Final = 4
-_UNSEEN, _REST = 1, 2  # among the cells of categories
-_NAMED: Final = 4
-"""So many cells of a comparison, the first ones, are counted by their names."""
+EVERY: Final = 6
+_LOW, _HIGH = 2, 3
+"""Where these cells are among those of numbers."""
+_UNSEEN, _REST = 1, 2
+"""Where these cells are among those of categories."""
 LEAST_ROWS: Final = 100
 """Fewer rows at the end of a run are not compared."""
 
@@ -75,9 +71,8 @@ class InputWatch:
         compared = self._window.comparisons
         self._learned, self._is_cell = padded([one.learned for one in compared])
         self._expects_new = np.array([at for at, one in enumerate(compared) if one.expects_new], np.int64)
-        self._freedom = self._is_cell.sum(axis=1) - 1
-        self._freedom[self._expects_new] -= 1
         self._is_cell[self._expects_new, _UNSEEN] = False
+        self._freedom = self._is_cell.sum(axis=1) - 1
         self._columns = [
             (InputMeter(ensemble, name, write), [at for at, one in enumerate(compared) if one.column == name])
             for name in known
@@ -112,37 +107,38 @@ class InputWatch:
     def _judge(self) -> None:
         rows, self._filled = self._filled, 0
         self._windows += 1
-        counts = self._window.counts(rows)
-        seen, _ = padded(counts)
-        seen[self._expects_new, _REST] += seen[self._expects_new, _UNSEEN]
-        seen[self._expects_new, _UNSEEN] = 0
+        counts = np.zeros_like(self._learned)
+        self._window.count(counts, rows)
+        seen = counts
+        if len(self._expects_new):
+            seen = counts.copy()
+            seen[self._expects_new, _REST] += seen[self._expects_new, _UNSEEN]
+            seen[self._expects_new, _UNSEEN] = 0
         parts = stability_index(seen, self._learned, self._is_cell)
         index = parts.sum(axis=1)
-        limits = critical_values(self._freedom, self._windows)
-        drifted = (index >= LEAST_INDEX) & (g_statistic(seen, self._learned) > limits)
-        for meter, places in self._columns:
-            self._count(meter, rows, places, counts, index)
-            if drifted[places].any():
+        drifted = index >= LEAST_INDEX
+        if drifted.any():
+            drifted &= g_statistic(seen, self._learned) > critical_values(self._freedom, self._windows)
+        self._write(rows, counts, index, drifted)
+        for meter, places in self._columns if drifted.any() else ():
+            worst = max(places, key=lambda at: index[at] if drifted[at] else 0.0)
+            if drifted[worst]:
                 meter.drifted()
-                worst = max(places, key=lambda at: index[at] if drifted[at] else 0.0)
-                evidence = Evidence(
-                    rows, self._before, tuple(seen[worst].tolist()), float(index[worst]), parts[worst]
-                )
-                self._note(worst, evidence)
+                found = tuple(seen[worst].tolist())
+                self._note(worst, Evidence(rows, self._before, found, float(index[worst]), parts[worst]))
 
-    def _count(
-        self, meter: InputMeter, rows: int, places: list[int], counts: list[list[int]], index: np.ndarray
-    ) -> None:
-        of_cells: collections.Counter[str] = collections.Counter()
-        for at in places:
-            of_cells.update(dict(zip(self._window.comparisons[at].cells[:_NAMED], counts[at], strict=False)))
-        meter.compared(
-            rows,
-            nulls=of_cells[NULL] // len(places),
-            out_of_range=of_cells[LOW] + of_cells[HIGH],
-            unseen=of_cells[UNSEEN],
-            index=float(index[places].max()),
-        )
+    def _write(self, rows: int, counts: np.ndarray, index: np.ndarray, drifted: np.ndarray) -> None:
+        out_of_range, unseen = self._window.unknown(counts)
+        nulls, outside, new = counts[:, 0].tolist(), out_of_range.tolist(), unseen.tolist()
+        indices = index.tolist()
+        for meter, places in self._columns:
+            meter.compared(
+                rows,
+                nulls=nulls[places[0]],
+                out_of_range=sum(outside[at] for at in places),
+                unseen=new[places[0]],
+                index=max(indices[at] for at in places),
+            )
 
     def _note(self, at: int, evidence: Evidence) -> None:
         compared = self._window.comparisons[at]
@@ -181,14 +177,19 @@ class _Window:
                 self.comparisons.append(self._categories[name].comparison)
         self._only_nulls = [name for name, one in known.items() if one.kind == NULLS]
         self.comparisons += [null_comparison(name, known[name]) for name in self._only_nulls]
+        self._had_nulls = False
         self._nulls = {name: np.zeros(WINDOW, np.bool_) for name in known}
 
     def put(self, columns: Mapping[str, np.ndarray], places: slice, start: int) -> None:
         """Puts some rows of a batch into the window, from a place on."""
+        self._had_nulls = self._had_nulls or any(validity(name) in columns for name in self._nulls)
         for name, nulls in self._nulls.items():
             values, present = columns[name][places], columns.get(validity(name))
             there = slice(start, start + len(values))
-            nulls[there] = False if present is None else ~present[places]
+            if present is not None:
+                nulls[there] = ~present[places]
+            elif self._had_nulls:
+                nulls[there] = False
             if name in self._numbers:
                 found = numbers_of(values, self._kinds[name])
                 self._values[self._numbers[name], there] = found.T
@@ -197,20 +198,31 @@ class _Window:
             elif name in self._texts:
                 self._texts[name][there] = texts_of(values)
 
-    def counts(self, rows: int) -> list[list[int]]:
-        """Returns how many of the first rows of the window are in each cell of each comparison."""
+    def count(self, counts: np.ndarray, rows: int) -> None:
+        """Counts how many of the first rows of the window are in each cell of each comparison.
+
+        Args:
+            counts: Takes them, ``[comparisons, cells]``.
+            rows: How many rows.
+        """
         nulls = {name: int(np.count_nonzero(found[:rows])) for name, found in self._nulls.items()}
-        found: list[list[int]] = []
+        counts[:, 0] = [nulls[one.column] for one in self.comparisons]
         if self._positions:
-            of_numbers = self.comparisons[: self._positions]
-            null = np.array([nulls[one.column] for one in of_numbers])
-            cells = np.column_stack((null, self._edges.counts(self._values[:, :rows], null)))
-            found += [row[: len(one.cells)] for one, row in zip(of_numbers, cells.tolist(), strict=True)]
-        for name, categories in self._categories.items():
+            found = self._edges.counts(self._values[:, :rows], counts[: self._positions, 0])
+            counts[: self._positions, 1 : 1 + found.shape[1]] = found
+        for at, (name, categories) in enumerate(self._categories.items(), start=self._positions):
+            cells = len(categories.comparison.cells)
             codes = categories.codes(self._present_texts(name, rows))
-            counted = np.bincount(codes, minlength=len(categories.comparison.cells)).tolist()
-            found.append([nulls[name], *counted[1:]])
-        return found + [[nulls[name], rows - nulls[name]] for name in self._only_nulls]
+            counts[at, 1:cells] = np.bincount(codes, minlength=cells)[1:]
+        first = self._positions + len(self._categories)
+        counts[first:, 1] = rows - counts[first:, 0]
+
+    def unknown(self, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns how many numbers are out of range, and how many categories are new, for each comparison."""
+        at, categories = np.arange(len(counts)), self._positions + len(self._categories)
+        out_of_range = np.where(at < self._positions, counts[:, _LOW] + counts[:, _HIGH], 0)
+        unseen = np.where((self._positions <= at) & (at < categories), counts[:, _UNSEEN], 0)
+        return out_of_range, unseen
 
     def example(self, at: int, rows: int) -> Any:
         """Returns what the window has at a comparison: the median of its numbers, or a category that is new."""

@@ -19,6 +19,7 @@ HIGH: Final = "high"
 REST: Final = "rest"
 UNSEEN: Final = "unseen"
 INSIDE: Final = ""
+_LEAST_CELLS: Final = 4
 _LEAST_SHARE: Final = 0.02
 """Categories of a smaller share are one cell together: a window has too few rows for each."""
 _LEAST_COUNT: Final = 10
@@ -135,7 +136,7 @@ def null_comparison(column: str, learned: ColumnProfile) -> Comparison:
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
     """Returns counts as one array, ``[comparisons, cells]``, and which of its cells are not padding."""
-    most = max(map(len, rows), default=0)
+    most = max((_LEAST_CELLS, *map(len, rows)))
     found = np.zeros((len(rows), most), np.int64)
     is_cell = np.zeros(found.shape, np.bool_)
     for at, row in enumerate(rows):

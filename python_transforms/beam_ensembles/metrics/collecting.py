@@ -52,9 +52,10 @@ def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
         if isinstance(value, int) and not slash and name in _OF_ENSEMBLES:
             counts = of_ensembles.setdefault(ensemble, {})
             counts[name] = counts.get(name, 0) + value
-        elif ensemble and node.startswith(names.INPUT) and _is_of_input(name, value):
-            column = node.removeprefix(names.INPUT)
-            _add(inputs.setdefault(ensemble, {}).setdefault(column, {}), name, value)
+        elif ensemble and node.startswith(names.INPUT):
+            if _is_of_input(name, value):
+                column = node.removeprefix(names.INPUT)
+                _add(inputs.setdefault(ensemble, {}).setdefault(column, {}), name, value)
         elif ensemble and node and "/" not in node and _is_ours(name, value):
             _add(nodes.setdefault(ensemble, {}).setdefault(node, {}), name, value)
     return tuple(

@@ -88,6 +88,24 @@ def test_the_page_on_dataframes(name: str, said: str, folder: Path) -> None:
     assert re.search(said, run(sys.executable, name, folder=folder))
 
 
+def test_the_page_on_watching_inputs(folder: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "watch-inputs.md").read_text(encoding="utf-8")
+    (folder / "flowers.py").write_text(dict(BLOCK.findall(page))["flowers.py"])
+    run(sys.executable, "flowers.py", folder=folder)
+    learn, watch = pages.blocks("how-to/watch-inputs.md")
+    run("bash", "-euc", learn.text, folder=folder)
+    plain = (folder / "flowers.yaml").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^profile: .*\n", page, re.MULTILINE)
+    (folder / "flowers.yaml").write_text(plain.replace("nodes:\n", f"{line}nodes:\n"), encoding="utf-8")
+    try:
+        said = run("bash", "-euc", watch.text, folder=folder)
+    finally:
+        (folder / "flowers.yaml").write_text(plain, encoding="utf-8")
+    (warning,) = [found for found in said.splitlines() if found.startswith("WARNING ")]
+    assert f"\n{warning}\n" in page
+    assert re.search(r"^petals +2000 +0 +\d+ +0 +4 +2 ", said, re.MULTILINE)
+
+
 def test_go(folder: Path, endpoint: str, tmp_path: Path) -> None:
     go = needed("go")
     library = ROOT / "go_examples" / "ensemble"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from beam_ensembles.metrics import Distribution, EnsembleMetrics, NodeMetrics
+from beam_ensembles.metrics import Distribution, EnsembleMetrics, InputMetrics, NodeMetrics
 from beam_ensembles.metrics.collecting import Key, Value, collected
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "metrics"
@@ -44,6 +44,21 @@ def test_a_node_that_has_counted_nothing_has_zeros() -> None:
     fraud, _ = golden()
     assert fraud.node("absent") == NodeMetrics("absent")
     assert fraud.node("absent").as_data()["inference_request_batch_size"] is None
+
+
+def test_an_input_that_was_not_compared_has_zeros() -> None:
+    fraud, _ = golden()
+    assert fraud.input("absent") == InputMetrics("absent")
+    assert fraud.input("absent").windows == 0
+
+
+def test_what_an_inputs_namespace_holds_of_others_is_not_ours() -> None:
+    found = collected({
+        Key("s", "e/inputs.x", "num_inferences"): 7,
+        Key("s", "e/inputs.x", "population_stability_index_millionths"): 7,
+        Key("s", "e/inputs.x", "null_rows"): Distribution(1, 1, 1, 1),
+    })  # fmt: skip
+    assert found == ()
 
 
 def test_a_name_of_ours_with_a_value_of_another_kind_is_not_ours() -> None:

@@ -22,6 +22,7 @@ from beam_ensembles.graph.json_schema.values import (
     name_schema,
     option_schema,
     output_schema,
+    profile_schema,
     ref,
     type_schema,
 )
@@ -73,6 +74,7 @@ def file_schema(kinds: Sequence[Kind]) -> Schema:
                 "description": "The columns that it reads from a row, with their types: the contract with the caller.",
                 **mapping_of("input"),
             },
+            "profile": profile_schema(),
             "nodes": {"description": "What it runs, by name.", **mapping_of("node")},
             "outputs": {
                 "description": "The columns to add to the row; without it, those that no node reads.",

@@ -95,6 +95,26 @@ def or_parameter(type_: str, wanted: str) -> Schema:
     }
 
 
+def profile_schema() -> Schema:
+    """Returns the schema of the profile that inputs are compared with."""
+    return {
+        "type": "object",
+        "description": "What the inputs were like when it was learned: they are compared with it while the ensemble runs.",
+        "required": ["uri"],
+        "additionalProperties": False,
+        "properties": {
+            "uri": {
+                "type": "string",
+                "description": "The file that beam-ensembles evaluate --profile has written.",
+            },
+            "sha256": {
+                "type": "string",
+                "description": "SHA-256 of the file, 64 hexadecimal digits; any other is refused.",
+            },
+        },
+    }
+
+
 def inputs_schema() -> Schema:
     """Returns the schema of what a node reads."""
     ports = {

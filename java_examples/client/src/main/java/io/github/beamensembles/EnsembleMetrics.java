@@ -30,12 +30,18 @@ public final class EnsembleMetrics implements Serializable {
   private final long refreshes;
   private final long refusedRefreshes;
   private final List<NodeMetrics> nodes;
+  private final List<InputMetrics> inputs;
 
-  private EnsembleMetrics(String ensemble, Map<String, Long> counters, List<NodeMetrics> nodes) {
+  private EnsembleMetrics(
+      String ensemble,
+      Map<String, Long> counters,
+      List<NodeMetrics> nodes,
+      List<InputMetrics> inputs) {
     this.ensemble = ensemble;
     this.refreshes = counters.getOrDefault("refreshes", 0L);
     this.refusedRefreshes = counters.getOrDefault("refused_refreshes", 0L);
     this.nodes = List.copyOf(nodes);
+    this.inputs = List.copyOf(inputs);
   }
 
   /**
@@ -95,13 +101,27 @@ public final class EnsembleMetrics implements Serializable {
         .orElseGet(() -> new NodeMetrics(name, Map.of(), Map.of()));
   }
 
+  /** Those of its inputs that were compared with a profile, by name. */
+  public List<InputMetrics> inputs() {
+    return inputs;
+  }
+
+  /** The metrics of one input; one that was not compared has zeros. */
+  public InputMetrics input(String column) {
+    return inputs.stream()
+        .filter(input -> input.column().equals(column))
+        .findFirst()
+        .orElseGet(() -> new InputMetrics(column, Map.of(), Map.of()));
+  }
+
   @Override
   public String toString() {
     String title = "ensemble '" + ensemble + "'";
     if (refreshes != 0 || refusedRefreshes != 0) {
       title += ": refreshes " + refreshes + ", refused " + refusedRefreshes;
     }
-    return title + "\n" + MetricsTable.of(nodes.stream().map(NodeMetrics::cells).toList());
+    String table = title + "\n" + MetricsTable.ofNodes(nodes);
+    return inputs.isEmpty() ? table : table + "\n" + MetricsTable.ofInputs(inputs);
   }
 
   /**
@@ -117,8 +137,11 @@ public final class EnsembleMetrics implements Serializable {
     return settled;
   }
 
-  /** Puts single metrics together to those of nodes. */
+  /** Puts single metrics together to those of nodes and inputs. */
   private static final class Collector {
+
+    /** What the name of an input starts with in a namespace; a node's name has no dot. */
+    private static final String INPUT = "inputs.";
 
     private final Map<String, Map<String, Long>> ofEnsembles = new TreeMap<>();
     private final Map<String, Map<String, Map<String, Long>>> counters = new TreeMap<>();
@@ -131,7 +154,10 @@ public final class EnsembleMetrics implements Serializable {
       if (slash < 0 && (name.equals("refreshes") || name.equals("refused_refreshes"))) {
         ofEnsembles.computeIfAbsent(namespace, it -> new HashMap<>()).merge(name, value, Long::sum);
         counters.computeIfAbsent(namespace, it -> new TreeMap<>());
-      } else if (isNode(namespace, slash) && NodeMetrics.isCounter(name)) {
+      } else if (isNode(namespace, slash)
+          && (isInput(namespace, slash)
+              ? InputMetrics.isCounter(name)
+              : NodeMetrics.isCounter(name))) {
         node(namespace, slash).merge(name, value, Long::sum);
       }
     }
@@ -139,7 +165,12 @@ public final class EnsembleMetrics implements Serializable {
     void distribute(String namespace, MetricKey key, DistributionResult value) {
       String name = key.metricName().getName();
       int slash = namespace.indexOf('/');
-      if (!isNode(namespace, slash) || !NodeMetrics.isDistribution(name) || value.getCount() == 0) {
+      if (!isNode(namespace, slash) || value.getCount() == 0) {
+        return;
+      }
+      if (!(isInput(namespace, slash)
+          ? InputMetrics.isDistribution(name)
+          : NodeMetrics.isDistribution(name))) {
         return;
       }
       node(namespace, slash);
@@ -157,17 +188,20 @@ public final class EnsembleMetrics implements Serializable {
       counters.forEach(
           (ensemble, nodes) -> {
             List<NodeMetrics> found = new ArrayList<>();
+            List<InputMetrics> inputs = new ArrayList<>();
             nodes.forEach(
-                (node, counts) ->
-                    found.add(
-                        new NodeMetrics(
-                            node,
-                            counts,
-                            distributions
-                                .getOrDefault(ensemble, Map.of())
-                                .getOrDefault(node, Map.of()))));
-            all.add(
-                new EnsembleMetrics(ensemble, ofEnsembles.getOrDefault(ensemble, Map.of()), found));
+                (node, counts) -> {
+                  Map<String, Distribution> measured =
+                      distributions.getOrDefault(ensemble, Map.of()).getOrDefault(node, Map.of());
+                  if (node.startsWith(INPUT)) {
+                    String column = node.substring(INPUT.length());
+                    inputs.add(new InputMetrics(column, counts, measured));
+                  } else {
+                    found.add(new NodeMetrics(node, counts, measured));
+                  }
+                });
+            Map<String, Long> own = ofEnsembles.getOrDefault(ensemble, Map.of());
+            all.add(new EnsembleMetrics(ensemble, own, found, inputs));
           });
       return all;
     }
@@ -176,6 +210,10 @@ public final class EnsembleMetrics implements Serializable {
       return counters
           .computeIfAbsent(namespace.substring(0, slash), it -> new TreeMap<>())
           .computeIfAbsent(namespace.substring(slash + 1), it -> new HashMap<>());
+    }
+
+    private static boolean isInput(String namespace, int slash) {
+      return namespace.startsWith(INPUT, slash + 1);
     }
 
     private static boolean isNode(String namespace, int slash) {

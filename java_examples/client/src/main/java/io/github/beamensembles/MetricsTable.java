@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** The table of node metrics, letter by letter as the clients in Go and Python write it. */
+/** The tables of metrics, letter by letter as the clients in Go and Python write it. */
 final class MetricsTable {
 
   private static final List<String> HEADINGS =
@@ -21,15 +21,36 @@ final class MetricsTable {
           "model MiB",
           "arms, agreement");
 
+  private static final List<String> INPUT_HEADINGS =
+      List.of(
+          "input",
+          "compared",
+          "null",
+          "out of range",
+          "unseen",
+          "windows",
+          "drifted",
+          "stability index");
+
   private MetricsTable() {}
 
+  /** The table of nodes. */
+  static String ofNodes(List<NodeMetrics> nodes) {
+    return of(HEADINGS, nodes.stream().map(NodeMetrics::cells).toList());
+  }
+
+  /** The table of inputs. */
+  static String ofInputs(List<InputMetrics> inputs) {
+    return of(INPUT_HEADINGS, inputs.stream().map(InputMetrics::cells).toList());
+  }
+
   /** The headings and the rows as lines of columns: texts to the left, numbers to the right. */
-  static String of(List<List<String>> rows) {
+  private static String of(List<String> headings, List<List<String>> rows) {
     List<List<String>> table = new ArrayList<>();
-    table.add(HEADINGS);
+    table.add(headings);
     table.addAll(rows);
     int[] widths =
-        IntStream.range(0, HEADINGS.size())
+        IntStream.range(0, headings.size())
             .map(at -> table.stream().mapToInt(cells -> length(cells.get(at))).max().orElse(0))
             .toArray();
     return table.stream().map(cells -> line(cells, widths)).collect(Collectors.joining("\n"));

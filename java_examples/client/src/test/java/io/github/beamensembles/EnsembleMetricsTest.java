@@ -97,6 +97,10 @@ public class EnsembleMetricsTest {
       for (JsonNode node : wanted.get(at).get("nodes")) {
         assertNode(node, found.node(node.get("node").textValue()));
       }
+      assertEquals(wanted.get(at).get("inputs").size(), found.inputs().size());
+      for (JsonNode input : wanted.get(at).get("inputs")) {
+        assertInput(input, found.input(input.get("column").textValue()));
+      }
     }
   }
 
@@ -106,6 +110,7 @@ public class EnsembleMetricsTest {
     assertEquals(0, absent.numInferences());
     assertTrue(absent.inferenceRequestBatchSize().isEmpty());
     assertTrue(absent.arms().isEmpty());
+    assertEquals(0, EnsembleMetrics.of(golden()).get(0).input("absent").comparedRows());
   }
 
   private static void assertNode(JsonNode wanted, NodeMetrics found) {
@@ -126,6 +131,17 @@ public class EnsembleMetricsTest {
         wanted.get("inference_batch_latency_micro_secs"), found.inferenceBatchLatencyMicroSecs());
     assertSame(wanted.get("load_model_latency_milli_secs"), found.loadModelLatencyMilliSecs());
     assertSame(wanted.get("model_byte_size"), found.modelByteSize());
+  }
+
+  private static void assertInput(JsonNode wanted, InputMetrics found) {
+    assertEquals(wanted.get("compared_rows").longValue(), found.comparedRows());
+    assertEquals(wanted.get("null_rows").longValue(), found.nullRows());
+    assertEquals(wanted.get("out_of_range_values").longValue(), found.outOfRangeValues());
+    assertEquals(wanted.get("unseen_values").longValue(), found.unseenValues());
+    assertEquals(wanted.get("drifted_windows").longValue(), found.driftedWindows());
+    assertSame(
+        wanted.get("population_stability_index_millionths"),
+        found.populationStabilityIndexMillionths());
   }
 
   private static void assertSame(JsonNode wanted, java.util.Optional<Distribution> found) {
