@@ -447,8 +447,7 @@ public class FakeEnsembleTest implements Serializable {
     pipeline.enableAbandonedNodeEnforcement(false);
     PCollection<Row> rows = flowers();
     String said =
-        assertThrows(
-                EnsembleException.class, () -> rows.apply(FLOWERS.withPassThrough("idd")))
+        assertThrows(EnsembleException.class, () -> rows.apply(FLOWERS.withPassThrough("idd")))
             .getMessage();
     assertTrue(said, said.startsWith("the rows do not fit ensemble 'flowers': 1 problem\n"));
   }
