@@ -46,12 +46,12 @@ class Hazard:
 class EndedContext(Hazard):
     """Stands in for a model on a GPU: after one bad row its process can score no row any more."""
 
-    BAD, WRONG = -6.0, -1.0
+    ENDS = -6.0
 
     def predict(self, batch: np.ndarray) -> Any:
         """Returns the sums, unless this process has seen a bad row."""
         asked = set(batch[:, 0].tolist())
-        if self.BAD in asked or getattr(self, "has_ended", False):
+        if self.ENDS in asked or getattr(self, "has_ended", False):
             self.has_ended = True
             raise RuntimeError("CUDA error: device-side assert triggered")
         return super().predict(batch)

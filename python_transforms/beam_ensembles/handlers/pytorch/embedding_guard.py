@@ -38,7 +38,8 @@ class EmbeddingGuard:
         Raises:
             NodeError: ``wrong_value``: an embedding does not have one.
         """
-        self._calls.wrong = wrong = {}
+        wrong: dict[tuple[str, int], Any] = {}
+        self._calls.wrong = wrong
         try:
             yield
         finally:

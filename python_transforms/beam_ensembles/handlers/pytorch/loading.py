@@ -233,7 +233,8 @@ def _ready(node: CheckedNode[PytorchOptions], model: Any, device: Any) -> Any:
     """Does what Beam does with a model once it has its weights; these are converted before they are moved."""
     import torch
 
-    model.requires_grad_(False)
+    for weight in model.parameters():  # TorchScript's modules have no requires_grad_
+        weight.requires_grad_(False)
     if node.options.dtype is not None:
         model = model.to(getattr(torch, node.options.dtype))
     return model.to(device).eval()

@@ -35,7 +35,7 @@ def checked(folder: Path) -> CheckedNode:
 
 def rows(count: int, *bad: int) -> np.ndarray:
     x = np.arange(2.0 * count).reshape(count, 2)
-    x[list(bad), 0] = EndedContext.BAD
+    x[list(bad), 0] = EndedContext.ENDS
     return x
 
 
@@ -56,7 +56,7 @@ def test_the_bad_row_is_found_in_processes_that_are_replaced(
 def test_a_row_that_is_only_wrong_moves_nothing(tmp_path: Path) -> None:
     member = MovableMember(checked(tmp_path), load_here(checked(tmp_path), this_machine()))
     x = rows(4)
-    x[1, 0] = EndedContext.WRONG
+    x[1, 0] = EndedContext.BAD
     _, faults = run_split(member, {"x": x}, 4)
     assert {at: error.code for at, error in faults.items()} == {1: "model_error"}
     assert type(member._member).__name__ != "IsolatedMember"
