@@ -72,7 +72,7 @@ def pack(folder: Path, archive: Path) -> None:
         info.uname = info.gname = ""
         return info
 
-    with tarfile.open(archive, "w:gz") as file:
+    with tarfile.open(archive, "w:gz", compresslevel=6) as file:
         for path in sorted(folder.iterdir()):
             file.add(path, path.name, filter=settled)
 
