@@ -36,6 +36,8 @@ PACKAGES: Final = (
 _LEFT_OUT: Final = ("__pycache__", "test", "tests", "testdata", "bin")
 _NOT_OF: Final = frozenset(("hypothesis", "_pytest"))
 """Packages that need a folder of such a name themselves."""
+_OTHER_BACKEND: Final = "zstandard/_cffi."
+"""The half of zstandard that CPython does not import."""
 _ENDINGS: Final = (".c", ".h", ".pxd", ".pyi", ".pyx", ".exe", "_test.py", "_test_it.py")
 
 
@@ -60,7 +62,7 @@ def strip(folder: Path) -> None:
         parts = path.relative_to(folder).parts
         if path.is_dir() and path.name in _LEFT_OUT and not _NOT_OF.intersection(parts):
             shutil.rmtree(path)
-        elif path.is_file() and path.name.endswith(_ENDINGS):
+        elif path.is_file() and (path.name.endswith(_ENDINGS) or _OTHER_BACKEND in path.as_posix()):
             path.unlink()
 
 

@@ -31,6 +31,7 @@ def test_tests_and_sources_are_left_out(tmp_path: Path) -> None:
         "beam/io.pyx",
         "beam/testing/util.py",
         "beam/tests/data.bin",
+        "zstandard/_cffi.so",
         "bin/x",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
