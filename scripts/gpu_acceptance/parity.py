@@ -75,7 +75,7 @@ def _answers(
 ) -> list[dict[str, Any]]:
     from beam_ensembles import Ensemble
 
-    node = {
+    node: dict[str, Any] = {
         "model": "huggingface",
         "uri": case.model,
         "task": case.task,
@@ -101,7 +101,7 @@ def _given(case: _Case) -> list[dict[str, Any]]:
     texts = [
         " ".join(words[(at * 7 + step * 3) % len(words)] for step in range(3 + at % 9)) for at in range(_ROWS)
     ]
-    values = {
+    values: dict[str, list[Any]] = {
         "text": texts,
         "context": [f"anna lives in paris and wrote {text}" for text in texts],
         "question": ["who lives in paris ?"] * _ROWS,
