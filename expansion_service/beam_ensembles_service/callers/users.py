@@ -17,6 +17,7 @@ from typing import Any, Final
 import grpc
 from grpc_health.v1 import health
 
+from beam_ensembles_service.callers import refused_users
 from beam_ensembles_service.callers.flags import Access
 from beam_ensembles_service.callers.tcp_sockets import Endpoint, can_tell, client_sockets, endpoint_of
 from beam_ensembles_service.callers.token_file import TokenFile
@@ -61,6 +62,7 @@ class Callers(grpc.ServerInterceptor):
         self._is_open = access.insecure
         self._is_pool_checked = can_tell() or not access.insecure
         self._users = frozenset({_ROOT, os.geteuid(), *access.users})
+        self._knows_users = self._token is None and not self._has_certificates and not self._is_open
         self._pools = pools
         self._refusals = _Refusals()
         self._port = 0
@@ -68,6 +70,8 @@ class Callers(grpc.ServerInterceptor):
     def listen_on(self, port: int) -> None:
         """Set the port of the server."""
         self._port = port
+        if self._knows_users and can_tell():
+            refused_users.watch(port, self._is_refused)
 
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         """Return a handler that first checks who calls."""
@@ -84,7 +88,7 @@ class Callers(grpc.ServerInterceptor):
     def _check(self, context: grpc.ServicerContext) -> None:
         if self._token is not None:
             self._check_token(context, self._token)
-        elif not self._has_certificates and not self._is_open:
+        elif self._knows_users:
             # Whatever address a caller has: one of this machine's other addresses reaches a port of loopback, too.
             self._check_user(context, endpoint_of(context.peer()))
 
@@ -120,6 +124,10 @@ class Callers(grpc.ServerInterceptor):
             own = _name(os.geteuid())
             text = f"user {name} may not call: only root and user {own} may (--allow-user adds others)"
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
+
+    def _is_refused(self, caller: Endpoint) -> bool:
+        """Whether a connection is open whose user may not call."""
+        return not self._users.issuperset(self._users_of(caller))
 
     def _users_of(self, caller: Endpoint) -> set[int | None]:
         """Returns the users that have the caller's socket open; a read of a changing table may miss a row."""
