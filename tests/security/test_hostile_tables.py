@@ -16,6 +16,7 @@ import pytest
 from beam_ensembles import Ensemble
 from beam_ensembles.cli.run_scoring import Call, score_file
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble
+from beam_ensembles.evaluation import labels
 from beam_ensembles.functions.lookup.values import converter
 from beam_ensembles.limits import MOST_ROW_FIELDS
 from beam_ensembles.local.frames import frame_of
@@ -126,6 +127,25 @@ def test_a_deeply_nested_column_passes_or_is_refused_in_one_sentence(
         return
     with pytest.raises(InvalidEnsemble, match="the file is not a Parquet file"):
         score_file(call, lambda *_, **__: None)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_cell", "kinds"),
+    [
+        ("[" * 100_000, True, ["texts"]),
+        (10**400, False, ["whole numbers", "lists"]),
+        (10**5_000, False, None),
+    ],
+)
+def test_a_label_that_is_too_large_or_too_deep_is_one_of_another_kind(
+    value: Any, is_cell: bool, kinds: list[str] | None
+) -> None:
+    """Both ended `evaluate` by a traceback."""
+    found = labels.kinds_of([value], are_cells=is_cell)
+    assert kinds is None or found == kinds
+    assert len(labels.described(value)) < 100
+    with pytest.raises(ValueError):  # noqa: PT011 - it says nothing
+        labels.as_kind(value, labels.NUMBER, is_cell=is_cell)
 
 
 def _in_a_file(folder: Path, column: pa.Array, **options: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any, Final
@@ -54,7 +55,8 @@ def as_kind(value: Any, kind: str, *, is_cell: bool) -> Any:
     if kind == WHOLE and is_whole:
         return int(value)
     if kind == NUMBER and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        with contextlib.suppress(OverflowError):  # no float is that large
+            return float(value)
     if kind == TEXT and isinstance(value, str):
         return value
     if kind == LIST and isinstance(value, list | tuple | str | int) and not isinstance(value, bool):
@@ -70,13 +72,23 @@ def _read_cell(cell: str, kind: str) -> Any:
             return _TRUTHS[cell.lower()]
         raise ValueError(cell)
     if kind == LIST:
-        return as_kind(json.loads(cell) if cell.startswith("[") else cell, LIST, is_cell=False)
+        return as_kind(_read_list(cell) if cell.startswith("[") else cell, LIST, is_cell=False)
     return int(cell) if kind == WHOLE else float(cell)
+
+
+def _read_list(cell: str) -> Any:
+    try:
+        return json.loads(cell)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def described(value: Any) -> str:
     """Returns a value for a message."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):  # Python writes no whole number of over 4,300 digits
+        return f"a {type(value).__name__} that is too large to be shown"
     return text if len(text) < 60 else f"{text[:60]}…"
 
 
