@@ -16,7 +16,7 @@ from beam_ensembles import Ensemble
 from beam_ensembles.cli.main import main
 
 _HOSTILE: Final = (
-    '<script>alert(1)</script><img src=x onerror=alert(1)> "\'&`*/ \\u002a/ \\u000a ${x} %s {0} """ \x1b[2J --> ]]> //'
+    '<script>alert(1)</script><img src=x onerror=alert(1)> "\'&`*/ \\u002a/ \\u000a $x %s {0} """ \x1b[2J --> ]]> //'
     "\u2028\n\ngo:build ignore"
 )
 _FILE: Final = "e'\"`*{0} \\u000a --><b>.yaml"
@@ -45,15 +45,10 @@ def _check(page: str) -> None:
 
 def _ensemble(folder: Path, description: str, name: str = "e.yaml") -> Path:
     path = folder / name
-    text = "input with " + description
+    choice = "CASE WHEN t = '<img src=x onerror=alert(1)>' THEN '<b>' ELSE t END"
     nodes = {
-        "middle": {"combine": "mean", "inputs": ["a", "b"], "outputs": {"m": "double"}, "description": text},
-        "words": {
-            "apply": "template",
-            "inputs": ["t"],
-            "outputs": {"w": "string"},
-            "template": "{t}" + description,
-        },
+        "middle": {"combine": "mean", "inputs": ["a", "b"], "outputs": {"m": "double"}},
+        "words": {"apply": "sql", "select": {"w": choice}},
     }
     document = {
         "ensemble": "e",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_ensembles.columns.arrow_types import is_list
 
+_LARGE_OF: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
 
 def has_dictionary(found: pa.DataType) -> bool:
     """Whether a type is a dictionary, or holds one."""
+    if isinstance(found, pa.BaseExtensionType):
+        return has_dictionary(found.storage_type)
     if pa.types.is_dictionary(found):
         return True
     return any(has_dictionary(found.field(at).type) for at in range(found.num_fields))
@@ -40,9 +46,6 @@ def unfolded_sizes(array: pa.Array) -> np.ndarray:
         lengths = np.append(0, _numbers(pc.list_value_length(array)))
         return np.diff(ends[np.cumsum(lengths)])
     return np.full(len(array), array.nbytes // max(len(array), 1), np.int64)
-
-
-_LARGE_OF = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def _numbers(array: pa.Array) -> np.ndarray:
