@@ -65,7 +65,10 @@ def check_defaults(node: NodeSpec, types: Mapping[str, Type | None]) -> Iterator
 
 
 def check_shadows(spec: EnsembleSpec, types: Mapping[str, Type | None]) -> Iterator[Problem]:
-    """Finds shadows of something other than a node, of a shadow, or of a node with other outputs (``bad_shadow``)."""
+    """Finds shadows of something other than a node, of a shadow, or of a node with other outputs (``bad_shadow``).
+
+    Also combiners that read one.
+    """
     by_name = {node.name: node for node in spec.nodes}
     for node in spec.nodes:
         if node.shadow_of is None:
@@ -74,6 +77,25 @@ def check_shadows(spec: EnsembleSpec, types: Mapping[str, Type | None]) -> Itera
         text = _shadow_problem(node, beside, by_name, spec, types)
         if text:
             yield Problem(node.path("shadow_of"), "bad_shadow", text)
+    yield from _shadows_combined(spec)
+
+
+def _shadows_combined(spec: EnsembleSpec) -> Iterator[Problem]:
+    """Finds shadows that are members of a combiner: their answers would reach the rows, and their failures, too."""
+    shadows = {
+        output.column: node for node in spec.nodes if node.shadow_of is not None for output in node.outputs
+    }
+    for node in spec.nodes:
+        inputs = node.inputs
+        if node.kind != "combine" or node.shadow_of is not None or inputs is None:
+            continue
+        for at, column in enumerate(inputs.columns):
+            if (shadow := shadows.get(column)) is not None:
+                text = (
+                    f"'{column}' is of the shadow '{shadow.name}', whose answers are only compared with those of "
+                    f"'{shadow.shadow_of}'; leave it out, or take 'shadow_of' off '{shadow.name}'"
+                )
+                yield Problem(node.path(inputs.path(at)), "bad_shadow", text)
 
 
 def _shadow_problem(
