@@ -35,13 +35,14 @@ def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
             text = f"the database has no table '{node.options.table}'{nearest(name, known)}"
             raise _mismatch(node, {"table": text}) from None
     types = {column["name"]: column["type"] for column in described}
+    held = {name: _as_held(type_, engine) for name, type_ in types.items()}
     values = [_value(node, output) for output in node.outputs]
     problems = _wrong_columns(node, types, values)
     if problems:
         raise _mismatch(node, problems)
     ports = _ports(node)
     keys = [sa.column(port, types[port]) for port in ports]
-    columns = [*keys, *(sa.column(value.name, types[value.name]) for value in values)]
+    columns = [*keys, *(sa.column(value.name, held[value.name]) for value in values)]
     source = sa.table(name, schema=schema or None)
     wanted: sa.BindParameter[Any] = sa.bindparam("keys", expanding=True)
     place = keys[0].in_(wanted) if len(keys) == 1 else sa.tuple_(*keys).in_(wanted)
@@ -50,6 +51,15 @@ def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
     query = sa.select(*labelled).select_from(source).where(place)
     parts = [_key_part(types[port], engine) for port in ports]
     return Table(engine, query, values, node.options.table, parts)
+
+
+def _as_held(type_: Any, engine: sa.Engine) -> Any:
+    """Returns as what a column's values are read: of SQLite as they are in its file.
+
+    SQLAlchemy would make them what the column is declared, which SQLite does not enforce: it rounds numbers to the
+    digits of ``NUMERIC(10, 2)`` and cuts the nanoseconds of points in time off.
+    """
+    return type_ if engine.dialect.name != "sqlite" or isinstance(type_, sa.JSON) else sa.types.NullType()
 
 
 def _ports(node: CheckedNode[LookupOptions]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.functions.lookup.failures import failures
-from beam_ensembles.functions.lookup.values import Convert
+from beam_ensembles.functions.lookup.values import Convert, kind_of
 from beam_ensembles.types import Type
 
 Key = tuple[Any, ...]
@@ -122,8 +122,8 @@ class Table:
                 record.append(None if given is None else value.convert(given))
             except ValueError:
                 text = (
-                    f"'{value.output}' is declared {value.type}, but '{value.name}' of {self._name} holds a value of "
-                    f"the type {type(given).__name__} that is none"
+                    f"'{value.output}' is declared {value.type}, which '{value.name}' of {self._name} is not in this "
+                    f"row: it holds {kind_of(given)}"
                 )
                 return NodeError("bad_output", text)
         return tuple(record)

@@ -7,14 +7,14 @@ import datetime
 import uuid
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.columns.exact_numbers import whole_number
 from beam_ensembles.columns.nulls import blank, spread
-from beam_ensembles.columns.timestamps import instant_of
+from beam_ensembles.columns.timestamps import instant_of_text, is_finer, with_instants
 from beam_ensembles.errors import NodeError
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.handlers.support.nested_values import nested_value
@@ -22,6 +22,15 @@ from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type, dtype_of, row_shape
 
 Convert = Callable[[Any], Any]
 _DATES = (datetime.date, datetime.time)
+_KINDS: Final = (
+    (bool, "a truth value", "boolean"),
+    (int, "a whole number", "int64"),
+    (float | Decimal, "a fraction", "double"),
+    (str, "a text", "string"),
+    (bytes | bytearray | memoryview, "bytes", "bytes"),
+    (datetime.datetime, "a date with a time", "timestamp or string"),
+    (_DATES, "a date or a time of day", "string"),
+)
 
 
 def converter(type_: Type) -> Convert:
@@ -35,7 +44,7 @@ def converter(type_: Type) -> Convert:
     boolean                 true, false; 1, 0 where the database has no truth values
     integers                whole numbers that fit, also as decimals
     float, double           numbers, also decimals
-    timestamp               a date with a time; without a zone it is UTC
+    timestamp               a date, which is its midnight, with or without a time; ISO 8601 text; without a zone in UTC
     arrays, maps, rows      arrays, and JSON
     ======================  =======================================================================
 
@@ -51,6 +60,14 @@ def converter(type_: Type) -> Convert:
     if dtype.kind == "f":
         return lambda value: _fraction(value, float(np.finfo(dtype).max))
     return lambda value: _whole(value, np.iinfo(dtype))
+
+
+def kind_of(value: Any) -> str:
+    """Returns what a database's value is, and as what it can be declared, as the end of a sentence."""
+    for types, name, declared in _KINDS:
+        if isinstance(value, types):
+            return f"{name}; declare it {declared}"
+    return f"a value of the type {type(value).__name__}"
 
 
 def column_of(values: list[Any], type_: Type, name: str) -> Columns:
@@ -87,9 +104,13 @@ def _bytes(value: Any) -> bytes:
 
 
 def _instant(value: Any) -> Timestamp:
-    if not isinstance(value, datetime.datetime):
+    try:
+        found = instant_of_text(value) if isinstance(value, str) else with_instants(value)
+    except ValueError:
+        raise ValueError from None
+    if not isinstance(found, Timestamp) or is_finer(found):
         raise ValueError
-    return instant_of(value)
+    return found
 
 
 def _truth(value: Any) -> bool:

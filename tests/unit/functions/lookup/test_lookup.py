@@ -133,8 +133,40 @@ def test_a_value_of_another_type_is_its_rows_error(accounts: Path) -> None:
     member = load_node(accounts, {"number": "int64"}, node(key="number", outputs={"age_days": "int64?"}))
     _, faults = run_split(member, {"number": np.array([1, 2])}, 2)
     assert {at: fault.code for at, fault in faults.items()} == {0: "bad_output"}
-    assert "declared int64?, but 'age_days' of accounts holds a value of the type float" in faults[0].message
+    said = "declared int64?, which 'age_days' of accounts is not in this row: it holds a fraction; declare it double"
+    assert said in faults[0].message
     assert "3.5" not in faults[0].message
+
+
+@pytest.mark.parametrize(
+    ("held", "type_", "wanted"),
+    [
+        (12.345, "double", 12.345),
+        (1e-12, "double", 1e-12),
+        (9007199254740993, "int64", 9007199254740993),
+        ("2024-05-06", "timestamp", Timestamp(1714953600)),
+        ("2024-05-06 07:08:09Z", "timestamp", Timestamp(1714979289)),
+        ("2024-05-06 07:08:09.123456789", "timestamp", "it holds a text; declare it string"),
+        ("yesterday", "timestamp", "it holds a text; declare it string"),
+        (1714979289, "timestamp", "it holds a whole number; declare it int64"),
+        (1714979289, "int64", 1714979289),
+    ],
+)
+@pytest.mark.parametrize("column", ["price", "opened", "born", "country"])
+def test_a_value_of_sqlite_is_as_its_file_has_it(
+    accounts: Path, column: str, held: Any, type_: str, wanted: Any
+) -> None:
+    if column == "country" and not isinstance(held, str):
+        pytest.skip("SQLite makes texts of numbers in a column that is declared TEXT")
+    with contextlib.closing(sqlite3.connect(accounts / "accounts.db")) as database:
+        database.execute(f"UPDATE accounts SET {column} = ? WHERE card = 'a'", [held])
+        database.commit()
+    member = load_node(accounts, CARD, node(outputs={"x": {"from": column, "type": type_}}))
+    found, faults = run_split(member, {"card": objects("a")}, 1)
+    if faults:
+        assert wanted in faults[0].message
+    else:
+        assert found["x"].tolist() == [wanted]
 
 
 def test_a_key_with_several_rows_is_refused(accounts: Path) -> None:
