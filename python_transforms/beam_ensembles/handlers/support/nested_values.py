@@ -12,7 +12,7 @@ import numpy as np
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.support.arguments import Values, cast
-from beam_ensembles.types import Array, Map, Row, Scalar, Type, dtype_of, row_shape
+from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Scalar, Type, dtype_of, row_shape
 
 PYTHON_TYPES: Final[dict[str, type]] = {"string": str, "bytes": bytes}
 
@@ -99,6 +99,13 @@ def _scalar(value: Any, type_: Type, name: str) -> Any:
     raise _wrong(value, type_, name)
 
 
+def named(values: Any) -> str:
+    """Returns what is in an array, in the words of the type language: ``string values``."""
+    name = {"U": "string", "T": "string", "S": "bytes", "O": "mixed", "M": "timestamp"}.get(values.dtype.kind)
+    known = (name for name, dtype in NUMPY_DTYPES.items() if dtype == values.dtype)
+    return f"{name or next(known, str(values.dtype))} values"
+
+
 def to_numbers(found: Values, dtype: np.dtype[Any], type_: Type, name: str) -> Values:
     """Casts a model's numbers to the declared dtype.
 
@@ -116,7 +123,7 @@ def to_numbers(found: Values, dtype: np.dtype[Any], type_: Type, name: str) -> V
         return found.astype(dtype, copy=False)
     numeric = found.dtype.kind in "fiu" and dtype.kind in "fiu"
     if not numeric or (found.dtype.kind == "f" and dtype.kind != "f"):
-        text = f"'{name}' is declared {type_}, but the model gave {found.dtype} values"
+        text = f"'{name}' is declared {type_}, but the model gave {named(found)}"
         raise NodeError("bad_output", text)
     if found.dtype.kind == "f":
         return cast(found, dtype, "bad_output", name)
@@ -136,8 +143,6 @@ def _mapping(value: Any, type_: Type, name: str) -> Mapping[Any, Any]:
 
 def _wrong(value: Any, type_: Type, name: str) -> NodeError:
     found = (
-        f"{value.dtype} values of shape {list(value.shape)}"
-        if hasattr(value, "dtype")
-        else type(value).__name__
+        f"{named(value)} of shape {list(value.shape)}" if hasattr(value, "dtype") else type(value).__name__
     )
     return NodeError("bad_output", f"'{name}' is declared {type_}, but the model gave {found}")

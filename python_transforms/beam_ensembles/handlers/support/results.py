@@ -16,6 +16,7 @@ from beam_ensembles.handlers.support.nested_values import (
     PYTHON_TYPES,
     depth_of,
     items_of,
+    named,
     nested_value,
     to_numbers,
 )
@@ -182,9 +183,7 @@ def _texts(found: Values, type_: Type, name: str) -> Values:
     objects = found.astype(object)
     wanted = PYTHON_TYPES.get(getattr(type_, "name", ""))
     if wanted is None or not set(map(type, objects.tolist())) <= {wanted}:
-        raise NodeError(
-            "bad_output", f"'{name}' is declared {type_}, but the model gave {found.dtype} values"
-        )
+        raise NodeError("bad_output", f"'{name}' is declared {type_}, but the model gave {named(found)}")
     return objects
 
 

@@ -77,3 +77,18 @@ def test_an_answer_that_is_not_as_declared_is_an_error(answer: Any, type_: str, 
     with pytest.raises(NodeError) as caught:
         to_column(answer, parse_type(type_), 2, "y")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("answer", "type_", "said"),
+    [
+        (np.array(["setosa", "b"]), "int64", "'y' is declared int64, but the model gave string values"),
+        (np.array([b"a", b"b"]), "string", "'y' is declared string, but the model gave bytes values"),
+        (np.array([1.5, 2.5]), "string", "'y' is declared string, but the model gave double values"),
+        (np.array([1, 2]), "boolean", "'y' is declared boolean, but the model gave int64 values"),
+        ([np.array(["a"]), np.array([1])], "array<double>", "but the model gave string values"),
+    ],
+)
+def test_what_a_model_gave_is_said_in_the_type_language(answer: Any, type_: str, said: str) -> None:
+    with pytest.raises(NodeError, match=said):
+        to_column(answer, parse_type(type_), 2, "y")
