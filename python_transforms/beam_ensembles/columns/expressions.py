@@ -13,7 +13,7 @@ caller splits it to find the row. They pickle as their texts and are compiled ag
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,10 +23,13 @@ from beam_ensembles.graph.expressions.checks import compile_expression
 from beam_ensembles.graph.expressions.errors import reason
 from beam_ensembles.graph.expressions.types import polars_type
 from beam_ensembles.graph.kinds import Columns, validity
-from beam_ensembles.types import Type
+from beam_ensembles.types import Array, Scalar, Type
 
 if TYPE_CHECKING:
     import polars as pl
+
+_TOO_LARGE: Final = {"float": 2.0**128 - 2.0**103, "float16": 65520.0}
+"""From which number on a type of fractions rounds to infinity."""
 
 
 class Conditions:
@@ -106,8 +109,17 @@ class Expressions:
         self._read = tuple(dict.fromkeys(column for one in found.values() for column in one.columns))
         self.outputs = {name: (outputs or {}).get(name, one.type) for name, one in found.items()}
         """The type of each column that it gives."""
+        self._narrowed = frozenset(
+            name
+            for name, one in found.items()
+            if _fractions(self.outputs[name]) not in ("", _fractions(one.type))
+        )
         self._expressions = {
-            name: one.expression.cast(polars_type(self.outputs[name])).alias(name)
+            name: (
+                one.expression
+                if name in self._narrowed
+                else one.expression.cast(polars_type(self.outputs[name]))
+            ).alias(name)
             for name, one in found.items()
         }
 
@@ -127,7 +139,11 @@ class Expressions:
         found: dict[str, np.ndarray] = {}
         for series in _evaluated(frame, self._expressions):
             _check_years(series)
-            values, valid = from_series(series, self.outputs[series.name])
+            type_ = self.outputs[series.name]
+            if series.name in self._narrowed:
+                _check_size(series, type_)
+                series = series.cast(polars_type(type_))
+            values, valid = from_series(series, type_)
             found[series.name] = values
             if valid is not None:
                 found[validity(series.name)] = valid
@@ -173,6 +189,34 @@ def _check_years(series: pl.Series) -> None:
 
     if isinstance(series.dtype, pl.Datetime) and not series.dt.year().drop_nulls().is_between(1, 9999).all():
         text = "it gives a point in time outside of the years 1 to 9999"
+        raise NodeError("expression_failed", f"'{series.name}' cannot be computed: {text}")
+
+
+def _fractions(type_: Type) -> str:
+    """Returns the name of a type of fractions, or of those in lists; empty for any other."""
+    while isinstance(type_, Array):
+        type_ = type_.element
+    return type_.name if isinstance(type_, Scalar) and type_.name in ("double", *_TOO_LARGE) else ""
+
+
+def _check_size(series: pl.Series, type_: Type) -> None:
+    """Checks that fractions are not too large for a type of less precision, in which they would be infinite.
+
+    Raises:
+        NodeError: ``expression_failed``: one is.
+    """
+    import polars as pl
+
+    most = _TOO_LARGE.get(_fractions(type_))
+    flat = series
+    while isinstance(flat.dtype, pl.List):
+        flat = flat.explode()
+    if most is None or not flat.dtype.is_numeric():
+        return
+    numbers = flat.cast(pl.Float64)
+    wrong = flat.filter((numbers.abs() >= most) & numbers.is_finite())
+    if len(wrong):
+        text = f"it gives {wrong[0]!r}, which is too large for a {_fractions(type_)}"
         raise NodeError("expression_failed", f"'{series.name}' cannot be computed: {text}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,161 @@ def test_what_is_not_in_a_list_with_a_null_is_unknown() -> None:
     assert not present.any()
     typed = {name: parse_type(text) for name, text in types.items()}
     assert Condition("NOT k = ANY(l)", typed)(columns).tolist() == [False, False, True, True, False, False]
+
+
+def test_a_list_contains_what_equals_any_of_its_items() -> None:
+    types = {"k": "int64?", "l": "array<int64?>?", "d": "array<double>"}
+    columns = {
+        "k": np.array([5, 5, 5, 5, 0, 5]),
+        "k?": np.array([True, True, True, True, False, True]),
+        "l": column([[5, None], [4, None], [4], [], [4, None], []], parse_type("array<int64?>?")),
+        "l?": np.array([True, True, True, True, True, False]),
+        "d": column([[1.0], [], [math.nan], [2.0], [1.0], [1.0]], parse_type("array<double>")),
+    }
+    found, present = evaluated("ARRAY_CONTAINS(l, k)", types, **columns)
+    assert present.tolist() == [True, False, True, True, False, False]
+    assert found[present].tolist() == [True, False, False]
+    for text in ("ARRAY_CONTAINS(l, NULL)", "ARRAY_CONTAINS(d, NULL)"):
+        assert not evaluated(text, types, **columns)[1].any(), text
+    found, present = evaluated("ARRAY_CONTAINS(d, 1.0)", types, **columns)
+    assert (found.tolist(), present) == ([True, False, False, False, True, True], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("2026-01-01 12:00:00.123456789", "%Y-%m-%d %H:%M:%S%.f"),
+        ("2026-01-01 12:00:00.0000001", "%Y-%m-%d %H:%M:%S%.f"),
+        ("2026-01-01 12:00:00.123456789", "%F %T%.9f"),
+        ("2026-01-01T12:00:00.123456700+02:00", "%+"),
+        ("1767268800.123456789", "%s%.f"),
+    ],
+)
+@pytest.mark.parametrize("function", ["STRPTIME", "TIMESTAMP"])
+def test_nanoseconds_are_not_cut_off(function: str, text: str, form: str) -> None:
+    expression = f"{function}(t, '{form}')"
+    with pytest.raises(NodeError) as caught:
+        evaluated(expression, {"t": "string"}, t=np.array([text], dtype=object))
+    assert f"the string '{text}' (column 't') cannot be made a value" in str(caught.value)
+    assert "a timestamp holds microseconds, and it names a part of one" in str(caught.value)
+    coarse = np.array([re.sub(r"\.\d+", ".123456000", text)], dtype=object)
+    found, _ = evaluated(expression, {"t": "string"}, t=coarse)
+    assert found[0].micros % 1_000_000 == 123456
+
+
+HUGE = 2**63 - 1
+LATE = Timestamp.from_utc_datetime(datetime.datetime(2026, 12, 31, 23, 59, 58, tzinfo=datetime.UTC))
+WHOLE_NUMBERS = {
+    "t": ("string", np.array(["abc"], dtype=object)),
+    "d": ("timestamp", np.array([LATE], dtype=object)),
+    "u": ("uint8", np.array([200], dtype=np.uint8)),
+    "k": ("int8", np.array([-128], dtype=np.int8)),
+    "i": ("int32", np.array([2**31 - 1], dtype=np.int32)),
+    "b": ("int64", np.array([HUGE])),
+    "f": ("float", np.array([0.5], dtype=np.float32)),
+    "l": ("array<int64>", column([[HUGE, 1, -2]], parse_type("array<int64>"))),
+}
+
+
+def of_whole_numbers(text: str) -> Any:
+    types = {name: type_ for name, (type_, _) in WHOLE_NUMBERS.items()}
+    found, present = evaluated(text, types, **{name: values for name, (_, values) in WHOLE_NUMBERS.items()})
+    assert present is None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "dtype"),
+    [
+        ("HOUR(d) * 60 + MINUTE(d)", 23 * 60 + 59, np.int32),
+        ("EXTRACT(hour FROM d) * 3600", 23 * 3600, np.int32),
+        ("MONTH(d) * 100 + DAY(d)", 1231, np.int32),
+        ("DAYOFYEAR(d) * 100", 36500, np.int32),
+        ("LENGTH(t) - 10", -7, np.int64),
+        ("OCTET_LENGTH(t) * -1", -3, np.int64),
+        ("ARRAY_LENGTH(l) - 5", -2, np.int64),
+        ("BIT_COUNT(u) - 40", -37, np.int64),
+        ("u + 100", 300, np.int32),
+        ("5 - u", -195, np.int32),
+        ("-u", -200, np.int32),
+        ("(u > 1) * 300 - 301", -1, np.int32),
+        ("(u > 1) + (u > 2) - 3", -1, np.int64),
+        ("u * u * u", 8_000_000, np.int32),
+        ("(u - 201) * (u + 1)", -201, np.int32),
+        ("CASE WHEN u > 1 THEN u * 2 ELSE u END", 400, np.int32),
+        ("ABS(k)", 128, np.int32),
+        ("-k", 128, np.int32),
+        ("SIGN(k) * 1000", -1000, np.int32),
+        ("i - (u - i) + 200 - i", 2**31 - 1, np.int32),
+        ("CAST(i AS BIGINT) * 4", 4 * (2**31 - 1), np.int64),
+        ("b - 1 + 1", HUGE, np.int64),
+        ("ARRAY_SUM(l)", HUGE - 1, np.int64),
+        ("POW(u, 2)", 40_000.0, np.float64),
+        ("POWER(i, 2)", float((2**31 - 1) ** 2), np.float64),
+        ("POW(f, 2)", 0.25, np.float32),
+        (" + ".join(["u"] * 249), 249 * 200, np.int32),
+        (" - ".join(["i"] * 3), -(2**31 - 1), np.int32),
+    ],
+)
+def test_whole_numbers_are_computed_exactly(text: str, wanted: float, dtype: Any) -> None:
+    found = of_whole_numbers(text)
+    assert (found.tolist(), found.dtype) == ([wanted], dtype)
+
+
+@pytest.mark.parametrize(
+    "text", ["i + 1", "i * 2", "-i - 2", "b + 1", "b * b", "ABS(-b - 1)", "ARRAY_SUM(l) + 2", "b + i > 0"]
+)
+def test_a_whole_number_that_does_not_fit_fails_its_row(text: str) -> None:
+    with pytest.raises(NodeError, match=r"cannot be made a value of type int(32|64)") as caught:
+        of_whole_numbers(text)
+    assert caught.value.code == "expression_failed"
+
+
+@given(st.lists(st.integers(0, 255), min_size=2, max_size=12), st.data())
+@settings(max_examples=20)
+def test_sums_of_whole_numbers_are_those_of_python(numbers: list[int], data: st.DataObject) -> None:
+    text = str(numbers[0])
+    columns, types = {}, {}
+    for at, number in enumerate(numbers):
+        types[f"x{at}"], columns[f"x{at}"] = "uint8", np.array([number], dtype=np.uint8)
+        operator = data.draw(st.sampled_from(["+", "-", "*"])) if at else ""
+        text = (
+            f"({text} {operator} x{at})"
+            if at and data.draw(st.booleans())
+            else f"{text} {operator or '+'} x{at}"
+        )
+    wanted = eval(re.sub(r"x(\d+)", lambda found: str(numbers[int(found[1])]), text))
+    found = outcome(
+        Expressions({"out": text}, {name: parse_type(type_) for name, type_ in types.items()}), columns
+    )
+    if isinstance(found, NodeError):  # it, or a part of it, is too large
+        assert "type int32" in str(found)
+    else:
+        assert found == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "large"),
+    [
+        ("x", "float", 1e300), ("x + x", "float", -1e39), ("x", "float16", 65520.0), ("f", "float16", 1e5),
+        ("n * 1000", "float16", 66), ("p", "array<float>[2]", 1e300), ("w", "array<float>", 1e300),
+    ],
+)  # fmt: skip
+def test_a_fraction_too_large_for_what_is_declared_fails_its_row(text: str, type_: str, large: float) -> None:
+    types = {"x": "double", "f": "float", "n": "int32", "p": "array<double>[2]", "w": "array<double>"}
+    typed = {name: parse_type(of) for name, of in types.items()}
+
+    def given_by(value: float) -> Any:
+        columns: dict[str, Any] = {
+            "x": np.array([value]), "f": np.array([np.clip(value, -1e30, 1e30)], dtype=np.float32),
+            "n": np.array([int(np.clip(value, -1e6, 1e6))], dtype=np.int32), "p": np.array([[1.0, value]]),
+            "w": column([[value, 2.0]], typed["w"]),
+        }  # fmt: skip
+        return Expressions({"y": text}, typed, {"y": parse_type(type_)})(columns)["y"]
+
+    with pytest.raises(NodeError, match="which is too large for a float"):
+        given_by(large)
+    assert given_by(0.5) is not None
 
 
 def test_a_sum_of_whole_numbers_has_64_bits() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+FINER: Final = " finer than microseconds"
+"""Follows the fraction of a second in a text that ``STRPTIME`` refuses for it."""
+
 _LONGEST_VALUE: Final = 60
 _LONGEST: Final = 500
 
@@ -84,7 +87,12 @@ def _not_converted(given: str, wanted: str, column: str, values: str) -> str:
     value = (
         values[1:].split('", "')[0].removesuffix('"]') if values[:1] == '"' else re.split(r", |\]", values)[0]
     )
+    text, is_finer, rest = value.partition(FINER)
+    value = text + rest
     if len(value) > _LONGEST_VALUE:
         value = f"{value[:_LONGEST_VALUE]}..."
     where = "" if column in ("scalar", "literal", "") else f" (column '{column}')"
-    return f"the {type_names(given)} '{value}'{where} cannot be made a value of type {type_names(wanted)}"
+    cause = "; a timestamp holds microseconds, and it names a part of one" if is_finer else ""
+    return (
+        f"the {type_names(given)} '{value}'{where} cannot be made a value of type {type_names(wanted)}{cause}"
+    )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from beam_ensembles.graph.expressions.errors import FINER
 from beam_ensembles.graph.expressions.functions import function_name
 from beam_ensembles.graph.expressions.nulls import items_may_be_null
 from beam_ensembles.graph.expressions.operands import Operands, expression_of
-from beam_ensembles.graph.expressions.trees import MOST_PADDED, NULL, Tree, is_series, kind_of
+from beam_ensembles.graph.expressions.trees import (
+    MOST_PADDED,
+    NULL,
+    Tree,
+    cast,
+    is_series,
+    kind_of,
+    with_inputs,
+)
+from beam_ensembles.graph.expressions.whole_numbers import WholeNumbers
 from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type
 
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 _ZERO: Final[Tree] = {"Literal": {"Dyn": {"Float": 0.0}}}
 _FALSE: Final[Tree] = {"Literal": {"Scalar": {"Boolean": False}}}
 _SMALLEST: Final = -(2**63)
+_NANOSECONDS: Final = r"\.\d{6}\d*[1-9]"
 _HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "expr", "evaluation"))
 """The keys below which one tree stands."""
 
@@ -26,9 +37,13 @@ _HOLDING: Final = frozenset(("left", "right", "predicate", "truthy", "falsy", "e
 def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
     """Mends what polars gives otherwise than SQL or without a limit.
 
-    - ``ARRAY_SUM``: that of no fraction is 0.0, not -0.0; that of whole numbers has 64 bits, as it has in SQL.
+    - ``+``, ``-``, ``*``, ``ABS`` and ``ARRAY_SUM`` of whole numbers are exact: polars computes in their own width, in
+      which ``HOUR(t) * 60`` is 100 and ``LENGTH(t) - 10`` 4294967289. ``POW`` of them is a double.
+    - ``ARRAY_SUM`` of no fraction is 0.0, not -0.0.
     - ``IN``, ``ANY`` and ``ARRAY_CONTAINS`` compare a ``float`` with constants as ``=`` does: as floats.
-    - ``x = ANY(list)`` is null where the list has a null and not ``x``, as ``IN`` is.
+    - ``x = ANY(list)`` and ``ARRAY_CONTAINS(list, x)`` are null where ``x`` is null, or the list has a null and not
+      ``x``, as ``IN`` is.
+    - ``STRPTIME``: a text that names nanoseconds is none that it reads; polars cuts them off.
     - ``ARRAY_GET`` with the smallest whole number of 64 bits is null; polars 2.1 panics where no other is asked for.
     - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
     - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
@@ -50,6 +65,7 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
 class _Mends:
     def __init__(self, types: Mapping[str, Type]) -> None:
         self._types, self._operands = types, Operands(types)
+        self._whole = WholeNumbers(self._operands)
 
     def mended(self, tree: Tree) -> Tree:
         kind, held = kind_of(tree)
@@ -65,24 +81,38 @@ class _Mends:
         found = tree if all(new[key] is held[key] for key in held) else {kind: new}
         if kind == "BinaryExpr" and new["op"] == "RustDivide":
             return _seconds(found)
+        if kind == "BinaryExpr":
+            return self._whole.combined(found, new["op"], new["left"], new["right"])
         return self._function(function_name(held["function"]), found) if kind == "Function" else found
 
     def _function(self, name: str, tree: Tree) -> Tree:
         held = tree["Function"]
         if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
-            return _with_inputs(tree, held["input"][0], _limited(held["input"][1]))
+            return with_inputs(tree, held["input"][0], _limited(held["input"][1]))
         if name == "ListExpr.Sum":
             return self._sum(tree)
+        if name in ("Sql.Binary.Plus", "Sql.Binary.Minus", "Sql.Binary.Mul"):
+            return self._whole.combined(tree, name.rpartition(".")[2], *held["input"])
+        if name == "Abs":
+            return self._whole.absolute(tree)
+        if name == "Pow.Generic":
+            return self._whole.power(tree)
         if name == "ListExpr.Get":
             items, at = held["input"]
-            return _with_inputs(tree, items, _place(at))
+            return with_inputs(tree, items, _place(at))
         if name == "ListExpr.Contains":
             items, item = held["input"]
             item, items = self._as_floats(item, items)
-            return _with_inputs(tree, items, item)
+            function = {"ListExpr": {"Contains": {"nulls_equal": False}}}
+            return self._unknown_beside_null(
+                {"Function": {"input": [items, item], "function": function}}, items
+            )
         if name == "Sql.IsIn":
-            found = _with_inputs(tree, *self._as_floats(*held["input"]))
-            return self._unknown_beside_null(found)
+            item, items = self._as_floats(*held["input"])
+            return self._unknown_beside_null(with_inputs(tree, item, items), items)
+        if name == "StringExpr.Strptime":
+            text, ambiguous = held["input"]
+            return with_inputs(tree, _with_nanoseconds_marked(text), ambiguous)
         return tree
 
     def _sum(self, tree: Tree) -> Tree:
@@ -90,11 +120,7 @@ class _Mends:
             is_zero = {"BinaryExpr": {"left": tree, "op": "Eq", "right": _ZERO}}
             # polars leaves out what only adds 0
             return {"Ternary": {"predicate": is_zero, "truthy": _ZERO, "falsy": tree}}
-        dtype = self._operands.dtype(tree)
-        if dtype is None or not dtype.is_integer() or str(dtype) in ("Int64", "UInt64"):
-            return tree
-        (items,) = tree["Function"]["input"]
-        return _with_inputs(tree, _cast(items, {"List": "Int64"}))
+        return self._whole.sum(tree)
 
     def _as_floats(self, item: Tree, items: Tree) -> tuple[Tree, Tree]:
         """Returns an item and the list in which it is looked for; what is a constant is a float beside floats."""
@@ -104,31 +130,20 @@ class _Mends:
         if str(one) == "Float32" and _is_constant(items):
             return item, _floats(items)
         if str(many) == "Float32" and _is_constant(item):
-            return _cast(item, "Float32"), items
+            return cast(item, "Float32"), items
         return item, items
 
     def _inner(self, items: Tree) -> pl.DataType | None:
         found: pl.DataType | None = getattr(self._operands.dtype(items), "inner", None)
         return found
 
-    def _unknown_beside_null(self, tree: Tree) -> Tree:
-        items = tree["Function"]["input"][1]
+    def _unknown_beside_null(self, tree: Tree, items: Tree) -> Tree:
         if is_series(items) or not (_is_constant(items) or items_may_be_null(items, self._types)):
             return tree  # of constants IN compares with null by itself
         function = {"ListExpr": {"Contains": {"nulls_equal": True}}}
         has_null = {"Function": {"input": [items, NULL], "function": function}}
         unknown = {"Ternary": {"predicate": has_null, "truthy": NULL, "falsy": _FALSE}}
         return {"BinaryExpr": {"left": tree, "op": "Or", "right": unknown}}
-
-
-def _with_inputs(tree: Tree, *inputs: Tree) -> Tree:
-    held = tree["Function"]
-    same = all(new is old for new, old in zip(inputs, held["input"], strict=True))
-    return tree if same else {"Function": {**held, "input": list(inputs)}}
-
-
-def _cast(tree: Tree, dtype: Any) -> Tree:
-    return {"Cast": {"expr": tree, "dtype": {"Literal": dtype}, "options": "Strict"}}
 
 
 def _is_constant(tree: Tree) -> bool:
@@ -165,11 +180,17 @@ def _place(index: Tree) -> Tree:
     return {"Ternary": {"predicate": is_smallest, "truthy": NULL, "falsy": index}}
 
 
+def _with_nanoseconds_marked(text: Tree) -> Tree:
+    pattern, marked = ({"Literal": {"Scalar": {"String": one}}} for one in (_NANOSECONDS, f"$0{FINER}"))
+    function = {"StringExpr": {"Replace": {"n": 1, "literal": False}}}
+    return {"Function": {"input": [text, pattern, marked], "function": function}}
+
+
 def _limited(length: Tree) -> Tree:
     kind, held = kind_of(length)
     constant = held.get("Dyn", {}).get("Int") if kind == "Literal" else None
     if constant is None:
-        return _cast(length, "UInt16")
+        return cast(length, "UInt16")
     if constant > MOST_PADDED:
         message = f"LPAD and RPAD fill a text up to {MOST_PADDED} characters at most, not to {constant}"
         raise ExpressionError("bad_expression", message)

@@ -28,6 +28,7 @@ _OF_NUMBERS: Final = {"Pow.Sqrt": "SQRT", "Pow.Cbrt": "CBRT", "Atan2": "ATAN2"}
 _DIRECTIVE: Final = re.compile(r"%[-_0]?[.:#]*\d?.", re.DOTALL)
 _MISREAD: Final = {
     "%f": "it would take the digits for nanoseconds, so that .5 is not half a second; write '%S%.f' for '%S.%f'",
+    "%9f": "it would cut off the nanoseconds; write '%S%.f' for '%S.%9f'",
     "%Z": "it would pass over the name of the time zone; write '%z' for an offset such as +02:00",
 }
 """What polars reads otherwise than Python and SQL do, without an error."""

@@ -90,6 +90,18 @@ def is_series(tree: Tree) -> bool:
     return kind == "Literal" and "Series" in held
 
 
+def with_inputs(tree: Tree, *inputs: Tree) -> Tree:
+    """Returns a function's tree with other inputs; the tree itself where they are the same."""
+    held = tree["Function"]
+    same = all(new is old for new, old in zip(inputs, held["input"], strict=True))
+    return tree if same else {"Function": {**held, "input": list(inputs)}}
+
+
+def cast(tree: Tree, dtype: Any) -> Tree:
+    """Returns a tree whose values are made values of a dtype; a row with another one fails."""
+    return {"Cast": {"expr": tree, "dtype": {"Literal": dtype}, "options": "Strict"}}
+
+
 def parts(tree: Tree) -> Iterator[Tree]:
     """Yields the trees below a node."""
     kind, held = kind_of(tree)

@@ -158,6 +158,7 @@ def test_the_nearest_column_is_named() -> None:
             "STRPTIME(t, '%Y-%m-%dT%H:%M:%S.%f')",
             "STRPTIME cannot read '%f': it would take the digits for nanoseconds",
         ),
+        ("STRPTIME(t, '%F %T.%9f')", "STRPTIME cannot read '%9f': it would cut off the nanoseconds"),
         (
             "STRPTIME(t, '%Y-%m-%d %H:%M:%S %Z')",
             "STRPTIME cannot read '%Z': it would pass over the name of the time zone",
