@@ -6,7 +6,7 @@ from typing import Final
 
 from beam_ensembles.cli.locking import Loaded, golden_chunks, lock_beside, read_lock
 from beam_ensembles.cli.version_sides import Recorded, Running, compared
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, InvalidRows
 from beam_ensembles.files.lock_names import golden_of
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows
 from beam_ensembles.locks.answers import Answers, answers_of, recorded_answers
@@ -29,7 +29,6 @@ def check_lock(ensemble: Loaded, path: str | None) -> Report:
 
     Raises:
         BadLock: There is no lock, it is damaged, or that of another ensemble.
-        InvalidRows: The golden rows lack a column that the ensemble reads.
     """
     found = path or lock_beside(ensemble.path)
     if found is None:
@@ -41,12 +40,13 @@ def check_lock(ensemble: Loaded, path: str | None) -> Report:
         raise BadLock(f"{text}; '{ensemble.name}' is '{ensemble.graph.spec.name}'")
     old, new = Recorded(found, lock), Running(ensemble)
     listed = tuple(differences(old.version, new.version))
-    lacking = sorted(set(new.version.contract.inputs) - set(old.version.contract.inputs))
-    if lacking:
-        why = f"the golden rows lack '{lacking[0]}', which the ensemble reads now"
+    try:
+        chunks = golden_chunks(ensemble.graph, golden_of(found))
+    except InvalidRows as error:
+        why = f"the golden rows do not have what the ensemble reads now: {error.problems[0].message}"
         return Report(old=found, new=ensemble.name, found=listed, not_compared=why)
     comparison = Comparison(compared(old, new))
-    for chunk in golden_chunks(ensemble.graph, golden_of(found)):
+    for chunk in chunks:
         comparison.add(old.answers(chunk), new.answers(chunk), chunk.numbers)
     return Report(old=found, new=ensemble.name, found=listed, behaviour=comparison.found())
 

@@ -265,7 +265,9 @@ class Report:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs that a lock promises."""
+        """Whether nothing differs that a lock promises; not where that could not be seen."""
+        if self.not_compared:
+            return False
         answers = self.behaviour is None or not (self.behaviour.changed or self.changed_inside)
         return answers and not any(one.is_promised for one in self.found)
 

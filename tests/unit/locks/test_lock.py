@@ -110,6 +110,18 @@ def test_a_table_says_which_node_makes_the_difference(folder: Path, capsys: Capt
     assert [one["node"] for one in json.loads(out)["behaviour"]["causes"]] == ["forest"]
 
 
+def test_golden_rows_that_the_ensemble_cannot_read_any_more(folder: Path, capsys: Captured) -> None:
+    Path("flowers.yaml").write_text(
+        flowers.FILE.replace("note: string", "note: string, more: double").replace("< 0.7", "< more")
+    )
+    code, out, _ = call(capsys, "check", "flowers.yaml")
+    assert code == 1
+    assert "input 'more' (double) is new: breaks pipelines whose rows lack it" in out
+    assert (
+        "note: the answers were not compared: the golden rows do not have what the ensemble reads now" in out
+    )
+
+
 def test_answers_of_somebody_else_are_compared(folder: Path, capsys: Captured) -> None:
     rows = pd.read_parquet("rows.parquet")
     scored = Ensemble("flowers.yaml").predict(rows)
