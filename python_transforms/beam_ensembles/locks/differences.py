@@ -10,7 +10,7 @@ from beam_ensembles.errors import EnsembleError, nearest
 from beam_ensembles.locks.behaviour import Behaviour
 from beam_ensembles.locks.contract import Change, Contract, changes
 from beam_ensembles.locks.lock_text import Lock, NodeLock
-from beam_ensembles.types import Array, TypeSyntaxError, dtype_of, parse_type, row_shape
+from beam_ensembles.types import Array, Scalar, TypeSyntaxError, dtype_of, parse_type, row_shape
 
 _NONE: Final = "none"
 
@@ -53,6 +53,20 @@ class Version:
                 if column.labels is not None and _width(column.type) == len(column.labels) > 1:
                     found.add(name)
         return frozenset(found)
+
+    def has_labels(self) -> bool:
+        """Whether an output has a label, or a score per class: something whose changes are those of a label."""
+        outputs, scores = self.contract.outputs, self.scores()
+        return any(name in scores or _is_label(column.type) for name, column in outputs.items())
+
+
+def _is_label(text: str) -> bool:
+    try:
+        type_ = parse_type(text)
+    except TypeSyntaxError:
+        return False
+    dtype = dtype_of(type_)
+    return isinstance(type_, Scalar) and (dtype is None or dtype.kind != "f")
 
 
 def _width(text: str) -> int:
@@ -200,9 +214,14 @@ class Limits:
         """Returns in a sentence each what exceeds the limits.
 
         Raises:
-            EnsembleError: A limit is on a column that the ensemble does not add, or that has no numbers.
+            EnsembleError: A limit is on a column that the ensemble does not add, or that has no numbers, or on labels
+                where no output has one.
         """
         found = []
+        has_labels = any(one.is_output and one.relabelled is not None for one in behaviour.columns)
+        if self.label_changes is not None and not has_labels:
+            text = "the limit on changes of labels: no output has a label or a score per class"
+            raise EnsembleError(f"{text}; limit the shift of its numbers instead")
         share = behaviour.relabelled / behaviour.rows if behaviour.rows else 0.0
         if self.label_changes is not None and share > self.label_changes:
             found.append(

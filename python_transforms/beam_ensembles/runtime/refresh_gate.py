@@ -69,20 +69,28 @@ class Gate:
         asked = graph.spec.gate
         if asked is None:
             return None
-        gate = cls("" if uri is None else lock_of(uri), Limits(asked.max_label_changes, asked.max_shift))
-        problem = _cannot_gate(graph, files, uri) or gate._unreadable(graph)
-        if problem:
-            raise InvalidEnsemble(
-                [Problem("refresh.gate", "wrong_config", problem)], ensemble=graph.spec.name
-            )
-        return gate
-
-    def _unreadable(self, graph: EnsembleGraph) -> str:
         try:
-            with self._opened(graph.spec.name):
-                return ""
+            gate = cls(_usable(graph, files, uri), Limits(asked.max_label_changes, asked.max_shift))
+            return dataclasses.replace(gate, limits=gate._settled(graph))
         except EnsembleError as error:
-            return str(error)
+            problem = Problem("refresh.gate", "wrong_config", str(error))
+            raise InvalidEnsemble([problem], ensemble=graph.spec.name) from error
+
+    def _settled(self, graph: EnsembleGraph) -> Limits:
+        """Returns the limits; where the file does not limit labels, and outputs have some, none may change.
+
+        Raises:
+            EnsembleError: The lock cannot be read, or the limits are on nothing that the ensemble adds.
+        """
+        with self._opened(graph.spec.name) as (lock, _):
+            has_labels = Version.of_lock(lock).has_labels()
+        limits = self.limits
+        if limits.label_changes is None and has_labels:
+            limits = dataclasses.replace(limits, label_changes=0.0)
+        if (limits.label_changes is not None and not has_labels) or not limits:
+            text = "no output of the ensemble has a label or a score per class"
+            raise EnsembleError(f"{text}; say with 'max_shift' by how much its numbers may shift")
+        return limits
 
     def check(self, ensemble: str, code: StageCode, stage: Stage) -> None:
         """Compares a version with the lock.
@@ -160,17 +168,24 @@ class Gate:
             yield lock, golden
 
 
-def _cannot_gate(graph: EnsembleGraph, files: Files, uri: str | None) -> str:
+def _usable(graph: EnsembleGraph, files: Files, uri: str | None) -> str:
+    """Returns the place of an ensemble's lock.
+
+    Raises:
+        EnsembleError: It can have none, nobody vouches for it, or the ensemble runs in several stages.
+    """
     if uri is None:
-        return "a gate needs the ensemble's file, beside which its lock lies; name the file instead of sending its text"
+        text = "a gate needs the ensemble's file, beside which its lock lies"
+        raise EnsembleError(f"{text}; name the file instead of sending its text")
     if not files.is_own and not files.is_trusted(lock_of(uri)):
         text = f"golden rows are read only from trusted places, and '{lock_of(uri)}' is not in one"
-        return f"{text}; start the service with --trust and the folder"
+        raise EnsembleError(f"{text}; start the service with --trust and the folder")
     stages = len(plan(graph).stages)
     if stages > 1:
         text = f"a gate is for ensembles of one stage, and this one has {stages} ('beam-ensembles plan' says why)"
-        return f"{text}; leave out 'refresh', and compare versions with 'beam-ensembles diff' before they roll out"
-    return ""
+        todo = "leave out 'refresh', and compare versions with 'beam-ensembles diff' before they roll out"
+        raise EnsembleError(f"{text}; {todo}")
+    return lock_of(uri)
 
 
 def _local(place: str, ends: contextlib.ExitStack) -> str:

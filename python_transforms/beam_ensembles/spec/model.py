@@ -143,11 +143,11 @@ class RefreshGate:
     """By how much a new version in a running pipeline may differ from the lock.
 
     Attributes:
-        max_label_changes: The share of golden rows that may have another label.
+        max_label_changes: The share of golden rows that may have another label; None where the file does not say.
         max_shift: By how much the numbers of an output may differ, by column; of others by any amount.
     """
 
-    max_label_changes: float = 0.0
+    max_label_changes: float | None = None
     max_shift: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
 

@@ -28,7 +28,7 @@ def read_gate(given: Any, columns: frozenset[str], mistakes: Mistakes) -> Refres
     if found.get("gate") != LOCK_GATE:
         text = f"the gate of new versions is '{LOCK_GATE}', found {described(found.get('gate'))}"
         mistakes.add("refresh.gate", "bad_value", f"{text}; write {_EXAMPLE}")
-    share = _share(found.get("max_label_changes", 0), mistakes)
+    share = _share(found["max_label_changes"], mistakes) if "max_label_changes" in found else None
     return RefreshGate(share, _shifts(found.get("max_shift", {}), columns, mistakes))
 
 

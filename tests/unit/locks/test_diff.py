@@ -205,6 +205,17 @@ def test_what_is_wrong_with_a_call_is_one_sentence(
     assert len(err.splitlines()) == 1
 
 
+def test_a_limit_on_labels_that_no_output_has_is_refused(folder: Path, capsys: Captured) -> None:
+    for name in ("old", "new"):
+        Path(f"{name}/flowers.yaml").write_text(
+            'ensemble: flowers\ninputs: {x: "array<double>[4]"}\nnodes:\n'
+            '  sum: {apply: sql, select: {first: "x[1] + 1"}, outputs: {first: "double?"}}\n'
+        )
+    code, _, err = call(capsys, OLD, NEW, "--input", "old/rows.parquet", "--max-label-changes", "1%")
+    assert code == 1
+    assert "no output has a label or a score per class; limit the shift of its numbers instead" in err
+
+
 @pytest.mark.parametrize("share", ["101%", "-1%", "x", "nan", "1%%"])
 def test_a_limit_that_is_no_share_is_refused(share: str, folder: Path, capsys: Captured) -> None:
     with pytest.raises(SystemExit) as error:

@@ -128,6 +128,15 @@ def test_a_damaged_lock_lets_nothing_pass(folder: Path, caplog: pytest.LogCaptur
     assert "cannot be read" in caplog.text
 
 
+def _only_numbers(folder: Path) -> None:
+    """Locks an ensemble that adds one number, and asks for a gate without a limit on it."""
+    (folder / "flowers.yaml").write_text(
+        'ensemble: flowers\ninputs: {x: "array<double>[4]"}\nnodes:\n'
+        '  sum: {apply: sql, select: {first: "x[1] + 1"}, outputs: {first: "double?"}}\nrefresh: {gate: lock}\n'
+    )
+    flowers.lock(folder)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -139,6 +148,7 @@ def test_a_damaged_lock_lets_nothing_pass(folder: Path, caplog: pytest.LogCaptur
             ),
             "a gate is for ensembles of one stage, and this one has ",
         ),
+        (_only_numbers, "no output of the ensemble has a label or a score per class; say with 'max_shift'"),
     ],
 )
 def test_a_gate_without_a_lock_is_refused_when_the_pipeline_is_made(
