@@ -71,9 +71,9 @@ def check_expected(ensemble: Loaded, rows: str, absolute: float | None) -> Repor
     reader = open_rows(rows, ensemble.graph, Columns(known, ()), prefix=NOT_ADDED)
     expected = {name: (name, types[name]) for name in types if name in reader.fields}
     if not expected:
-        outputs = ", ".join(name for name, _ in ensemble.graph.outputs)
+        known_outputs = ", ".join(name for name, _ in ensemble.graph.outputs)
         text = f"'{rows}' has no answers to compare with: none of its fields is a column of the ensemble"
-        raise EnsembleError(f"{text} (its outputs: {outputs})")
+        raise EnsembleError(f"{text} (its outputs: {known_outputs})")
     makers = {name: side.version.makers[name] for name in expected}
     outputs = [name for name, _ in ensemble.graph.outputs if name in makers]
     comparison = Comparison(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from beam_ensembles.cli.ensemble_file import GREEN, RED, YELLOW, coloured
 from beam_ensembles.locks.behaviour import Behaviour, ColumnShift
@@ -16,11 +16,14 @@ _MOST_ROWS: Final = 12
 _WIDEST: Final = 60
 
 
+_Rows: TypeAlias = tuple[tuple[str, ...], ...]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Table:
     title: str
     head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: _Rows
 
 
 def text_lines(report: Report, verdict: str) -> Iterator[str]:
@@ -95,6 +98,7 @@ def _cut(text: str) -> str:
 
 
 def _tables(report: Report) -> Iterator[_Table]:
+    rows: _Rows
     promised = [one for one in report.found if one.what == "contract"]
     if promised:
         rows = tuple((one.text, "breaks" if one.breaks else "") for one in promised)
@@ -115,6 +119,8 @@ def _tables(report: Report) -> Iterator[_Table]:
 
 
 def _of_behaviour(report: Report, behaviour: Behaviour) -> Iterator[_Table]:
+    rows: _Rows
+    head: tuple[str, ...]
     shown = [one for one in behaviour.columns if one.changed]
     if shown:
         head = (

@@ -50,7 +50,7 @@ def running(folder: Path) -> tuple[Any, Any]:
     """Returns the handler of a pipeline, and its loaded stage, which looks for new versions when it is told to."""
     pipeline = beam.Pipeline()
     rows = pipeline | beam.Create([ROW])
-    rows | RunEnsemble(folder / "flowers.yaml", refresh_interval_secs=3600)  # type: ignore[operator]
+    rows | RunEnsemble(folder / "flowers.yaml", refresh_interval_secs=3600)
     found: list[Any] = []
 
     class Visitor(beam.pipeline.PipelineVisitor):
