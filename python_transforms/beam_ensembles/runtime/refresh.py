@@ -22,7 +22,7 @@ from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.files.fetched_files import nothing_beside
+from beam_ensembles.files.fetched_files import Beside, nothing_beside
 from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.files.lock_names import golden_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
@@ -121,7 +121,7 @@ class Watch:
 
     def state(self, text: str, nodes: Sequence[CheckedNode], profile: str | None) -> Any:
         """Returns what changes when the file, its lock, its profile, or a file that these nodes name, does."""
-        named = [
+        named: list[tuple[str, Beside]] = [
             (self.files.resolve(node.spec.file), node.kind.files_beside)
             for node in nodes
             if node.spec.file is not None
