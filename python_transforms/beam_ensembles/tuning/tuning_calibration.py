@@ -28,7 +28,7 @@ from beam_ensembles.spec.document import read_document
 from beam_ensembles.tuning.fitting_calibrations import fitted
 from beam_ensembles.tuning.labelled import Rows, score_rows, split
 from beam_ensembles.tuning.results import Measure, Number, Tuned
-from beam_ensembles.tuning.writing import with_values
+from beam_ensembles.tuning.writing import Place, with_values
 from beam_ensembles.types import row_shape
 
 
@@ -63,7 +63,7 @@ def uncalibrated(
         content = Calibration(TEMPERATURE).text()
         with open(path, "wb") as made:
             made.write(content)
-        changes = {
+        changes: dict[Place, str] = {
             ("nodes", name, "file"): f'"{path}"',
             ("nodes", name, "sha256"): f'"{hashlib.sha256(content).hexdigest()}"',
         }
