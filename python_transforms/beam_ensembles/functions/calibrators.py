@@ -63,13 +63,14 @@ class Calibration:
             return np.stack([1 - second, second], axis=1)
         found = np.stack([self._one(at, shares[:, at]) for at in range(self.classes)], axis=1)
         total = found.sum(axis=1, keepdims=True)
-        return np.divide(found, total, out=np.full_like(found, 1 / self.classes), where=total != 0)
+        even = np.full_like(found, 1 / self.classes)
+        return np.asarray(np.divide(found, total, out=even, where=total != 0))
 
     def _one(self, at: int, shares: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.method == PLATT:
             with np.errstate(over="ignore"):
                 return np.asarray(1 / (1 + np.exp(self.a[at] * shares + self.b[at])))
-        return np.interp(shares, self.x[at], self.y[at])
+        return np.asarray(np.interp(shares, self.x[at], self.y[at]))
 
     def text(self) -> bytes:
         """Returns the content of its file."""

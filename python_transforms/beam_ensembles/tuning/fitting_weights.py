@@ -75,4 +75,4 @@ def rounded(weights: np.ndarray) -> np.ndarray:
     """Returns weights with four digits that add up to 1."""
     found = np.round(weights / weights.sum(), _DIGITS)
     found[np.argmax(found)] += 1 - found.sum()
-    return np.round(found, _DIGITS)
+    return np.asarray(np.round(found, _DIGITS))
