@@ -122,7 +122,8 @@ class Grader:
             raise EnsembleError(
                 f"no node '{name}' answers with a class to agree with{nearest(name, names[1:])}"
             )
-        return self._classes(self._collected.answers(names.index(name, 1)))[self._rows]
+        found = self._classes(self._collected.answers(names.index(name, 1)))
+        return np.asarray(found[self._rows])
 
     def counts(
         self, target: Target, graded: Graded, which: np.ndarray, members: Mapping[str, np.ndarray]

@@ -180,7 +180,7 @@ def _true(node: CheckedNode, column: str, collected: Collected, rows: Rows) -> n
     known = [bool(one) if collected.kind == TRUTH and one in (0, 1) else one for one in classes]
     try:
         order = {as_kind(one, collected.kind, is_cell=False): at for at, one in enumerate(known)}
-        return np.array([order[one] for one in seen])[codes]
+        return np.asarray(np.array([order[one] for one in seen])[codes])
     except (ValueError, KeyError):
         text = (
             f"the label has the classes {listed_classes(seen)}, but '{column}' has {listed_classes(classes)}"

@@ -127,7 +127,7 @@ def _combiner(graph: EnsembleGraph, name: str) -> CheckedNode:
 def _weights(node: CheckedNode) -> np.ndarray:
     given = node.spec.options.get("weights") or [1] * len(node.spec.columns)
     weights = np.array([float(one) for one in given])
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
