@@ -30,13 +30,15 @@ def stability_index(seen: np.ndarray, learned: np.ndarray, is_cell: np.ndarray) 
         is_cell: Which cells a comparison has; the others are padding.
     """
     p, q = (_shares(counts, is_cell) for counts in (seen, learned))
-    return np.where(is_cell, (p - q) * np.log(p / q), 0.0)
+    found: np.ndarray = np.where(is_cell, (p - q) * np.log(p / q), 0.0)
+    return found
 
 
 def _shares(counts: np.ndarray, is_cell: np.ndarray) -> np.ndarray:
     smoothed = np.where(is_cell, counts + _SMOOTHING, 1.0)
     total = np.where(is_cell, smoothed, 0.0).sum(axis=1, keepdims=True)
-    return smoothed / total
+    found: np.ndarray = smoothed / total
+    return found
 
 
 def g_statistic(seen: np.ndarray, learned: np.ndarray) -> np.ndarray:
@@ -46,13 +48,16 @@ def g_statistic(seen: np.ndarray, learned: np.ndarray) -> np.ndarray:
     """
     rows, known = seen.sum(axis=1, keepdims=True), learned.sum(axis=1, keepdims=True)
     both = (seen + learned) / np.maximum(rows + known, 1)
-    return 2 * (_information(seen, rows * both) + _information(learned, known * both)).sum(axis=1)
+    both_ways = _information(seen, rows * both) + _information(learned, known * both)
+    found: np.ndarray = 2 * both_ways.sum(axis=1)
+    return found
 
 
 def _information(counts: np.ndarray, expected: np.ndarray) -> np.ndarray:
     is_there = counts > 0
     ratio = np.divide(counts, expected, out=np.ones(counts.shape), where=is_there)
-    return counts * np.log(ratio)
+    found: np.ndarray = counts * np.log(ratio)
+    return found
 
 
 def critical_values(freedom: np.ndarray, window: int) -> np.ndarray:
@@ -68,4 +73,5 @@ def critical_values(freedom: np.ndarray, window: int) -> np.ndarray:
     chance = ALPHA * 6 / (math.pi * window) ** 2 / max(len(freedom), 1)
     z = -NormalDist().inv_cdf(chance)
     part = 2 / (9 * np.maximum(freedom, 1))
-    return np.maximum(freedom, 1) * (1 - part + z * np.sqrt(part)) ** 3
+    found: np.ndarray = np.maximum(freedom, 1) * (1 - part + z * np.sqrt(part)) ** 3
+    return found

@@ -70,10 +70,11 @@ class Edges:
     """
 
     def __init__(self, numbers: Sequence[Numbers]) -> None:
-        most = max((len(one.counts) for one in numbers), default=0)
-        self._smallest = np.array([math.nan if one.smallest is None else one.smallest for one in numbers])
-        ends = [(*one.quantiles, math.nan if one.largest is None else one.largest) for one in numbers]
-        self._ends = np.array([[*row, *[row[-1]] * (most - len(row))] for row in ends]).reshape(len(ends), -1)
+        self._most = max((len(one.counts) for one in numbers), default=0)
+        self._smallest = np.array([_or_nan(one.smallest) for one in numbers])[:, None]
+        ends = [(*one.quantiles, _or_nan(one.largest)) for one in numbers]
+        width = max(self._most, 1)
+        self._ends = np.array([[*row, *[row[-1]] * (width - len(row))] for row in ends]).reshape(-1, width)
 
     def counts(self, values: np.ndarray, nulls: np.ndarray) -> np.ndarray:
         """Returns how many values are in each cell: NaN, low, high, then inside, ``[positions, cells]``.
@@ -82,16 +83,17 @@ class Edges:
             values: ``[positions, N]``; NaN where a row is null.
             nulls: How many rows are null at each position.
         """
-        rows = values.shape[1]
-        is_below = values[:, None, :] <= self._ends[:, :, None]
-        up_to = np.count_nonzero(is_below, axis=2)
-        low = np.count_nonzero(values < self._smallest[:, None], axis=1)
+        up_to = np.count_nonzero(values[:, None, :] <= self._ends[:, :, None], axis=2)
+        low = np.count_nonzero(values < self._smallest, axis=1)
         missing = np.count_nonzero(np.isnan(values), axis=1)
-        last = up_to[:, -1:] if up_to.shape[1] else np.zeros((len(values), 1), np.int64)
-        high = rows - missing - last[:, 0]
-        inside = np.diff(up_to, axis=1, prepend=low[:, None]) if up_to.shape[1] else up_to
-        # Where no finite number was learned, all ends are NaN: whatever comes is high.
+        # Where no finite number was learned, the ends are NaN: whatever comes is high.
+        high = values.shape[1] - missing - up_to[:, -1]
+        inside = np.diff(up_to, axis=1, prepend=low[:, None])[:, : self._most]
         return np.column_stack((missing - nulls, low, high, inside))
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 class Categories:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
-from beam_ensembles.local import Ensemble
+from beam_ensembles.local.ensemble import Ensemble
 from beam_ensembles.metrics import ensemble_metrics
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import graph_of_file
@@ -96,7 +97,8 @@ def test_a_pipeline_counts_it_in_all_its_stages_once(folder: Path) -> None:
 def test_a_frame_is_compared_and_explained(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     learn(folder)
     ensemble = Ensemble("e.yaml")
-    ensemble.predict(rows(1_000, 1.0))
+    with caplog.at_level(logging.WARNING, "beam_ensembles.execution.input_watch"):
+        ensemble.predict(rows(1_000, 1.0))
     (record,) = caplog.records
     assert "the input 'x' differs from its profile" in record.getMessage()
     assert "y" in str(ensemble.explain(rows(1)[0]))

@@ -115,7 +115,7 @@ def changed(name: str, found: dict[str, np.ndarray], at: slice, value: Any) -> d
     ("name", "value", "said"),
     [
         ("letter", "A", "50.0 % in categories that the profile does not know, such as 'A'"),
-        ("gaps?", False, "null: 52."),
+        ("gaps?", False, "null: 5"),
         ("missing?", False, "null: "),
         ("normal", np.nan, "not a number: 50.0 %, learned 0.0 %"),
         ("normal", np.inf, "50.0 % above the largest learned, "),
@@ -150,8 +150,8 @@ def test_metrics_count_what_the_profile_does_not_know() -> None:
         "c": np.array(["a", "b"], object)[random.integers(0, 2, rows)],
     }
     profile = learned(found, types)
-    found["x"][1:40:2] = 7.0
-    found["c"][:30] = "z"
+    found["x"][1:5:2] = 7.0
+    found["c"][:3] = "z"
     updates: list[Update] = []
     watch = InputWatch("e", profile, frozenset(types), updates.append)
     watch.add(batch(found))
@@ -162,9 +162,9 @@ def test_metrics_count_what_the_profile_does_not_know() -> None:
     assert totals == {
         ("e/inputs.x", "compared_rows"): rows,
         ("e/inputs.x", "null_rows"): rows // 10,
-        ("e/inputs.x", "out_of_range_values"): 20,
+        ("e/inputs.x", "out_of_range_values"): 2,
         ("e/inputs.c", "compared_rows"): rows,
-        ("e/inputs.c", "unseen_values"): 30,
+        ("e/inputs.c", "unseen_values"): 3,
     }
     assert sum(name == "population_stability_index_millionths" for _, _, name, _ in updates) == 4
 
