@@ -11,10 +11,11 @@ import pytest
 
 from beam_ensembles import limits
 from beam_ensembles.cli.main import main
-from beam_ensembles.errors import InvalidEnsemble, Problem, few_suggestions, nearest_of
+from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem, few_suggestions, nearest_of
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import check_text, plan
 from beam_ensembles.graph.expressions import growth
+from beam_ensembles.graph.profile import read_profile
 from beam_ensembles.messages import wording
 from beam_ensembles.registry import KINDS
 from beam_ensembles.spec import document
@@ -69,6 +70,17 @@ def of_expressions(count: int) -> Found:
     whole, rest = divmod(count, limits.LONGEST_EXPRESSION)
     sizes = [limits.LONGEST_EXPRESSION] * whole + [rest]
     return of_file(sql(**{f"y{at}": "x".ljust(size) for at, size in enumerate(sizes)}))
+
+
+def of_profile(size: int = 0, categories: int = 0) -> Found:
+    counts = {str(at): 1 for at in range(categories)}
+    column = {"type": "string", "rows": categories, "nulls": 0, "categories": counts}
+    data = {"beam_ensembles_profile": 1, "ensemble": "e", "rows": categories, "columns": {"t": column}}
+    try:
+        read_profile(json.dumps(data).ljust(size).encode())
+    except ModelFormatError:
+        return {("bad_profile", "profile.uri")}
+    return set()
 
 
 LIMITS: Final[list[tuple[str, Callable[[int], Found], tuple[str, str]]]] = [
@@ -130,6 +142,8 @@ LIMITS: Final[list[tuple[str, Callable[[int], Found], tuple[str, str]]]] = [
         lambda n: of_file({**MODEL, "batch": {"max_wait": n}}),
         ("bad_value", "nodes.n0.batch.max_wait"),
     ),
+    ("LARGEST_PROFILE", of_profile, ("bad_profile", "profile.uri")),
+    ("MOST_CATEGORIES", lambda n: of_profile(categories=n), ("bad_profile", "profile.uri")),
 ]
 
 
