@@ -20,7 +20,8 @@ def numbers_of(values: np.ndarray, kind: str) -> np.ndarray:
         ``[N, positions]``.
     """
     if kind != MEAN:
-        return values.reshape(len(values), -1)
+        found: np.ndarray = values.reshape(len(values), -1)
+        return found
     if values.dtype != object:
         return values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)[:, None]
     means = [

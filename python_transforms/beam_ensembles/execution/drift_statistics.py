@@ -3,7 +3,7 @@
 The index, ``sum((p - q) ln(p / q))`` over the cells of a column, says how large a change is, whatever the rows. How
 large it becomes by chance depends on them: where nothing has changed, the index of ``n`` rows against ``N`` is about
 ``(1/n + 1/N)`` times a chi-square with one degree of freedom less than there are cells. That holds only where no cell
-is nearly empty. The G statistic of two samples, which the index nears, keeps to the same chi-square with rare cells too.
+is nearly empty. The G statistic of two samples, which the index nears, keeps to that chi-square with rare cells too.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.execution.input_watch import InputWatch
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
+from beam_ensembles.execution.profile_loading import load_profile
 from beam_ensembles.execution.stage_processes import StageProcesses
 from beam_ensembles.graph.core_use import worth_processes
 from beam_ensembles.processes.machine import Machine
@@ -47,7 +48,9 @@ def load_stage(code: StageCode, machine: Machine, *, arrow: bool = False) -> Sta
         EnsembleError: It cannot be loaded.
     """
     if code.profile is not None:
-        watch = InputWatch(code.ensemble, code.profile.read(), frozenset(name for name, _, _ in code.inputs))
+        watch = InputWatch(
+            code.ensemble, load_profile(code.profile), frozenset(name for name, _, _ in code.inputs)
+        )
         return WatchedStage(_load_stage(code, machine, arrow), watch)
     return _load_stage(code, machine, arrow)
 

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from beam_ensembles.errors import InvalidEnsemble, ModelFormatError, Problem, nearest
+from beam_ensembles.errors import ModelFormatError, Problem, nearest
 from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
 from beam_ensembles.files.local_files import open_regular
 from beam_ensembles.graph.profile import ELEMENTS, NULLS, ColumnProfile, Profile, kind_of, read_profile
@@ -37,26 +37,6 @@ class CheckedProfile:
     pin: str | None = None
     content: Profile | None = None
     digest: str = ""
-
-    def read(self) -> Profile:
-        """Returns what it says, fetched where it lies elsewhere.
-
-        Raises:
-            InvalidEnsemble: It is not the pinned one, is not a profile, or is about other inputs.
-            EnsembleError: It cannot be fetched.
-        """
-        if self.content is not None:
-            return self.content
-        from beam_ensembles.files.fetched_files import fetched
-        from beam_ensembles.files.own_network import refuse_own_network
-
-        refuse_own_network(self.files, self.place)
-        found: list[Problem] = []
-        with fetched(self.place, most=LARGEST_PROFILE) as copy:
-            read = _read(dataclasses.replace(self, place=copy), self.place, found.append)
-        if read.content is None or found:
-            raise InvalidEnsemble(found)
-        return read.content
 
 
 def check_profile(
@@ -88,7 +68,7 @@ def check_profile(
     checked = CheckedProfile(place, inputs, files.for_workers(), spec.sha256)
     if local_path(place) is None:
         return checked
-    checked = _read(checked, place, report)
+    checked = read_checked(checked, place, report)
     content = checked.content
     if content is None:
         return None
@@ -100,8 +80,14 @@ def check_profile(
     return checked
 
 
-def _read(checked: CheckedProfile, name: str, report: Callable[[Problem], None]) -> CheckedProfile:
-    """Reads a local file, and reports what is wrong with it."""
+def read_checked(checked: CheckedProfile, name: str, report: Callable[[Problem], None]) -> CheckedProfile:
+    """Returns a profile with its content, read of a local file; without where something is wrong.
+
+    Args:
+        checked: Whose place is that of the local file.
+        name: What people know the file by.
+        report: Takes what is wrong.
+    """
     try:
         with open_regular(local_path(checked.place) or checked.place) as file:
             data = file.read(LARGEST_PROFILE + 1)

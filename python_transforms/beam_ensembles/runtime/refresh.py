@@ -22,7 +22,7 @@ from beam_ensembles.execution.files_digest import digest_of
 from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.files.fetched_files import Beside, nothing_beside
+from beam_ensembles.files.fetched_files import Beside
 from beam_ensembles.files.file_changes import state_of
 from beam_ensembles.files.lock_names import golden_of
 from beam_ensembles.graph import EnsembleGraph, check_text, plan
@@ -126,11 +126,13 @@ class Watch:
             for node in nodes
             if node.spec.file is not None
         ]
+        states = [(place, state_of(place, beside)) for place, beside in named]
         if self.gate is not None:
-            named += [(self.gate.lock, nothing_beside), (golden_of(self.gate.lock), nothing_beside)]
+            states += [(place, state_of(place)) for place in (self.gate.lock, golden_of(self.gate.lock))]
         if profile is not None:
-            named.append((self.files.resolve(profile), nothing_beside))
-        return text, [(place, state_of(place, beside)) for place, beside in named]
+            place = self.files.resolve(profile)
+            states.append((place, state_of(place)))
+        return text, states
 
 
 def _gate_of(graph: EnsembleGraph, files: Files, uri: str | None) -> Gate | None:

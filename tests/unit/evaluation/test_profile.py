@@ -17,6 +17,7 @@ from apache_beam.testing.util import assert_that
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.execution.profile_loading import load_profile
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.local.ensemble import Ensemble
@@ -141,7 +142,7 @@ def test_a_profile_of_another_place_is_read_by_workers(folder: Path, monkeypatch
     checked = graph_of_file("e.yaml").profile
     assert checked is not None
     assert checked.content is None
-    assert set(checked.read().columns) == {"x", "c"}
+    assert set(load_profile(checked).columns) == {"x", "c"}
 
 
 def problems(folder: Path, profile: str) -> list[tuple[str, str, str]]:

@@ -99,7 +99,7 @@ def profile_schema() -> Schema:
     """Returns the schema of the profile that inputs are compared with."""
     return {
         "type": "object",
-        "description": "What the inputs were like when it was learned: they are compared with it while the ensemble runs.",
+        "description": "What the inputs were like: they are compared with it while the ensemble runs.",
         "required": ["uri"],
         "additionalProperties": False,
         "properties": {
