@@ -23,7 +23,8 @@ def numbers_of(values: np.ndarray, kind: str) -> np.ndarray:
         found: np.ndarray = values.reshape(len(values), -1)
         return found
     if values.dtype != object:
-        return values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)[:, None]
+        mean: np.ndarray = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
+        return mean[:, None]
     means = [
         np.nan if one is None or not len(one) else np.mean(one, dtype=np.float64) for one in values.tolist()
     ]

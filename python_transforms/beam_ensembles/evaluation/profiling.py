@@ -75,7 +75,7 @@ class ProfileLearner:
 
 
 class _Column:
-    """What is learned of a column of which only nulls count."""
+    """Learns how often a column is null."""
 
     def __init__(self, type_: Type) -> None:
         self._type = type_
@@ -97,7 +97,7 @@ class _Column:
 
 
 class _Texts(_Column):
-    """What is learned of a column of categories, which may turn out to have too many."""
+    """Learns the categories of a column, until they turn out to be too many."""
 
     def __init__(self, type_: Type) -> None:
         super().__init__(type_)
@@ -119,7 +119,7 @@ class _Texts(_Column):
 
 
 class _Numbers(_Column):
-    """What is learned of a column of numbers, or of tensors or lists of them."""
+    """Learns how the numbers of a column are distributed, or those of its tensors or lists."""
 
     def __init__(self, type_: Type, kind: str) -> None:
         super().__init__(type_)

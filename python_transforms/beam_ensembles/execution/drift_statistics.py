@@ -17,7 +17,7 @@ import numpy as np
 ALPHA: Final = 0.001
 """How likely a false alarm is of all columns and all windows of a worker together."""
 LEAST_INDEX: Final = 0.1
-"""A smaller index is no change that matters, however sure it is."""
+"""A smaller index is too small a change to matter, however certain it is."""
 _SMOOTHING: Final = 0.5
 
 

@@ -56,7 +56,7 @@ class Drift:
         windows: In how many windows.
         rows_before: How many rows came before the first of them.
         index: The largest population stability index.
-        text: What was seen then, and what was learned.
+        text: The values seen then, beside the learned ones.
     """
 
     column: str
