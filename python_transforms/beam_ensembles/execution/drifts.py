@@ -150,6 +150,8 @@ def _of_cell(compared: Comparison, cell: str, seen: float, learned: float, examp
 
 
 def _median(numbers: Numbers) -> str:
+    if not numbers.counts:
+        return "no finite number"
     half, so_far = sum(numbers.counts) / 2, 0
     ends = (*numbers.quantiles, numbers.largest)
     for end, count in zip(ends, numbers.counts, strict=True):

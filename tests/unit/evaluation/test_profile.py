@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import logging
@@ -17,13 +18,17 @@ from apache_beam.testing.util import assert_that
 from beam_ensembles.cli.main import main
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.execution.growing_stage import load_stage
 from beam_ensembles.execution.profile_loading import load_profile
 from beam_ensembles.files.ensemble_files import Files
 from beam_ensembles.graph import EnsembleGraph, check_text
 from beam_ensembles.local.ensemble import Ensemble
+from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.metrics import ensemble_metrics
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KINDS
-from beam_ensembles.runtime.loading import graph_of_file
+from beam_ensembles.runtime.loading import files_of, graph_of_file
+from beam_ensembles.runtime.refresh import RefreshedStage, Watch
 from beam_ensembles.transforms import RunEnsemble
 
 FILE = """
@@ -117,6 +122,26 @@ def test_a_changed_profile_is_another_version(folder: Path) -> None:
     before = digest_of(graph_of_file("e.yaml"))
     path.write_text(path.read_text().replace('"ensemble": "e"', '"ensemble": "f"'))
     assert digest_of(graph_of_file("e.yaml")) != before
+
+
+def test_a_refresh_takes_the_new_profile(folder: Path) -> None:
+    path = learn(folder)
+    graph = graph_of_file("e.yaml")
+    watch = Watch.of(graph, files_of("e.yaml"), {}, str(folder / "e.yaml"), 3_600.0)
+    code = stage_of(graph, columns_of(graph))
+    stage = RefreshedStage(code, watch, lambda newer: load_stage(newer, this_machine()))
+    later = RefreshedStage(
+        code, dataclasses.replace(watch, stage=1), lambda newer: load_stage(newer, this_machine())
+    )
+    before = stage.newest()
+    path.write_text(path.read_text().replace('"ensemble": "e"', '"ensemble": "f"'))
+    stage.look()
+    after = stage.newest()
+    assert after.digest != before.digest
+    assert after.code.profile is not None
+    assert after.code.profile.content is not None
+    assert after.code.profile.content.ensemble == "f"
+    assert later.version(after.digest).code.profile is None
 
 
 def test_a_bundle_brings_it_along(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
