@@ -130,12 +130,12 @@ def _of_cell(compared: Comparison, cell: str, seen: float, learned: float, examp
     both = f"{_percent(seen)}, learned {_percent(learned)}"
     if cell in (NULL, NOT_A_NUMBER):
         yield f"{cell}: {both}"
-    elif cell in (LOW, HIGH) and compared.numbers is not None:
-        end = compared.numbers.smallest if cell == LOW else compared.numbers.largest
-        where = f"below the smallest learned, {_number(end)}"
-        if cell == HIGH:
-            where = f"above the largest learned, {_number(end)}"
-        yield f"{_percent(seen)} {where}"
+    elif cell in (LOW, HIGH):
+        numbers = compared.numbers
+        end = None if numbers is None else numbers.smallest if cell == LOW else numbers.largest
+        if end is not None:
+            where = "below the smallest learned" if cell == LOW else "above the largest learned"
+            yield f"{_percent(seen)} {where}, {_number(end)}"
     elif cell == UNSEEN:
         such = "" if example is None else f", such as {truncate(repr(example), _LONGEST)}"
         yield f"{_percent(seen)} in categories that the profile does not know{such}"
