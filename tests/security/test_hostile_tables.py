@@ -136,6 +136,7 @@ def test_a_deeply_nested_column_passes_or_is_refused_in_one_sentence(
         (10**400, False, ["whole numbers", "lists"]),
         (10**5_000, False, None),
     ],
+    ids=["deep", "large", "larger"],
 )
 def test_a_label_that_is_too_large_or_too_deep_is_one_of_another_kind(
     value: Any, is_cell: bool, kinds: list[str] | None
