@@ -215,7 +215,8 @@ def _script(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[st
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.jit.load.*deprecated")
-        return _ready(node, torch.jit.load(place, map_location="cpu"), device)
+        load: Any = torch.jit.load
+        return _ready(node, load(place, map_location="cpu"), device)
 
 
 def _module(node: CheckedNode[PytorchOptions], place: str, arguments: Mapping[str, Any], device: Any) -> Any:
