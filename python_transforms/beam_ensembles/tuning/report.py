@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from typing import Final
 
-from beam_ensembles.evaluation.charts import unit_chart
+from beam_ensembles.evaluation.charts import cost_chart
 from beam_ensembles.evaluation.report import graph_html, page, table_html
 from beam_ensembles.tuning.results import Point, Tuned
 from beam_ensembles.tuning.tables import facts, tables_of
+
+_WIDE: Final = 0.45
+_HIGH: Final = 0.08
+"""The least distances of points in the diagram, as shares of its sides."""
 
 
 def report(found: Tuned) -> str:
@@ -34,16 +39,24 @@ def _body(found: Tuned, title: str) -> Iterator[str]:
 
 
 def _chart(found: Tuned) -> str:
+    chosen = tuple(number.after for number in found.numbers)
+    first = next(point for point in found.points if point.values == chosen)
+    shown = [first]
+    low, high = (pick(point.quality for point in found.points) for pick in (min, max))
     most = max(point.cost for point in found.points) or 1.0
-    certain = [point for point in found.points if point.is_certified]
-    others = [point for point in found.points if not point.is_certified]
-    lines = [("certain to reach the target", _line(certain, most))]
-    if others:
-        lines.append(("not certain", _line(others, most)))
+    for point in found.points:  # labels must not cover each other
+        beside = (
+            abs(point.cost - one.cost) < _WIDE * most
+            and abs(point.quality - one.quality) < _HIGH * (high - low)
+            for one in shown
+        )
+        if not any(beside):
+            shown.append(point)
+    points = [(_name(point), point.cost, point.quality) for point in shown]
     name = found.reached[0].target.name
-    across = f"time per row, as a share of the most ({most:.3g} ms)"
-    return unit_chart(f"{name}, on the rows to tune on", across, name, lines, diagonal=False)
+    return cost_chart(f"{name} on the rows to tune on; large: what was chosen", name, points)
 
 
-def _line(points: list[Point], most: float) -> list[tuple[float, float]]:
-    return sorted((point.cost / most, point.quality) for point in points)
+def _name(point: Point) -> str:
+    values = ", ".join(f"{value:.3g}" for value in point.values)
+    return values if point.is_certified else f"{values} (not certain)"
