@@ -30,11 +30,12 @@ BLOCKED = (
 )
 BLOCKER = f"""
 import sys
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {BLOCKED}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Blocker())
+from importlib.machinery import PathFinder
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in {BLOCKED} else super().find_spec(name, path, target)
+sys.meta_path[:] = [Finder if found is PathFinder else found for found in sys.meta_path]
 """
 
 

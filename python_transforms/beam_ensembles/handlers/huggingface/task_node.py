@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from beam_ensembles.errors import (
-    OUT_OF_MEMORY,
     EnsembleError,
     InvalidEnsemble,
     NodeError,
@@ -120,7 +119,7 @@ class _Call:
             release()  # here, where no traceback holds the tensors of the failed call any more
             if rows == 1:
                 self.fitting.restore(before)
-                raise NodeError(OUT_OF_MEMORY, "one row alone does not fit in the memory of the device")
+                raise NodeError("out_of_memory", "one row alone does not fit in the memory of the device")
             self.fitting.failed(rows)
 
 
