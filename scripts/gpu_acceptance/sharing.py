@@ -94,15 +94,16 @@ with Ensemble(sys.argv[1]) as loaded:
 
 
 def _shared_processes(folder: str) -> int:
-    """Counts the processes of shared models whose sockets lie in a folder."""
-    lines = []
+    """Counts the processes of shared models that clients with this temporary folder have started."""
+    found = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                lines.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-            except OSError:
+                command, variables = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+            except OSError:  # it has ended
                 continue
-    return sum(_SHARED in line and folder in line for line in lines)
+            found += _SHARED.encode() in command and f"TMPDIR={folder}\0".encode() in variables
+    return found
 
 
 def refreshes(setting: Setting) -> Figures:

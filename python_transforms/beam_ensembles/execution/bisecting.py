@@ -87,6 +87,9 @@ def run_split(
             else:
                 too_many = end - start if ran_out else too_many
                 waiting += _halves(start, end, retries)
+            del (
+                found
+            )  # its traceback has this frame, and with it the member and the tensors of the failed call
         if ran_out:
             release()  # here, where no traceback holds the tensors of the failed call any more
     if too_many is not None:
