@@ -46,16 +46,17 @@ def test_a_connection_that_is_never_set_up_is_closed(sent: bytes, monkeypatch: p
 
 @contextlib.contextmanager
 def _healthy() -> Iterator[int]:
-    server = grpc.server(
-        concurrent.futures.ThreadPoolExecutor(128),
-        interceptors=[Admission(Limits())],
-        options=options(Access()),
-    )
-    health_pb2_grpc.add_HealthServicer_to_server(Health(), server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    yield port
-    server.stop(0).wait()
+    with concurrent.futures.ThreadPoolExecutor(128) as threads:
+        server = grpc.server(
+            threads,
+            interceptors=[Admission(Limits())],
+            options=options(Access()),
+        )
+        health_pb2_grpc.add_HealthServicer_to_server(Health(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        yield port
+        server.stop(0).wait()
 
 
 def test_the_oldest_of_many_calls_that_send_nothing_makes_room() -> None:
@@ -97,32 +98,35 @@ def test_a_call_that_is_not_read_sends_few_bytes() -> None:
 
 def test_few_messages_of_known_callers_are_read_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """520 callers could each send the longest message there is: 16 GiB before the first of them was looked at."""
-    server = grpc.server(
-        concurrent.futures.ThreadPoolExecutor(128),
-        interceptors=[Admission(Limits())],
-        options=options(Access()),
-    )
-    beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(OfferedArtifacts(), server)
-    reflection.enable_server_reflection([reflection.SERVICE_NAME], server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    ended = threading.Event()
+    with concurrent.futures.ThreadPoolExecutor(128) as threads:
+        server = grpc.server(
+            threads,
+            interceptors=[Admission(Limits())],
+            options=options(Access()),
+        )
+        beam_artifact_api_pb2_grpc.add_ArtifactRetrievalServiceServicer_to_server(OfferedArtifacts(), server)
+        reflection.enable_server_reflection([reflection.SERVICE_NAME], server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        ended = threading.Event()
 
-    def nothing() -> Iterator[bytes]:
-        ended.wait(SECONDS)
-        yield from ()
+        def nothing() -> Iterator[bytes]:
+            ended.wait(SECONDS)
+            yield from ()
 
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        slow: list[Any] = [channel.stream_unary(_RESOLVE).future(nothing()) for _ in range(2 * MOST_READS)]
-        monkeypatch.setattr(reading, "_SLOW_SECONDS", 1.0)
-        assert channel.unary_unary(_RESOLVE)(b"", timeout=SECONDS) == b""
-        wait_until(lambda: sum(call.done() for call in slow) >= MOST_READS)
-        large = channel.unary_unary(_RESOLVE).future(bytes(MOST_BYTES + 1))
-        assert large.code() == _Code.RESOURCE_EXHAUSTED
-        idle: list[Any] = [channel.stream_stream(_REFLECT)(nothing()) for _ in range(2 * MOST_READS)]
-        wait_until(lambda: sum(not call.is_active() for call in idle) == MOST_READS)
-        ended.set()
-    server.stop(0).wait()
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            slow: list[Any] = [
+                channel.stream_unary(_RESOLVE).future(nothing()) for _ in range(2 * MOST_READS)
+            ]
+            monkeypatch.setattr(reading, "_SLOW_SECONDS", 1.0)
+            assert channel.unary_unary(_RESOLVE)(b"", timeout=SECONDS) == b""
+            wait_until(lambda: sum(call.done() for call in slow) >= MOST_READS)
+            large = channel.unary_unary(_RESOLVE).future(bytes(MOST_BYTES + 1))
+            assert large.code() == _Code.RESOURCE_EXHAUSTED
+            idle: list[Any] = [channel.stream_stream(_REFLECT)(nothing()) for _ in range(2 * MOST_READS)]
+            wait_until(lambda: sum(not call.is_active() for call in idle) == MOST_READS)
+            ended.set()
+        server.stop(0).wait()
 
 
 def test_the_memory_of_many_messages_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

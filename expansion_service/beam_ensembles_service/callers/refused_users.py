@@ -12,6 +12,7 @@ import socket
 import struct
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -28,20 +29,22 @@ _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 
 
 def watch(port: int, is_refused: Callable[[Endpoint], bool]) -> None:
-    """Close such connections to a port of this process from here on.
+    """Close such connections to a port of this process from here on, for as long as the method's object is there.
 
     Args:
         port: The port.
-        is_refused: Whether the user at the other end of a connection may not call.
+        is_refused: A method: whether the user at the other end of a connection may not call.
     """
-    threading.Thread(target=_watch, args=(port, is_refused), name="refused users", daemon=True).start()
+    method = weakref.WeakMethod(is_refused)
+    threading.Thread(target=_watch, args=(port, method), name="refused users", daemon=True).start()
 
 
-def _watch(port: int, is_refused: Callable[[Endpoint], bool]) -> None:
-    while True:
-        time.sleep(_LOOK_SECONDS)
+def _watch(port: int, method: Callable[[], Callable[[Endpoint], bool] | None]) -> None:
+    while (is_refused := method()) is not None:
         for connection in _connections(port):
             close_refused(connection, is_refused)
+        del is_refused
+        time.sleep(_LOOK_SECONDS)
 
 
 def close_refused(connection: socket.socket, is_refused: Callable[[Endpoint], bool]) -> None:
