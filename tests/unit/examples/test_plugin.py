@@ -74,4 +74,4 @@ def test_its_checks_are_made(installed: Path, tmp_path: Path) -> None:
 def test_without_it_its_kinds_are_unknown() -> None:
     out = run(None, "validate", FILE, code=1)
     assert out.count("[unknown_kind]") == 4
-    assert "there is no model 'acme_scorecard' (allowed: catboost, huggingface, " in out
+    assert "there is no model 'acme_scorecard' (allowed: catboost, chat, huggingface, " in out

@@ -51,7 +51,9 @@ def answer(text: str, row: dict[str, Any], folder: pathlib.Path) -> dict[str, An
 @pytest.mark.parametrize(("name", "section"), sections().items(), ids=sections())
 def test_an_example_gives_what_the_page_says(name: str, section: str, tmp_path: pathlib.Path) -> None:
     (text,) = blocks(section, "yaml")
-    graph = check_text(text, KINDS, Files("/"))
+    for file, content in re.findall(r"```json title=\"(.+?)\"\n(.*?)```", section, re.DOTALL):
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    graph = check_text(text, KINDS, Files(str(tmp_path), (str(tmp_path),)))
     assert [node.spec.target for node in graph.nodes] == [name]
     examples = blocks(section, "json")
     if examples:

@@ -118,7 +118,7 @@ def test_texts_of_about_one_length_go_through_the_model_together(
         )
 
     together = scores(2)["score"]
-    (few, short), (many, long) = calls
+    (many, long), (few, short) = calls  # the longest first
     assert (few, many) == (2, 2)
     assert short < long / 2
     np.testing.assert_allclose(together, scores(1)["score"], rtol=1e-4)
