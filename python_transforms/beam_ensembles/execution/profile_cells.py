@@ -66,7 +66,7 @@ class Edges:
     """The ends of the cells of many positions, padded to the same number.
 
     Args:
-        numbers: What is known of each position.
+        numbers: The learned facts of each position.
     """
 
     def __init__(self, numbers: Sequence[Numbers]) -> None:
@@ -104,7 +104,7 @@ class Categories:
 
     Args:
         column: The column.
-        learned: What is known of it.
+        learned: The learned facts of the column.
 
     Attributes:
         comparison: How it is compared.

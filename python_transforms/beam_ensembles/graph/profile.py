@@ -65,7 +65,7 @@ class ColumnProfile:
 
     Attributes:
         type: Its type, as text.
-        kind: What is known of it beside nulls: ``NUMBERS``, ``ELEMENTS`` (of a tensor each number on its own), ``MEAN``
+        kind: The kind of its facts beside nulls: ``NUMBERS``, ``ELEMENTS`` (of a tensor each number on its own), ``MEAN``
             (of each list of numbers), ``CATEGORIES``, or ``NULLS``: nothing.
         rows: How many rows that is known of.
         nulls: In how many of them it is null.
