@@ -69,7 +69,7 @@ def test_the_lock_says_what_a_change_of_the_file_does(
     assert main(["lock", str(file), "--rows", rows, "--parameter", database, "--output", str(lock)]) == 0
     assert main(["check", str(file), "--lock", str(lock)]) == 0
     text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace("fraud_p >= 0.3", "fraud_p >= 0.1"), encoding="utf-8")
+    file.write_text(text.replace("review_from: 0.3", "review_from: 0.1"), encoding="utf-8")
     capsys.readouterr()
     limits = ["--max-label-changes", "0.1%", "--label", "fraud", "--answer", "fraud_p", "--json"]
     assert main(["diff", str(lock), str(file), "--by", "country", *limits]) == 1
