@@ -65,8 +65,8 @@ class ColumnProfile:
 
     Attributes:
         type: Its type, as text.
-        kind: The kind of its facts beside nulls: ``NUMBERS``, ``ELEMENTS`` (of a tensor each number on its own), ``MEAN``
-            (of each list of numbers), ``CATEGORIES``, or ``NULLS``: nothing.
+        kind: The kind of its facts beside nulls: ``NUMBERS``, ``ELEMENTS`` (of a tensor each number on its own),
+            ``MEAN`` (of each list of numbers), ``CATEGORIES``, or ``NULLS``: nothing.
         rows: How many rows that is known of.
         nulls: In how many of them it is null.
         numbers: For ``NUMBERS`` and ``MEAN`` one, for ``ELEMENTS`` one for each.
