@@ -154,7 +154,7 @@ class Calls:
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
-                threading.Thread(target=loop.run_forever, name="chat", daemon=True).start()
+                threading.Thread(target=_run, args=(loop,), name="chat", daemon=True).start()
                 weakref.finalize(self, loop.call_soon_threadsafe, loop.stop)
                 self._loop = loop
             return self._loop
@@ -185,6 +185,13 @@ class Calls:
                     return broken[0]
 
         return await asyncio.gather(*map(one, requests))
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 def _failure(error: BaseException, server: Server) -> NodeError:
