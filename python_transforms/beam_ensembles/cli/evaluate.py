@@ -10,6 +10,7 @@ from beam_ensembles.cli.output import counted, print_json
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
+from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
@@ -90,7 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--task", choices=("labels", "numbers", "lists"), help="say what the label is (default: by the types)"
     )
-    add("--k", metavar="N", type=_count, default=10, help="count so many candidates of a list (default: 10)")
+    add(
+        "--k",
+        metavar="N",
+        type=whole_number(1),
+        default=10,
+        help="count so many candidates of a list (default: 10)",
+    )
     add(
         "--quantile",
         metavar="Q",
@@ -98,29 +105,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.5,
         help="take the pinball loss of this quantile, between 0 and 1 (default: 0.5)",
     )
-    add("--seed", metavar="N", type=_seed, default=0, help="draw resamples with this seed (default: 0)")
+    add(
+        "--seed",
+        metavar="N",
+        type=whole_number(0),
+        default=0,
+        help="draw resamples with this seed (default: 0)",
+    )
     add("--report", metavar="PAGE", help="also write the results and diagrams as one HTML page to this file")
     add("--json", action="store_true", help="print the results as a JSON object")
     add(
         "--batch-size",
         metavar="N",
-        type=_count,
+        type=whole_number(1),
         default=1_024,
         help="score at most this many rows at once (default: 1024)",
     )
     add_code_argument(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999999")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 0 to 999999999")
-    return int(text)
 
 
 def _quantile(text: str) -> float:

@@ -11,6 +11,7 @@ from beam_ensembles.cli.output import counted, print_json, print_lines
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import progress
+from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.files.lock_names import LOCK, golden_of, lock_of
 
 DESCRIPTION: Final = """\
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most-rows",
         metavar="N",
-        type=_count,
+        type=whole_number(1, 6),
         default=_MOST_ROWS,
         help="take at most this many, drawn from all rows (default: 1000)",
     )
@@ -68,12 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print what was written as a JSON object")
     add_code_argument(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 6 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

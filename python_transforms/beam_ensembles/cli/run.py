@@ -24,6 +24,7 @@ from beam_ensembles.cli.output import counted, print_json, say
 from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
+from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
 from beam_ensembles.logs import QUIET_VARIABLE
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch-size",
         metavar="N",
-        type=_count,
+        type=whole_number(1),
         default=1_024,
         help="score at most this many rows at once (default: 1024)",
     )
@@ -100,12 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verbose", action="store_true", help="show the logs of Beam and of the models' libraries, too"
     )
     parser.add_argument("--metrics", action="store_true", help="also print what the nodes have counted")
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999999")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from beam_ensembles.cli.output import print_json
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
+from beam_ensembles.cli.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from beam_ensembles.tables.chunk import Reader
@@ -111,7 +112,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="spend three in ten of the rows to tune on to order the values of one cut-off, as is done for several",
     )
-    add("--seed", metavar="N", type=_seed, default=0, help="split the rows with this seed (default: 0)")
+    add(
+        "--seed",
+        metavar="N",
+        type=whole_number(0),
+        default=0,
+        help="split the rows with this seed (default: 0)",
+    )
     add(
         "--answer",
         metavar="COLUMN",
@@ -138,7 +145,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--batch-size",
         metavar="N",
-        type=_count,
+        type=whole_number(1),
         default=1_024,
         help="score at most this many rows at once (default: 1024)",
     )
@@ -152,18 +159,6 @@ def _target(text: str) -> object:
         return read_target(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 1 to 999999999")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from 0 to 999999999")
-    return int(text)
 
 
 def _confidence(text: str) -> float:

@@ -59,9 +59,13 @@ class NodeRecord:
 
     def answered(self) -> np.ndarray:
         """Returns which rows of ``left`` the node itself answered, without nulls or defaults for failures, ``[N]``."""
+        return self.went_well()[np.searchsorted(self.rows, self.left)]
+
+    def went_well(self) -> np.ndarray:
+        """Returns which rows of ``rows`` the node ran on and did not fail on, ``[N]``."""
         found = self.runs.copy()
         found[list(self.faults)] = False
-        return found[np.searchsorted(self.rows, self.left)]
+        return found
 
 
 class NodeRecorder:

@@ -92,8 +92,7 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
     def keep(recorder: NodeRecorder, length: int) -> None:
         nonlocal count
         for record in recorder.of(name):
-            there = record.runs.copy()
-            there[list(record.faults)] = False
+            there = record.went_well()
             parts.append(np.asarray(record.read[column][there], np.float64))
             places.append(record.rows[there] + count)
         count += length

@@ -50,8 +50,7 @@ def tune_weights(graph: EnsembleGraph, name: str, rows: Rows, show: Progress) ->
     def keep(recorder: NodeRecorder, length: int) -> None:
         nonlocal count
         for record in recorder.of(name):
-            there = record.runs.copy()
-            there[list(record.faults)] = False
+            there = record.went_well()
             for column in node.spec.columns:
                 there &= valid_rows(record.read, column)
             members.append({column: record.read[column][there] for column in node.spec.columns})

@@ -6,10 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-
-from beam_ensembles.columns.convert import to_column
-from beam_ensembles.columns.nulls import blank, spread
+from beam_ensembles.columns.nulls import nullable_column
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.graph.secrets import revealed
@@ -158,8 +155,5 @@ def _text_of(answer: Any) -> str:
 
 
 def _column(values: list[Any], type_: Type, name: str) -> dict[str, Any]:
-    present = np.fromiter((value is not None for value in values), dtype=np.bool_, count=len(values))
-    held = to_column([value for value in values if value is not None], type_.required(), name).values
-    if present.all():
-        return {name: held}
-    return {name: spread(held, present) if len(held) else blank(len(values), type_), validity(name): present}
+    found, present = nullable_column(values, type_, name)
+    return {name: found.values} if present is None else {name: found.values, validity(name): present}
