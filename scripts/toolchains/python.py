@@ -25,7 +25,12 @@ _DEMO = Made(VENV / ".made-demo", (), lambda: [DEMO_LOCK, ROOT / "pyproject.toml
 
 
 def make_venv() -> str:
-    """Creates ``.venv`` with uv in it."""
+    """Creates ``.venv`` with uv in it; refuses a link, through which it would empty another checkout's."""
+    if VENV.is_symlink():
+        raise CommandFailed(
+            f"{VENV} is a link to {VENV.resolve()}, which belongs to another checkout; run make setup there, or remove "
+            "the link"
+        )
     _UV.make(_install_uv)
     return f"{output([UV, '--version'])}, {output([PYTHON, '--version'])}"
 
