@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -45,6 +46,7 @@ USAGE_ERROR: Final = 2
 _NO_MEMORY: Final = (
     "there is not enough memory; look for a file with very long values, or give the command more memory"
 )
+_TRACEBACK_VARIABLE: Final = "BEAM_ENSEMBLES_TRACEBACK"
 _DESCRIPTION: Final = "Ensembles of Python models as one step of a Beam pipeline in Java, Go or Python."
 _EPILOG: Final = """\
 start here:
@@ -87,6 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         _drop_output()
         _say(str(args.verb), _NO_MEMORY)
+        return 1
+    except Exception as error:
+        if os.environ.get(_TRACEBACK_VARIABLE):
+            raise
+        _say(str(args.verb), _internal(error))
         return 1
     return code
 
@@ -137,6 +144,16 @@ def _said_of(error: OSError) -> str:
     from beam_ensembles.cli.write_errors import said_of
 
     return said_of(error)
+
+
+def _internal(error: Exception) -> str:
+    """Returns one sentence for a defect of this project, with the place that whoever mends it looks for."""
+    from beam_ensembles.messages.foreign_errors import described
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
+    advice = f"please report it; {_TRACEBACK_VARIABLE}=1 shows the traceback"
+    return f"internal error of beam-ensembles {__version__}: {described(error)} ({place}); {advice}"
 
 
 def _say(verb: str, text: str) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from beam_ensembles import __version__
 from beam_ensembles.cli.main import SUMMARIES, main
+from beam_ensembles.combiners.hard_vote import HardVoteKind
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,3 +81,30 @@ def test_the_command_alone_imports_no_verb() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "['beam_ensembles.cli', 'beam_ensembles.cli.main']"
+
+
+def test_an_internal_error_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A kind of this project that fails in its check is a defect, and still no traceback for its user."""
+    file = tmp_path / "vote.yaml"
+    file.write_text(
+        "ensemble: vote\ninputs: {a: string, b: string, c: string}\n"
+        "nodes:\n  vote: {combine: hard_vote, inputs: [a, b, c], outputs: {label: string}}\n"
+    )
+
+    def broken(*_: object) -> None:
+        raise KeyError("a")
+
+    monkeypatch.setattr(HardVoteKind, "check", broken)
+    assert main(["validate", str(file)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(
+        f"beam-ensembles validate: internal error of beam-ensembles {__version__}: KeyError: 'a'"
+    )
+    assert "(test_main.py, line " in err
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    monkeypatch.setenv("BEAM_ENSEMBLES_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["validate", str(file)])
