@@ -11,9 +11,10 @@ import numpy as np
 from beam_ensembles.cli.version_sides import Running, Side
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.evaluation.answer_values import Kept, kept_for
-from beam_ensembles.evaluation.evaluating import Request, prepared
+from beam_ensembles.evaluation.evaluating import prepared
 from beam_ensembles.evaluation.judging import judge_for
 from beam_ensembles.evaluation.metric_library import metric_functions
+from beam_ensembles.evaluation.request import Request
 from beam_ensembles.evaluation.subjects import PROBABILITIES, Answer, Subject
 from beam_ensembles.locks.answers import Answers
 from beam_ensembles.tables.chunk import Chunk

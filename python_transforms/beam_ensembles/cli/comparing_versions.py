@@ -10,7 +10,7 @@ from beam_ensembles.cli.comparing_quality import QualityComparison
 from beam_ensembles.cli.locking import loaded, lock_beside, parameters_of, read_lock
 from beam_ensembles.cli.version_sides import Recorded, Running, Side, compared, slices_of
 from beam_ensembles.errors import EnsembleError, InvalidRows, nearest
-from beam_ensembles.evaluation.evaluating import Request
+from beam_ensembles.evaluation.request import Request
 from beam_ensembles.files.lock_names import golden_of, is_lock
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows

@@ -14,7 +14,7 @@ from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
-    from beam_ensembles.evaluation.evaluating import Progress, Request
+    from beam_ensembles.evaluation.request import Progress, Request
     from beam_ensembles.evaluation.results import Evaluation
     from beam_ensembles.graph.profile import Profile
     from beam_ensembles.tables.chunk import Reader
@@ -211,7 +211,7 @@ def _found(args: argparse.Namespace, show: Show) -> Evaluation:
 
 
 def _request(args: argparse.Namespace) -> Request:
-    from beam_ensembles.evaluation.evaluating import Request
+    from beam_ensembles.evaluation.request import Request
 
     return Request(
         file=args.file,

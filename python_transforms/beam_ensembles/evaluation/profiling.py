@@ -11,7 +11,7 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch, RowBatch
 from beam_ensembles.columns.input_cells import numbers_of, texts_of
 from beam_ensembles.errors import EnsembleError
-from beam_ensembles.evaluation.evaluating import Progress, Request
+from beam_ensembles.evaluation.request import Progress, Request
 from beam_ensembles.graph.kinds import validity
 from beam_ensembles.graph.profile import (
     CATEGORIES,

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, nearest
-from beam_ensembles.evaluation import evaluating
 from beam_ensembles.evaluation.collecting import Collected
-from beam_ensembles.evaluation.evaluating import Progress
+from beam_ensembles.evaluation.evaluating import prepared
+from beam_ensembles.evaluation.request import Progress, Request
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_records import NodeRecorder
 from beam_ensembles.graph import EnsembleGraph
@@ -99,8 +99,8 @@ def score_rows(
     show("loading the models", None, 0)
     code = change(stage_of(graph, columns_of(graph)))
     stage = LoadedStage(code, this_machine())
-    request = evaluating.Request(file="", input=rows.input, label=rows.label, answer=rows.answer)
-    collected = evaluating.prepared(request, graph, code, stage, first, leaves_out=False)
+    request = Request(file="", input=rows.input, label=rows.label, answer=rows.answer)
+    collected = prepared(request, graph, code, stage, first, leaves_out=False)
     for chunk in itertools.chain([first], chunks):
         keep(collected.add(chunk, stage), len(chunk))
         show("scoring", reader, collected.rows)

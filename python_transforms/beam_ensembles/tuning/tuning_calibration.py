@@ -14,9 +14,9 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError, nearest
 from beam_ensembles.evaluation.collecting import Collected
 from beam_ensembles.evaluation.comparisons import bootstrap
-from beam_ensembles.evaluation.evaluating import Progress
 from beam_ensembles.evaluation.label_metrics import LabelRows, label_metrics
 from beam_ensembles.evaluation.labels import LIST, NUMBER, TRUTH, as_kind, listed_classes, positive_class
+from beam_ensembles.evaluation.request import Progress
 from beam_ensembles.execution.node_records import NodeRecorder
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.functions.calibrators import TEMPERATURE, Calibration

@@ -10,7 +10,7 @@ import numpy as np
 
 from beam_ensembles.columns.expressions import Expressions as Computed
 from beam_ensembles.errors import EnsembleError, listed
-from beam_ensembles.evaluation.evaluating import Progress
+from beam_ensembles.evaluation.request import Progress
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode, validity
 from beam_ensembles.local.scoring import columns_of, stage_of

@@ -12,9 +12,9 @@ from beam_ensembles.combiners.soft_vote import SoftVote
 from beam_ensembles.errors import EnsembleError, listed, nearest
 from beam_ensembles.evaluation.collecting import Collected
 from beam_ensembles.evaluation.comparisons import bootstrap
-from beam_ensembles.evaluation.evaluating import Progress
 from beam_ensembles.evaluation.labels import LIST, NUMBER, TRUTH, as_kind, listed_classes
 from beam_ensembles.evaluation.recombining import vote_classes
+from beam_ensembles.evaluation.request import Progress
 from beam_ensembles.execution.node_records import NodeRecorder
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import CheckedNode, valid_rows

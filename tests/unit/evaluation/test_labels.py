@@ -21,7 +21,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from beam_ensembles.cli.main import main
 from beam_ensembles.evaluation.comparisons import bootstrap
-from beam_ensembles.evaluation.evaluating import Request, evaluate
+from beam_ensembles.evaluation.evaluating import evaluate
+from beam_ensembles.evaluation.request import Request
 from beam_ensembles.evaluation.results import Evaluation, Judged
 
 NAMES = list(load_iris().target_names)

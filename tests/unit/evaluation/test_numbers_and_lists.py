@@ -15,8 +15,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, Ridge
 
 from beam_ensembles.cli.main import main
-from beam_ensembles.evaluation.evaluating import Request, evaluate
+from beam_ensembles.evaluation.evaluating import evaluate
 from beam_ensembles.evaluation.list_metrics import list_metrics
+from beam_ensembles.evaluation.request import Request
 
 MEAN = """\
 ensemble: progress

@@ -10,7 +10,9 @@ from scripts.shell import CommandFailed
 from scripts.toolchains import python
 
 
-def test_the_environment_of_another_checkout_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_another_checkout_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     others = tmp_path / "other" / ".venv"
     others.mkdir(parents=True)
     (others / ".uv-made").write_text("what the other checkout was made from", encoding="utf-8")
