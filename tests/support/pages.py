@@ -77,7 +77,12 @@ def flags_after(page: str, first: str) -> list[str]:
 
 def named_files(page: str) -> dict[str, str]:
     """Returns the text of each code block whose first line names a file, by that name."""
-    texts = [textwrap.dedent(found[3]) for found in _CODE.finditer(path_of(page).read_text(encoding="utf-8"))]
+    return named_files_of(path_of(page))
+
+
+def named_files_of(path: Path) -> dict[str, str]:
+    """Returns the same for any file of Markdown."""
+    texts = [textwrap.dedent(found[3]) for found in _CODE.finditer(path.read_text(encoding="utf-8"))]
     return {name[1]: text[name.end() :] for text in texts if (name := _NAMED.match(text))}
 
 

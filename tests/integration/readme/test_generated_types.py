@@ -15,25 +15,19 @@ import pytest
 
 from scripts.layout import GO_MODULE, MAVEN_PROJECT, ROOT
 from tests.support.commands import needed, run
-from tests.support.pages import blocks, path_of
+from tests.support.pages import blocks, named_files, named_files_of, path_of
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "generated"
 PAGE = "how-to/generated-types.md"
-BLOCK = re.compile(r"^```\w+\n(?:#|//) (\S+\.\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ARGUMENTS = re.compile(r"<commandlineArgs>(.*)</commandlineArgs>")
-
-
-def code(text: str) -> dict[str, str]:
-    """Returns the code blocks of a page whose first line names a file."""
-    return dict(BLOCK.findall(text))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the README's ensemble, the one with every type, and the code that the page's commands write."""
     made = tmp_path_factory.mktemp("generated")
-    readme = code((ROOT / "README.md").read_text(encoding="utf-8"))
+    readme = named_files_of(ROOT / "README.md")
     for name in ("train.py", "flowers.yaml"):
         (made / name).write_text(readme[name], encoding="utf-8")
     run(sys.executable, "train.py", folder=made)
@@ -44,12 +38,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for language, output in (("go", "everytype"), ("java", "src/main/java"), ("python", ".")):
         run("bash", "-c", every.format(language, output), folder=made)
     return made
-
-
-@pytest.fixture(scope="module")
-def page() -> str:
-    """The page's text."""
-    return path_of(PAGE).read_text(encoding="utf-8")
 
 
 def expected() -> list[dict[str, object]]:
@@ -63,21 +51,21 @@ def said(text: str) -> list[dict[str, object]]:
     return sorted(found, key=lambda row: row["id"])
 
 
-def test_the_maven_plugin_runs_the_pages_command(folder: Path, page: str) -> None:
-    found = ARGUMENTS.search(page)
+def test_the_maven_plugin_runs_the_pages_command(folder: Path) -> None:
+    found = ARGUMENTS.search(path_of(PAGE).read_text(encoding="utf-8"))
     assert found
     assert f"beam-ensembles {found[1]}" in blocks(PAGE)[0].text
     run("beam-ensembles", *shlex.split(found[1]), "--check", folder=folder)
 
 
-def test_python(folder: Path, page: str) -> None:
-    (folder / "score.py").write_text(code(page)["score.py"], encoding="utf-8")
+def test_python(folder: Path) -> None:
+    (folder / "score.py").write_text(named_files(PAGE)["score.py"], encoding="utf-8")
     assert run(sys.executable, "score.py", folder=folder).split()[:2] == ["1", "setosa"]
     shutil.copy(PROGRAMS / "every.py", folder)
     assert said(run(sys.executable, "every.py", folder=folder)) == expected()
 
 
-def test_go(folder: Path, page: str, prism: str) -> None:
+def test_go(folder: Path, prism: str) -> None:
     go = needed("go")
     module = (GO_MODULE / "go.mod").read_text()
     path = re.search(r"^module (\S+)$", module, re.MULTILINE)
@@ -89,7 +77,7 @@ def test_go(folder: Path, page: str, prism: str) -> None:
     shutil.copy(GO_MODULE / "go.sum", folder)
     shutil.copy(PROGRAMS / "main.go.template", folder / "main.go")
     head = f'package main\n\nimport (\n\t"github.com/apache/beam/sdks/v2/go/pkg/beam"\n\n\t"{path[1]}"\n)\n\n'
-    (folder / "score.go").write_text(head + code(page)["score.go"])
+    (folder / "score.go").write_text(head + named_files(PAGE)["score.go"])
     made = folder / "flowers_rows.go"
     before = made.read_text(encoding="utf-8")
     made.unlink()
@@ -104,11 +92,11 @@ def test_go(folder: Path, page: str, prism: str) -> None:
     assert (folder / "go.jsonl.flowers").read_text() == "1 setosa\n"
 
 
-def test_java(folder: Path, page: str, prism: str) -> None:
+def test_java(folder: Path, prism: str) -> None:
     javac, java = needed("javac"), needed("java")
     (jar,) = (MAVEN_PROJECT / "digits" / "target").glob("digits.jar")
     sources = folder / "src" / "main" / "java"
-    body = code(page)["Score.java"].replace("\n", "\n      ")
+    body = named_files(PAGE)["Score.java"].replace("\n", "\n      ")
     program = (PROGRAMS / "Every.java.template").read_text().replace("// PAGE", body)
     (sources / "Every.java").write_text(program, encoding="utf-8")
     classes = os.pathsep.join(["classes", str(jar), str(jar.parent / "lib" / "*")])
