@@ -7,9 +7,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from beam_ensembles.cli import capacity
 from beam_ensembles.cli.checking import checked_or_told
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file
 from beam_ensembles.cli.output import print_json, say
+from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
 from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
 from beam_ensembles.graph.kinds import CheckedNode
@@ -20,10 +22,16 @@ DESCRIPTION: Final = """\
 Show the stages that an ensemble runs in: the nodes of each, why it begins there, how its rows are batched, what its
 workers must have, and which columns rows carry on. The file is checked first; nothing is run.
 
+With --capacity, predict rows per second, time, memory and cost of a number of workers instead, from the metrics of
+a small run:
+
+  beam-ensembles run fraud.yaml --input rows.jsonl --output scored.jsonl --metrics --json > metrics.json
+  beam-ensembles plan fraud.yaml --capacity metrics.json --rows 1e9 --workers 100
+
 With --json, print an object that also has the ensemble's 'inputs' and 'outputs' with their types, the 'labels' of
 outputs whose classes are known, and the 'parameters' that the file has.
 
-exit code: 0 the plan is printed, 1 the file is not valid, 2 wrong usage
+exit code: 0 the plan is printed, 1 the file or the metrics are not valid, 2 wrong usage
 """
 _PLANNED: Final = 0
 _WRONG: Final = 1
@@ -35,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+    capacity.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -42,9 +51,19 @@ def run(args: argparse.Namespace) -> int:
     if not os.path.isfile(args.file):
         say("plan", no_file(args.file))
         return _USAGE
+    if alone := capacity.surplus(args):
+        say("plan", f"{alone} needs --capacity")
+        return _USAGE
     graph = checked_or_told(args)
     if graph is None:
         return _WRONG
+    if args.capacity is not None:
+        try:
+            capacity.show(args, graph.spec.name)
+        except EnsembleError as error:
+            say("plan", str(error))
+            return _WRONG
+        return _PLANNED
     found = described(graph, plan(graph))
     if args.json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""What is to be evaluated, and how progress is told."""
+"""The request for an evaluation, and the progress that is shown meanwhile."""
 
 from __future__ import annotations
 
