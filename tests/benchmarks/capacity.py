@@ -1,8 +1,8 @@
 """``python -m tests.benchmarks.capacity``: how well ``plan --capacity`` predicts two task managers of Flink from one.
 
-The run on one task manager gives the nodes' metrics, and the time that its worker spends around them. The forest is
-large, so that the runner's own work, which has no cores of its own here, is little beside the workers'. Each worker runs
-its stage in one process.
+The run on one task manager gives the metrics of the nodes, and the time that its worker spends around them. The forest
+is large, so that the work of the runner, which has no cores of its own, is little beside that of the workers. Each
+worker runs its stage in one process.
 """
 
 from __future__ import annotations
