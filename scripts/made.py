@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
-from scripts.layout import ROOT
+from scripts.layout import BUILD, ROOT
+
+_LOCKS: Final = BUILD / "locks"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,13 +30,17 @@ class Made:
     sources: Callable[[], Sequence[Path]]
 
     def make(self, work: Callable[[], object]) -> bool:
-        """Calls ``work`` unless it is current; returns whether it was. After a failure midway it is made again."""
-        if self.current():
-            return False
-        self.forget()
-        work()
-        self.remember()
-        return True
+        """Calls ``work`` unless it is current; returns whether it was. After a failure midway it is made again.
+
+        Whoever wants it at the same time, another thread or process of this checkout, waits until it is made.
+        """
+        with self._alone():
+            if self.current():
+                return False
+            self.forget()
+            work()
+            self.remember()
+            return True
 
     def current(self) -> bool:
         """Whether it is there and was made from what the sources hold now."""
@@ -47,6 +56,14 @@ class Made:
     def forget(self) -> None:
         """Notes that it is about to be made."""
         self.stamp.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        _LOCKS.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(str(self.stamp).encode()).hexdigest()
+        with (_LOCKS / name).open("w") as lock:  # not beside the stamp, whose folder may be made anew
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _digest(self) -> str:
         """What counts is the sources' names and contents, and the checkout's place: .venv cannot be moved."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,17 @@ def test_what_fails_is_made_again(made: Made) -> None:
     with pytest.raises(ZeroDivisionError):
         made.make(lambda: 1 // 0)
     assert not made.current()
+
+
+def test_what_two_want_at_one_time_is_made_once(made: Made) -> None:
+    made.forget()
+    made_by: list[str] = []
+
+    def work() -> None:
+        made_by.append("one")
+        time.sleep(0.05)  # so that both would be at work
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(made.make, work) for _ in range(4)]
+    assert sorted(one.result() for one in found) == [False, False, False, True]
+    assert made_by == ["one"]
