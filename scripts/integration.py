@@ -25,6 +25,8 @@ PLUGINS: Final = "installed"
 TESTS = "tests/integration"
 BUILDING = tuple(f"{TESTS}/{name}" for name in ("dataflow", "examples", "java", "readme", "release"))
 """Folders of Python's tests some of which build what Java's are built to: they are not run at one time with those."""
+NOT_BUILDING = tuple(f"{TESTS}/{name}" for name in ("examples/test_calls.py", "readme/test_tutorials.py"))
+"""Modules in those folders that do not: they are run with the others, so that both lanes end at about the same time."""
 
 
 def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
@@ -35,12 +37,14 @@ def suites(overlay: Path, env: Mapping[str, str]) -> list[Step]:
         env: Their environment.
     """
     pytest: Command = [PYTHON, "-m", "pytest"]
-    others = [f"--ignore={name}" for name in (*BUILDING, f"{TESTS}/flink")]
+    folders = sorted(str(path.parent.relative_to(ROOT)) for path in (ROOT / TESTS).glob("*/test_*.py"))
+    others = [name for name in dict.fromkeys(folders) if name not in (*BUILDING, f"{TESTS}/flink")]
+    building = [*BUILDING, *(f"--ignore={name}" for name in NOT_BUILDING)]
     only = ["-Dtest=*IntegrationTest", "-Dsurefire.failIfNoSpecifiedTests=false"]
     go_tests = ["go", "test", f"-overlay={overlay}", "-count=1", "-timeout=1h", *GO_PACKAGES]
     return [
-        _suite("Python builds", [*pytest, *BUILDING], ROOT, env),
-        _suite("Python", [*pytest, TESTS, *others], ROOT, env),
+        _suite("Python builds", [*pytest, *building], ROOT, env),
+        _suite("Python", [*pytest, *others, *NOT_BUILDING], ROOT, env),
         _suite("Java", ["mvn", *maven.QUIET, *only, "verify"], MAVEN_PROJECT, env, behind="Python builds"),
         _suite("Go", go_tests, GO_EXAMPLES, env, behind="Python"),
     ]
