@@ -68,9 +68,14 @@ def worth_processes(nodes: Sequence[CheckedNode], arrow: bool) -> bool:
     return compute_here and (arrow or not _leave_cores(nodes))
 
 
+def uses_all_cores(nodes: Sequence[CheckedNode]) -> bool:
+    """Returns whether a call of some node may use all cores, as PyTorch's and TensorFlow's threads do."""
+    return any(node.kind.work is Work.ALL_CORES for node in nodes)
+
+
 def _leave_cores(nodes: Sequence[CheckedNode]) -> bool:
     """Whether a stage of some nodes may leave cores idle while it scores a batch: others may be scored meanwhile."""
-    return any(map(_leaves_cores, nodes)) and all(node.kind.work is not Work.ALL_CORES for node in nodes)
+    return any(map(_leaves_cores, nodes)) and not uses_all_cores(nodes)
 
 
 def makes_large_columns(nodes: Sequence[CheckedNode]) -> bool:

@@ -36,52 +36,77 @@ class SpareCores:
 
     Attributes:
         seconds: How long it has worked, as far as that was measured.
+        items: How much it has done in that time.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._working, self._passed = 0, 0
-        self._start = (0.0, 0.0, 0.0)
+        self._working, self._passed, self._done = 0, 0, 0
+        self._start: tuple[float, float, float] | None = None
         self.forget()
 
     def forget(self) -> None:
         """Begins to measure anew."""
         self.seconds = self._used = self._idle = 0.0
+        self.items = 0
 
     @contextlib.contextmanager
-    def measured(self) -> Iterator[None]:
-        """Measures while this or another thread works within such a block."""
+    def measured(self, items: int = 0) -> Iterator[None]:
+        """Measures while this or another thread works within such a block.
+
+        Args:
+            items: How much is done in it.
+        """
         with self._lock:
-            if not self._working and not self._passed:
-                self._start = _times()
+            if not self._working:
+                self._start, self._done = None if self._passed else _times(), 0
             self._working += 1
         try:
             yield
         finally:
             with self._lock:
                 self._working -= 1
-                if not self._working:
-                    self._note()
+                self._done += items
+                self._note()
+
+    @property
+    def items_per_second(self) -> float:
+        """How much it does in a second of work."""
+        return self.items / self.seconds if self.seconds else 0.0
 
     def processes(self) -> int:
         """Returns how many processes like this one would keep all cores busy that it or nothing uses; at least 1."""
-        if not self.seconds:
-            return 1
-        used = max(self._used / self.seconds, _LEAST_USE)
-        cores = min(used + self._idle / self.seconds, cores_of_group())
+        used, cores = self._cores()
         return max(min(math.ceil(cores / used - _LEAST_GAIN), _fit_into_memory()), 1)
 
+    def processes_of_one_core(self) -> int:
+        """Returns how many processes could have about one of these cores each; at least 1."""
+        _, cores = self._cores()
+        return max(min(round(cores), _fit_into_memory()), 1)
+
+    def _cores(self) -> tuple[float, float]:
+        """Returns how many cores this process uses while it works, and how many it or nothing uses."""
+        if not self.seconds:
+            return 1.0, 1.0
+        used = max(self._used / self.seconds, _LEAST_USE)
+        return used, min(used + self._idle / self.seconds, cores_of_group())
+
     def _note(self) -> None:
-        if self._passed:
-            self._passed -= 1
+        """Adds what was measured since the start of the work, or since this was called last."""
+        if self._start is None:
+            self._passed -= not self._working
             return
-        seconds, used, idle = (now - then for now, then in zip(_times(), self._start, strict=True))
+        now = _times()
+        seconds, used, idle = (after - before for after, before in zip(now, self._start, strict=True))
         if seconds < LONG_SECONDS:
-            self._passed = _PAUSE
+            if not self._working:
+                self._passed = _PAUSE
             return
         self.seconds += seconds
         self._used += used
         self._idle += idle
+        self.items += self._done
+        self._start, self._done = now, 0
 
 
 def _times() -> tuple[float, float, float]:

@@ -31,8 +31,8 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a stage look for idle cores after its first batch."""
-    for name in ("FIRST_SECONDS", "LOADS"):
+    """Makes a stage look for idle cores after its first batch, and compare after one more."""
+    for name in ("FIRST_SECONDS", "LOADS", "WARM_SECONDS", "TRIAL_SECONDS"):
         monkeypatch.setattr(growing_stage, name, 0)
 
 
@@ -57,6 +57,59 @@ def test_a_busy_stage_goes_on_in_processes_with_the_same_answers(two: None, tmp_
 
     wait_until(has_grown)
     assert answers(stage) == expected
+
+
+@pytest.mark.parametrize(
+    ("rate", "stays"), [(104.0, LoadedStage), (106.0, StageProcesses)], ids=["no faster", "faster"]
+)
+def test_processes_stay_if_they_are_faster(
+    two: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rate: float, stays: type
+) -> None:
+    rates = iter([100.0])
+    monkeypatch.setattr(SpareCores, "items_per_second", property(lambda _: next(rates, rate)))
+    stage = growing(stage_code(tmp_path, Hazard()))
+    expected = answers(stage)
+
+    def is_settled() -> bool:
+        assert answers(stage) == expected
+        return stage._is_settled
+
+    wait_until(is_settled)
+    assert isinstance(stage._stage, stays)
+    assert answers(stage) == expected
+
+
+def test_models_that_use_all_cores_are_tried_in_processes_of_one_core(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    at_once(monkeypatch)
+    monkeypatch.setattr(SpareCores, "processes", lambda _: 1)
+    monkeypatch.setattr(SpareCores, "processes_of_one_core", lambda _: 3)
+    monkeypatch.setattr(growing_stage, "uses_all_cores", lambda _: True)
+    stage = growing(stage_code(tmp_path, Hazard()))
+    wait_until(lambda: bool(answers(stage)) and isinstance(stage._stage, StageProcesses))
+    assert stage._stage._count == 3
+
+
+def test_a_large_batch_is_scored_in_pieces_until_it_is_settled(
+    two: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stage = growing(stage_code(tmp_path, Hazard()))
+    whole, pieces = batch(300, bad=7), batch(300, bad=7)
+    LoadedStage(stage._code, stage._machine).run(whole)
+    sizes: list[int] = []
+    run = stage._stage.run
+
+    def noted(found: Any) -> None:
+        sizes.append(len(found))
+        run(found)
+
+    monkeypatch.setattr(growing_stage, "PIECE_ROWS", 128)
+    monkeypatch.setattr(stage._stage, "run", noted)
+    monkeypatch.setattr(SpareCores, "processes", lambda _: 1)
+    stage.run(pieces)
+    assert sizes == [128, 128, 44]
+    assert plain(pieces) == plain(whole)
 
 
 def test_a_stage_that_leaves_no_core_idle_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

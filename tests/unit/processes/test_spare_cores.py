@@ -53,6 +53,15 @@ def test_as_many_processes_as_keep_the_cores_busy(
     assert measured(used, idle).processes() == processes
 
 
+@pytest.mark.parametrize(
+    ("used", "idle", "processes"), [(1.9, 0.0, 2), (1.6, 0.0, 2), (1.0, 0.2, 1), (7.6, 0.5, 8), (0.5, 0.0, 1)]
+)
+def test_as_many_processes_as_it_uses_cores_by_its_threads(
+    machine: Path, used: float, idle: float, processes: int
+) -> None:
+    assert measured(used, idle).processes_of_one_core() == processes
+
+
 def test_nothing_measured_is_one_process() -> None:
     assert SpareCores().processes() == 1
 
@@ -120,3 +129,16 @@ def test_work_is_measured_and_short_work_passed_over() -> None:
     with found.measured():  # is not looked at
         time.sleep(0.02)
     assert found.seconds == before
+
+
+def test_work_of_threads_that_never_stop_together_is_measured_too() -> None:
+    found = SpareCores()
+    with found.measured(1):
+        for _ in range(3):
+            with found.measured(10):
+                time.sleep(0.02)
+        assert found.items == 30
+        assert 0.06 <= found.seconds < 2.0
+    assert found.items_per_second == pytest.approx(found.items / found.seconds)
+    found.forget()
+    assert (found.items, found.items_per_second) == (0, 0.0)
