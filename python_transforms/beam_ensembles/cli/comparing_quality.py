@@ -13,8 +13,8 @@ from beam_ensembles.errors import EnsembleError
 from beam_ensembles.evaluation.answer_values import Kept, kept_for
 from beam_ensembles.evaluation.evaluating import prepared
 from beam_ensembles.evaluation.judging import judge_for
-from beam_ensembles.evaluation.metric_library import metric_functions
 from beam_ensembles.evaluation.request import Request
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 from beam_ensembles.evaluation.subjects import PROBABILITIES, Answer, Subject
 from beam_ensembles.locks.answers import Answers
 from beam_ensembles.tables.chunk import Chunk

@@ -11,7 +11,6 @@ from beam_ensembles.evaluation import labels
 from beam_ensembles.evaluation.collecting import Collected, Without
 from beam_ensembles.evaluation.findings import findings_of
 from beam_ensembles.evaluation.labels import kinds_of
-from beam_ensembles.evaluation.metric_library import metric_functions
 from beam_ensembles.evaluation.recombining import (
     Combiner,
     can_be_left_out,
@@ -21,6 +20,7 @@ from beam_ensembles.evaluation.recombining import (
 )
 from beam_ensembles.evaluation.request import Progress, Request
 from beam_ensembles.evaluation.results import Evaluation
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 from beam_ensembles.evaluation.subjects import (
     LABEL_TASK,
     LIST_TASK,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.evaluation.metric_library import metric_functions
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 
 BINS: Final = 10
 """Bins of equal width of the expected calibration error and of the reliability diagram."""

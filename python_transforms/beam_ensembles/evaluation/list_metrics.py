@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from beam_ensembles.evaluation.metric_library import metric_functions
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 
 _AT_ONCE: Final = 4_096
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from beam_ensembles.evaluation.metric_library import metric_functions
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 
 NAMES: Final = {"mae": "MAE", "rmse": "RMSE", "r2": "R2", "pinball": "pinball"}
 """The metrics with their names on tables."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from beam_ensembles.evaluation.metric_library import metric_functions
 from beam_ensembles.evaluation.request import Progress
+from beam_ensembles.evaluation.scikit_learn import metric_functions
 from beam_ensembles.functions.calibrators import TEMPERATURE
 from beam_ensembles.runtime.loading import graph_of_file, with_own_folder
 from beam_ensembles.tuning.labelled import Rows
