@@ -19,7 +19,11 @@ class WeightOptions(Options):
 
 
 class QuorumOptions(Options):
-    """How many members are enough."""
+    """How many members are enough.
+
+    A node with a quorum gets rows on which some members have no value; ``members.presence`` says which. What the
+    columns hold there means nothing.
+    """
 
     quorum: int | None = option(
         None, "How many members must have a value; weights count among those that do.", shown="all"

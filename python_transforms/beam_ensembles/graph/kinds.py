@@ -244,7 +244,9 @@ class Kind(abc.ABC, Generic[O_co]):
     def meanings(self, node: NodeView[O_co]) -> Mapping[str, Meaning] | None:
         """Compares what is known of a node's inputs, and returns what follows for its outputs.
 
-        Called when the ensemble is checked, and by workers with what the loaded models say.
+        Called when the ensemble is checked, and by workers with what the loaded models say. A kind that goes by the
+        position of scores compares the order of their classes (``class_meanings.check_positions``). Without that,
+        scores of different classes are mixed and nothing says so.
 
         Returns:
             None: What the outputs mean does not follow from the inputs.
