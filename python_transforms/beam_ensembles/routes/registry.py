@@ -1,5 +1,6 @@
 """The kinds of node that choose an arm: a new one is a file beside this one and a line here.
 
+The reference, the JSON Schema and ``list`` show the kinds in this order.
 Nothing is imported here: a kind's module is imported when a file uses the kind.
 """
 
