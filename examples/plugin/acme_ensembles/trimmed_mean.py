@@ -9,6 +9,7 @@ import numpy as np
 
 from beam_ensembles.combiners.members import common_numbers
 from beam_ensembles.combiners.options import check_members
+from beam_ensembles.graph.class_meanings import Meaning, check_positions, of_all_outputs
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Kind, Member, NodeView
 from beam_ensembles.graph.options import Options, option
 from beam_ensembles.graph.output_ports import check_ports, settle
@@ -44,6 +45,10 @@ class TrimmedMeanKind(Kind[TrimmedMeanOptions]):
                 "type_mismatch", "inputs", f"the members are {found}; this mean takes one number per row"
             )
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, ["mean"]), DOUBLE))
+
+    def meanings(self, node: NodeView) -> Mapping[str, Meaning]:
+        """Compares the order of the members' classes, where they are positions of classes."""
+        return of_all_outputs(node.spec, check_positions(node))
 
     def load(self, node: CheckedNode[TrimmedMeanOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""

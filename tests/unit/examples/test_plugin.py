@@ -71,6 +71,23 @@ def test_its_checks_are_made(installed: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_its_combiner_refuses_positions_of_classes_in_other_orders(installed: Path, tmp_path: Path) -> None:
+    model = {"model": "python", "handler": "tests.support.largest_feature.LargestFeature", "inputs": ["x"]}
+    nodes: dict[str, Any] = {}
+    for name, labels in {"a": ["no", "yes"], "b": ["yes", "no"], "c": ["no", "yes"]}.items():
+        nodes[f"{name}_model"] = model | {"labels": labels, "outputs": {f"{name}_p": "array<double>[2]"}}
+        nodes[name] = {"apply": "argmax", "inputs": [f"{name}_p"], "outputs": {f"{name}_at": "int64"}}
+    members = ["a_at", "b_at", "c_at"]
+    nodes["middle"] = {"combine": "acme_trimmed_mean", "inputs": members, "outputs": {"mean": "double"}}
+    spec = {"ensemble": "orders", "inputs": {"x": "array<double>[4]"}, "nodes": nodes}
+    file = tmp_path / "orders.yaml"
+    file.write_text(json.dumps(spec), encoding="utf-8")
+    problems = json.loads(run(installed, "validate", str(file), "--json", code=1))
+    assert [(problem["path"], problem["code"]) for problem in problems] == [
+        ("nodes.middle.inputs[1]", "label_mismatch"),
+    ]
+
+
 def test_without_it_its_kinds_are_unknown() -> None:
     out = run(None, "validate", FILE, code=1)
     assert out.count("[unknown_kind]") == 4
