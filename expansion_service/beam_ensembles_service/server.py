@@ -56,7 +56,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         row_coder.install()
         access = settings.access
-        callers = Callers(access, pools=(WORKER_POOL,))
+        callers = Callers(access, pools=(WORKER_POOL,), message_bytes=settings.limits.max_message_bytes)
         self._server = grpc.server(
             # Its threads are daemons: a request that hangs does not keep the service from ending. The interceptor
             # bounds how many there are.

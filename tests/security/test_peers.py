@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
 import re
@@ -15,7 +14,7 @@ from typing import Any, cast
 import grpc
 import pytest
 
-from beam_ensembles_service.callers import refused_users, tcp_sockets, users
+from beam_ensembles_service.callers import tcp_sockets, users
 from beam_ensembles_service.callers.flags import Access
 from beam_ensembles_service.callers.tcp_sockets import client_sockets, endpoint_of
 from beam_ensembles_service.callers.users import Callers
@@ -271,49 +270,3 @@ def test_a_stranger_cannot_fill_the_log(
     assert second == (
         "refused a caller at ipv4:127.0.0.1:6: no (999 other calls were refused since the last such line)"
     )
-
-
-FLOOD = """
-import encodings.idna, os, socket, struct, sys
-os.setgroups([])
-os.setgid(int(sys.argv[2]))
-os.setuid(int(sys.argv[2]))
-def frame(kind, data, stream=1):
-    return struct.pack(">I", len(data))[1:] + struct.pack(">BBI", kind, 0, stream) + data
-connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-start = b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + frame(4, b"", 0) + frame(1, b"\\0\\1a\\1b")
-more = frame(9, (b"\\0\\1a\\x7e" + b"b" * 126) * 100)
-sent = 0
-try:
-    connection.sendall(start)
-    while sent < int(sys.argv[3]):
-        connection.sendall(more)
-        sent += len(more)
-    while connection.recv(1 << 16):
-        pass
-    print("closed", flush=True)
-except OSError as error:
-    print("closed", flush=True)
-"""
-
-
-@as_root
-@pytest.mark.parametrize(("user", "is_closed"), [(NOBODY, True), (0, False)])
-def test_a_user_who_may_not_call_sends_no_headers_without_an_end(user: int, is_closed: bool) -> None:
-    """gRPC reads them before it knows the caller: a service took 1.6 GB, and answered no health for seconds."""
-    callers = Callers(Access())
-    server = grpc.server(concurrent.futures.ThreadPoolExecutor(4), interceptors=[callers])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    callers.listen_on(port)
-    command = [sys.executable, "-c", FLOOD, str(port), str(user), str(3 * refused_users.MOST_BYTES)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            said = process.communicate(timeout=SECONDS if is_closed else 5.0)[0]
-        except subprocess.TimeoutExpired:
-            said = ""
-        finally:
-            process.kill()
-            server.stop(0).wait()
-    assert (said == "closed\n") == is_closed

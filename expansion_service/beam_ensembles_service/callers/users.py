@@ -17,8 +17,8 @@ from typing import Any, Final
 import grpc
 from grpc_health.v1 import health
 
-from beam_ensembles_service.callers import refused_users
 from beam_ensembles_service.callers.flags import Access
+from beam_ensembles_service.callers.received_bytes import DEFAULT_MESSAGE_BYTES, ReceivedBytes
 from beam_ensembles_service.callers.tcp_sockets import Endpoint, can_tell, client_sockets, endpoint_of
 from beam_ensembles_service.callers.token_file import TokenFile
 
@@ -54,9 +54,12 @@ class Callers(grpc.ServerInterceptor):
     Args:
         access: What the server asks of callers.
         pools: Full names of services that start processes, which only allowed users of this machine may call.
+        message_bytes: The server's limit of a message.
     """
 
-    def __init__(self, access: Access, *, pools: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, access: Access, *, pools: tuple[str, ...] = (), message_bytes: int = DEFAULT_MESSAGE_BYTES
+    ) -> None:
         self._token = TokenFile(access.token_file) if access.token_file else None
         self._has_certificates = bool(access.tls_client_ca)
         self._is_open = access.insecure
@@ -65,25 +68,47 @@ class Callers(grpc.ServerInterceptor):
         self._knows_users = self._token is None and not self._has_certificates and not self._is_open
         self._pools = pools
         self._refusals = _Refusals()
+        self._received = ReceivedBytes(message_bytes)
         self._port = 0
 
     def listen_on(self, port: int) -> None:
         """Set the port of the server."""
         self._port = port
-        if self._knows_users and can_tell():
-            refused_users.watch(port, self._is_refused)
+        if can_tell():
+            self._received.watch(port)
 
     def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         """Return a handler that first checks who calls."""
         handler = continuation(handler_call_details)
         service = service_of(handler_call_details)
-        if handler is None or service == health.SERVICE_NAME:
-            return handler
-        check = self._check_pool if service in self._pools else self._check
+        if handler is None:
+            return None
+        is_health = service == health.SERVICE_NAME
+        check = None if is_health else self._check_pool if service in self._pools else self._check
         kind = ("stream" if handler.request_streaming else "unary") + (
             "_stream" if handler.response_streaming else "_unary"
         )
-        return handler._replace(**{kind: _checked(getattr(handler, kind), check, self._refusals)})
+        return handler._replace(**{kind: self._checked(getattr(handler, kind), check)})
+
+    def _checked(
+        self, behaviour: Callable[..., Any], check: Callable[[grpc.ServicerContext], None] | None
+    ) -> Callable[..., Any]:
+        """Returns what first checks who calls; None: anybody may."""
+
+        def call(request: Any, context: grpc.ServicerContext) -> Any:
+            if check is None:
+                self._received.begin(context, may_send=False)
+                return behaviour(request, context)
+            try:
+                check(context)
+            except _RefusedError as refused:
+                self._received.begin(context, may_send=False)
+                self._refusals.log(context.peer(), refused)
+                context.abort(refused.code, str(refused))
+            self._received.begin(context, may_send=True)
+            return behaviour(request, context)
+
+        return call
 
     def _check(self, context: grpc.ServicerContext) -> None:
         if self._token is not None:
@@ -125,10 +150,6 @@ class Callers(grpc.ServerInterceptor):
             text = f"user {name} may not call: only root and user {own} may (--allow-user adds others)"
             raise _RefusedError(grpc.StatusCode.PERMISSION_DENIED, text)
 
-    def _is_refused(self, caller: Endpoint) -> bool:
-        """Whether a connection is open whose user may not call."""
-        return not self._users.issuperset(self._users_of(caller))
-
     def _users_of(self, caller: Endpoint) -> set[int | None]:
         """Returns the users that have the caller's socket open; a read of a changing table may miss a row."""
         for look in range(_LOOKS):
@@ -138,20 +159,6 @@ class Callers(grpc.ServerInterceptor):
             if found:
                 return {one.user for one in found}
         return set()
-
-
-def _checked(
-    behaviour: Callable[..., Any], check: Callable[[Any], None], refusals: _Refusals
-) -> Callable[..., Any]:
-    def call(request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            check(context)
-        except _RefusedError as refused:
-            refusals.log(context.peer(), refused)
-            context.abort(refused.code, str(refused))
-        return behaviour(request, context)
-
-    return call
 
 
 class _Refusals:

@@ -57,7 +57,7 @@ def serve(args: argparse.Namespace, access: Access) -> None:
     healthy = Health()
     for name in ("", _POOL, RUNNER):
         healthy.set(name, health_pb2.HealthCheckResponse.SERVING)
-    callers = Callers(access, pools=(_POOL,))
+    callers = Callers(access, pools=(_POOL,), message_bytes=_MOST_MESSAGE_BYTES)
     server = grpc.server(
         UnboundedThreadPoolExecutor(),  # type: ignore[arg-type]
         interceptors=[callers, Admission(Limits())],
