@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.spec.sql_checks import check_casts, check_words
 from beam_ensembles.spec.sql_faults import reason
+from beam_ensembles.spec.sql_precedence import regrouped
 from beam_ensembles.spec.sql_tokens import ExpressionError, rendered, tokens_of
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def parse(text: str) -> pl.Expr:
     check_casts(tokens)
     if not "".join(text.split()):
         raise ExpressionError("bad_expression", "there is nothing in the expression")
-    parts = [rendered(token) for token in tokens]
     try:
-        return pl.sql_expr("".join(parts))
+        return pl.sql_expr("".join(regrouped(tokens)))
     except pl.exceptions.PolarsError as error:
+        parts = [rendered(token) for token in tokens]
         raise ExpressionError("bad_expression", reason(str(error), tokens, parts, text)) from error
     except pl.exceptions.PanicException as error:  # LEAST() without arguments; it is not an Exception
         raise ExpressionError("bad_expression", CANNOT_BE_READ) from error

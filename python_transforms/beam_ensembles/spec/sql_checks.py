@@ -31,6 +31,8 @@ _TIME: Final = re.compile(r"'\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-
 _CAST_WORDS: Final = frozenset(name.lower() for name in CAST_TYPES)
 _BEHIND_TYPES: Final = frozenset(("array", "unsigned", "varying", "with", "without"))
 
+_ESCAPES: Final = re.compile(r"\\[%_]")
+
 _OTHER_ROWS: Final = frozenset(("exists", "over", "select"))
 
 
@@ -46,6 +48,7 @@ def check_words(tokens: list[Token]) -> None:
     solid = [token for token in tokens if token.kind != "space"]
     _check_any(solid)
     _check_times(solid)
+    _check_escapes(solid)
     before = Token("sign", "", 0)
     for token, after in itertools.pairwise([*solid, Token("sign", "", 0)]):
         is_type = before.word == "as" or before.text == ":"
@@ -84,6 +87,23 @@ def _check_times(solid: list[Token]) -> None:
             message = (
                 f"{token.text} at character {token.at + 1} is not a time in UTC, which is written like "
                 "TIMESTAMP '2026-01-31 13:45:00' or DATE '2026-01-31', without an offset"
+            )
+            raise ExpressionError("bad_expression", message)
+
+
+def _check_escapes(solid: list[Token]) -> None:
+    """Refuses a backslash before a wildcard of ``LIKE``: some databases take it for an escape, others for itself."""
+    for token, after in itertools.pairwise(solid):
+        if (
+            token.word in ("like", "ilike")
+            and after.kind == "text"
+            and (found := _ESCAPES.search(after.text))
+        ):
+            wildcard = found.group()[1]
+            message = (
+                f"{token.text.upper()} has no escapes, and '{found.group()}' stands in {after.text} at character "
+                f"{after.at + 1}; to find a '{wildcard}' itself use a regular expression, as in text ~ "
+                f"'^a{wildcard}', or STARTS_WITH, ENDS_WITH"
             )
             raise ExpressionError("bad_expression", message)
 

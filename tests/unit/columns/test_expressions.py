@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import pickle
 import re
@@ -155,6 +156,56 @@ def test_truth_has_three_values() -> None:
     assert found[present].tolist() == [True, False, False, False, False, False]
     found, present = evaluated("c OR d", types, **columns)
     assert present.tolist() == [True, True, True, True, True, False, True, False, False]
+
+
+TRUTHS = [None, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a IS TRUE", lambda a, b, c: a is True),
+        ("a IS NOT TRUE", lambda a, b, c: a is not True),
+        ("a is false", lambda a, b, c: a is False),
+        ("NOT a IS NOT FALSE", lambda a, b, c: a is False),
+        ("(n > 0) IS NOT TRUE AND b IS TRUE", lambda a, b, c: a is not True and b is True),
+        ("n > 0 IS TRUE", lambda a, b, c: a is True),
+        ("CASE WHEN a IS NOT TRUE THEN b IS TRUE ELSE c IS FALSE END",
+         lambda a, b, c: b is True if a is not True else c is False),
+        ("CAST(a IS NOT TRUE AS INT) = 1", lambda a, b, c: a is not True),
+        ("COALESCE(a IS TRUE, b) AND a IS NOT TRUE IS TRUE", lambda a, b, c: False),
+        ("a IS DISTINCT FROM b AND c IS TRUE", lambda a, b, c: a is not b and c is True),
+        ("a IS NOT DISTINCT FROM b OR c IS TRUE", lambda a, b, c: a is b or c is True),
+        ("NOT a IS DISTINCT FROM b OR c IS TRUE", lambda a, b, c: a is b or c is True),
+        ("c IS TRUE AND a IS DISTINCT FROM b", lambda a, b, c: a is not b and c is True),
+        ("a IS DISTINCT FROM b IS NOT DISTINCT FROM c", lambda a, b, c: (a is not b) is c),
+        ("a IS NULL IS DISTINCT FROM b", lambda a, b, c: (a is None) is not b),
+        ("n IS DISTINCT FROM m AND c IS TRUE", lambda a, b, c: a is not b and c is True),
+        ("n IS DISTINCT FROM m + 0 OR n BETWEEN 1 AND 5 IS TRUE", lambda a, b, c: a is not b or a is True),
+        ("n BETWEEN 1 AND 5 IS DISTINCT FROM m BETWEEN 1 AND 5 AND c IS TRUE",
+         lambda a, b, c: a is not b and c is True),
+        ("COALESCE(a, FALSE) XOR COALESCE(b, FALSE) AND c IS TRUE",
+         lambda a, b, c: (a is True) != (b is True and c is True)),
+        ("COALESCE(n, 0) > 0 XOR COALESCE(m, 0) > 0", lambda a, b, c: (a is True) != (b is True)),
+        ("a IS TRUE OR b IS TRUE XOR c IS TRUE", lambda a, b, c: a is True or (b is True) != (c is True)),
+        ("NOT a IS TRUE XOR (b IS TRUE XOR c IS TRUE)",
+         lambda a, b, c: (a is not True) != ((b is True) != (c is True))),
+    ],
+)  # fmt: skip
+def test_operators_bind_and_answer_nulls_as_in_sql(text: str, wanted: Any) -> None:
+    """Where polars' own parser does not."""
+    rows = list(itertools.product(TRUTHS, repeat=3))
+    types = {name: parse_type("boolean?" if name in "abc" else "int32?") for name in "abcnm"}
+    values = {name: [row[at] for row in rows] for at, name in enumerate("abc")}
+    values |= {
+        of: [None if one is None else int(one) for one in values[name]]
+        for of, name in zip("nm", "ab", strict=True)
+    }
+    found, valid = evaluated(
+        text, {name: str(type_) for name, type_ in types.items()}, **columns_of(values, types)
+    )
+    assert valid is None
+    assert found.tolist() == [wanted(*row) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -346,6 +397,57 @@ def test_a_fraction_too_large_for_what_is_declared_fails_its_row(text: str, type
     with pytest.raises(NodeError, match="which is too large for a float"):
         given_by(large)
     assert given_by(0.5) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "large", "name"),
+    [
+        ("CAST(x AS REAL)", "1e300", "float"), ("x::REAL * 0.5 + 1", "-1e39", "float"),
+        ("CAST(CAST(x AS REAL) AS DOUBLE)", "3.4028236e38", "float"), ("CAST(t AS REAL)", "1e39", "float"),
+        ("CAST(t AS DOUBLE)", "-1e999", "double"), ("CAST(w AS REAL[])", "1e300", "float"),
+        ("CAST(s AS DOUBLE[])", "1e400", "double"), ("CAST(s AS REAL[])", "1e39", "float"),
+        ("CASE WHEN CAST(p[1] AS REAL) > 0 THEN 1 ELSE 2 END", "1e300", "float"),
+    ],
+)  # fmt: skip
+def test_a_number_too_large_for_a_cast_fails_its_row(text: str, large: str, name: str) -> None:
+    types = {
+        "x": "double", "t": "string", "w": "array<double>", "s": "array<string>", "p": "array<double>[1]",
+    }  # fmt: skip
+    typed = {column: parse_type(of) for column, of in types.items()}
+
+    def given_by(expression: str, value: str) -> list[Any]:
+        rows: dict[str, list[Any]] = {
+            "x": [float(value)], "t": [value], "w": [[1.0, float(value)]], "s": [["1", value]], "p": [[float(value)]],
+        }  # fmt: skip
+        columns = columns_of(rows, typed)
+        return outcome(Expressions({"out": expression}, typed), columns)  # type: ignore[no-any-return]
+
+    failure: Any = given_by(text, large)
+    assert isinstance(failure, NodeError)
+    said, found, type_ = failure.message.partition(" is too large for a ")
+    assert (said.removeprefix("'out' cannot be computed: ").replace("e+", "e"), found != "", type_) == (
+        large,
+        True,
+        name,
+    )
+    for value in ("0.1", "inf", "-inf", "nan", "3.4e38"):
+        assert not isinstance(given_by(text, value), NodeError), value
+    if "CAST(" in text and "CASE" not in text:
+        found = given_by(text.replace("CAST(", "TRY_CAST("), large)
+        assert found == ([[1.0, None]] if "[]" in text else [None])
+
+
+def test_casts_to_fractions_round_to_the_nearest() -> None:
+    typed = {"x": DOUBLE, "t": STRING}
+    assert str(Expressions({"y": "CAST(x AS REAL)", "z": "CAST(t AS DOUBLE)"}, typed).outputs["y"]) == "float"
+    x = np.array([0.1, 3.4028235677e38, math.inf, -0.0, 1e-50])
+    found, valid = evaluated("CAST(x AS REAL)", {"x": "double"}, x=x)
+    assert valid is None
+    np.testing.assert_array_equal(found, x.astype(np.float32))
+    texts = ["0.1", "1e308", "Infinity", "-0", "1e-400"]
+    found, valid = evaluated("CAST(t AS DOUBLE)", {"t": "string"}, t=np.array(texts, dtype=object))
+    assert valid is None
+    np.testing.assert_array_equal(found, np.array(texts, dtype=float))
 
 
 def test_a_sum_of_whole_numbers_has_64_bits() -> None:

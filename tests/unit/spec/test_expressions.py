@@ -76,6 +76,11 @@ def test_the_columns_that_it_reads(text: str, columns: tuple[str, ...]) -> None:
         ("a > CAST('03/04/2026' AS DATE)", "is not a time in UTC"),
         ("a > DATE '2026-1-31'", "is not a time in UTC"),
         (
+            "a LIKE 'x\\_%'",
+            "LIKE has no escapes, and '\\_' stands in 'x\\_%' at character 8; to find a '_' itself",
+        ),
+        ("a NOT ilike '5\\%'", "ILIKE has no escapes, and '\\%' stands in"),
+        (
             "end + 1",
             "'end' at character 1 is a word of SQL; a column of that name is written in double quotes",
         ),

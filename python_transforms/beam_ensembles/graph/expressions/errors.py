@@ -8,6 +8,9 @@ from typing import Final
 FINER: Final = " finer than microseconds"
 """Follows the fraction of a second in a text that ``STRPTIME`` refuses for it."""
 
+TOO_LARGE: Final = " is too large for a "
+"""Follows a number, and stands before its type, in a text of which ``CAST`` makes no number."""
+
 _LONGEST_VALUE: Final = 60
 _LONGEST: Final = 500
 
@@ -87,6 +90,9 @@ def _not_converted(given: str, wanted: str, column: str, values: str) -> str:
     value = (
         values[1:].split('", "')[0].removesuffix('"]') if values[:1] == '"' else re.split(r", |\]", values)[0]
     )
+    number, is_too_large, type_ = value.rpartition(TOO_LARGE)
+    if is_too_large:
+        return f"{number[:_LONGEST_VALUE]}{is_too_large}{type_}"
     text, is_finer, rest = value.partition(FINER)
     value = text + rest
     if len(value) > _LONGEST_VALUE:

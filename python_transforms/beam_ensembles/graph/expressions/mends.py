@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.graph.expressions.errors import FINER
+from beam_ensembles.graph.expressions.fractions import limited
 from beam_ensembles.graph.expressions.functions import function_name
 from beam_ensembles.graph.expressions.nulls import items_may_be_null
 from beam_ensembles.graph.expressions.operands import Operands, expression_of
@@ -46,6 +47,7 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
     - ``STRPTIME``: a text that names nanoseconds is none that it reads; polars cuts them off.
     - ``ARRAY_GET`` with the smallest whole number of 64 bits is null; polars 2.1 panics where no other is asked for.
     - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
+    - ``CAST`` to a type of fractions fails for a number that is too large for it, which polars makes infinite.
     - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
       takes the memory.
 
@@ -83,12 +85,14 @@ class _Mends:
             return _seconds(found)
         if kind == "BinaryExpr":
             return self._whole.combined(found, new["op"], new["left"], new["right"])
+        if kind == "Cast":
+            return limited(found, self._operands)
         return self._function(function_name(held["function"]), found) if kind == "Function" else found
 
     def _function(self, name: str, tree: Tree) -> Tree:
         held = tree["Function"]
         if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
-            return with_inputs(tree, held["input"][0], _limited(held["input"][1]))
+            return with_inputs(tree, held["input"][0], _padded(held["input"][1]))
         if name == "ListExpr.Sum":
             return self._sum(tree)
         if name in ("Sql.Binary.Plus", "Sql.Binary.Minus", "Sql.Binary.Mul"):
@@ -186,7 +190,7 @@ def _with_nanoseconds_marked(text: Tree) -> Tree:
     return {"Function": {"input": [text, pattern, marked], "function": function}}
 
 
-def _limited(length: Tree) -> Tree:
+def _padded(length: Tree) -> Tree:
     kind, held = kind_of(length)
     constant = held.get("Dyn", {}).get("Int") if kind == "Literal" else None
     if constant is None:
