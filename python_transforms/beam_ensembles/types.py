@@ -376,7 +376,8 @@ def widens(found: Type, wanted: Type, *, python: bool = False) -> bool:
 
     Integers may become wider integers or ``double`` (``int32`` also ``double`` only, since ``float`` holds 24 bits),
     ``float`` may become ``double``; a value may stand where a null is allowed, never the other way round. An
-    array of any length may stand where a tensor is declared: the length is checked on every row.
+    array of any length may stand where a tensor is declared: the length is checked on every row. The fields of rows
+    are compared by name, in any order.
     """
     if found.nullable and not wanted.nullable:
         return False
@@ -392,11 +393,26 @@ def widens(found: Type, wanted: Type, *, python: bool = False) -> bool:
             found.value, wanted.value, python=python
         )
     if isinstance(found, Row) and isinstance(wanted, Row):
-        return len(found.fields) == len(wanted.fields) and all(
-            a == b and widens(s, t, python=python)
-            for (a, s), (b, t) in zip(found.fields, wanted.fields, strict=True)
+        fields = dict(found.fields)
+        found_names, wanted_names = (sorted(name for name, _ in row.fields) for row in (found, wanted))
+        return found_names == wanted_names and all(
+            widens(fields[name], of, python=python) for name, of in wanted.fields
         )
     return False
+
+
+def same_order(found: Type, wanted: Type) -> bool:
+    """Returns whether the rows within two types, one of which holds the other's values, have one order of fields."""
+    if isinstance(found, Array) and isinstance(wanted, Array):
+        return same_order(found.element, wanted.element)
+    if isinstance(found, Map) and isinstance(wanted, Map):
+        return same_order(found.value, wanted.value)
+    if isinstance(found, Row) and isinstance(wanted, Row):
+        return all(
+            name == other and same_order(of, wanted_of)
+            for (name, of), (other, wanted_of) in zip(found.fields, wanted.fields, strict=True)
+        )
+    return True
 
 
 _FLOATS: Final = tuple(name for name, dtype in NUMPY_DTYPES.items() if dtype.kind == "f")

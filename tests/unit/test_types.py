@@ -133,6 +133,8 @@ def test_no_types(text: str, words: str) -> None:
         ("map<string,int32>", "map<string,int64>", True),
         ("row<a: int32>", "row<a: int64>", True),
         ("row<a: int32>", "row<b: int32>", False),
+        ("array<row<a: int32, b: string>>", "array<row<b: string, a: int64>>", True),
+        ("row<a: int32, b: string>", "row<b: int32, a: string>", False),
         ("row<a: int32>", "row<a: int32, b: int32>", False),
         ("array<int32?>", "array<int32>", False),
         ("double", "array<double>", False),

@@ -136,7 +136,7 @@ func (a *Answers) checkPlan() error {
 		case !ok && !isInput && !isTaken && a.in != nil:
 			wrong = append(wrong, fmt.Errorf("%v has a field '%s', which the plan lacks (outputs: %s)",
 				a.out, name, listed(a.plan.outputNames())))
-		case ok && !fits(found, declared):
+		case ok && !fits(found, declared, true):
 			wrong = append(wrong, fmt.Errorf("the field %s of %v has the type %v, but the plan has the output '%s' as %v",
 				outputs[name].Name, a.out, outputs[name].Type, name, declared))
 		}

@@ -195,7 +195,7 @@ func (b *binder) checkInput(name string, declared columnType) bool {
 	if has, _ := typeOf(found.Type); !feeds(has, declared) {
 		rule := "numbers may only become wider"
 		if strings.Contains(declared.String(), "row<") {
-			rule = "rows in rows need the same fields in the same order, and " + rule
+			rule = "rows in rows need the same fields, and " + rule
 		}
 		b.refuse(ensemble.CodeFieldType, path, "the incoming rows have '%s' as %v, and the ensemble declares %v; %s",
 			field, has, declared, rule)
@@ -282,7 +282,7 @@ func (b *binder) added(inputs []string) map[string]addedColumn {
 func (b *binder) bindOutput(field reflect.StructField, name string, kept []string, added map[string]addedColumn) {
 	path := "output_schema." + name
 	if from, ok := b.row[name]; ok && slices.Contains(kept, name) {
-		if from.Type != field.Type && !fits(fieldType(from.Type), fieldType(field.Type)) {
+		if from.Type != field.Type && !fits(fieldType(from.Type), fieldType(field.Type), false) {
 			b.refuse(ensemble.CodeOutputSchemaMismatch, path, "the caller's type has '%s' as %v, but the rows have it as %v",
 				name, field.Type, from.Type)
 		}
@@ -295,7 +295,7 @@ func (b *binder) bindOutput(field reflect.StructField, name string, kept []strin
 			there = append(there, b.call.Prefix+column)
 			continue
 		}
-		if wanted := fieldType(field.Type); !fits(added[column].made, wanted) {
+		if wanted := fieldType(field.Type); !fits(added[column].made, wanted, true) {
 			b.refuse(ensemble.CodeOutputSchemaMismatch, path, "the caller's type has '%s' as %v, but the ensemble gives %v",
 				name, wanted, added[column].made)
 		}

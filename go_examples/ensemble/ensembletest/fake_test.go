@@ -226,6 +226,15 @@ func TestFakesOfSeveralEnsembles(t *testing.T) {
 	ptest.RunAndValidate(t, pipeline)
 }
 
+func TestFakeFindsFieldsOfRowsInRowsByName(t *testing.T) {
+	fake := ensembletest.Fake(t, ensembletest.Func(func(g gameMoves) (bestMove, error) { return bestMove{g.Moves[1]}, nil }))
+	rows := turned{[]turnedMove{{&odds, "up"}, {nil, "down"}}}
+	pipeline, s, games := ptest.CreateList([]turned{rows})
+	scored := ensemble.Run[turnedBest](s, games, file, ensemble.WithExpansionAddr(fake.Addr()))
+	passert.Equals(s, scored, turnedBest{rows.Moves, turnedMove{nil, "down"}})
+	ptest.RunAndValidate(t, pipeline)
+}
+
 func TestFakeKnowsProvenance(t *testing.T) {
 	fake := ensembletest.Fake(t, ensembletest.Func(votes))
 	pipeline, s, rows := ptest.CreateList(games[:1])
@@ -244,13 +253,31 @@ type turned struct {
 	Moves []turnedMove `beam:"moves"`
 }
 
+type turnedBest struct {
+	Moves []turnedMove `beam:"moves"`
+	Best  turnedMove   `beam:"best"`
+}
+
+type renamed struct {
+	Moves []renamedMove `beam:"moves"`
+}
+
 type gameMoves struct {
 	Moves []move `beam:"moves"`
+}
+
+type bestMove struct {
+	Best move `beam:"best"`
 }
 
 type turnedMove struct {
 	Odds *float64 `beam:"odds"`
 	Name string   `beam:"name"`
+}
+
+type renamedMove struct {
+	Odds  *float64 `beam:"odds"`
+	Title string   `beam:"title"`
 }
 
 type lacking struct {
@@ -294,6 +321,8 @@ type big struct {
 func init() {
 	beam.RegisterType(reflect.TypeFor[odd]())
 	beam.RegisterType(reflect.TypeFor[turned]())
+	beam.RegisterType(reflect.TypeFor[turnedBest]())
+	beam.RegisterType(reflect.TypeFor[renamed]())
 	beam.RegisterType(reflect.TypeFor[lacking]())
 	beam.RegisterType(reflect.TypeFor[opaque]())
 	beam.RegisterType(reflect.TypeFor[hidden]())
@@ -322,7 +351,7 @@ func TestFakeRefusesWhatAServiceRefuses(t *testing.T) {
 		says    string
 	}{
 		"a type":     {row: odd{}, code: ensemble.CodeFieldType, says: "array<string>, and the ensemble declares array<double>;"},
-		"an order":   {row: turned{}, answers: asksMoves, code: ensemble.CodeFieldType, says: "need the same fields in the same order"},
+		"a field":    {row: renamed{}, answers: asksMoves, code: ensemble.CodeFieldType, says: "rows in rows need the same fields"},
 		"a name":     {row: lacking{}, code: ensemble.CodeMissingField, says: "did you mean 'chanses'?"},
 		"opaque":     {row: opaque{}, code: ensemble.CodeOpaqueField, says: "its type uint64 cannot cross"},
 		"unexported": {row: hidden{}, code: ensemble.CodeMissingField, says: "is unexported"},

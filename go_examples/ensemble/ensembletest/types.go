@@ -128,19 +128,41 @@ func feeds(found, wanted columnType) bool {
 	if found.kind != wanted.kind {
 		return slices.Contains(wider[found.kind], wanted.kind)
 	}
+	found = found.inOrderOf(wanted)
 	return slices.Equal(found.names, wanted.names) && slices.EqualFunc(found.of, wanted.of, feeds)
 }
 
-// fits reports whether a field of the type wanted can be decoded from what is
-// made: the same, or null allowed in addition.
-func fits(made, wanted columnType) bool {
-	switch {
-	case made.kind != wanted.kind, made.nullable && !wanted.nullable:
-		return false
-	case made.kind == rowKind:
-		return slices.Equal(made.names, wanted.names) && slices.EqualFunc(made.of, wanted.of, fits)
+// inOrderOf returns the type of rows with its fields in the order of another's.
+func (t columnType) inOrderOf(other columnType) columnType {
+	ordered := t
+	ordered.names, ordered.of = nil, nil
+	for _, name := range other.names {
+		at := slices.Index(t.names, name)
+		if at < 0 {
+			return t
+		}
+		ordered.names, ordered.of = append(ordered.names, name), append(ordered.of, t.of[at])
 	}
-	return slices.EqualFunc(made.of, wanted.of, func(a, b columnType) bool { return a.nullable == b.nullable && fits(a, b) })
+	if len(ordered.names) < len(t.names) || t.kind != rowKind {
+		return t
+	}
+	return ordered
+}
+
+// fits reports whether a field of the type wanted can be decoded from what is
+// made: the same, or null allowed in addition. Rows that the ensemble adds are
+// written with their fields in the order of those wanted.
+func fits(made, wanted columnType, added bool) bool {
+	if made.kind != wanted.kind || made.nullable && !wanted.nullable {
+		return false
+	}
+	isRow := made.kind == rowKind
+	if isRow && added {
+		made = made.inOrderOf(wanted)
+	}
+	return slices.Equal(made.names, wanted.names) && slices.EqualFunc(made.of, wanted.of, func(a, b columnType) bool {
+		return (isRow || a.nullable == b.nullable) && fits(a, b, added)
+	})
 }
 
 // parseType reads a type as ensemble files write it, such as "array<double>[8,8]".

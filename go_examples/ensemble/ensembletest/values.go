@@ -34,8 +34,10 @@ func put(from, into reflect.Value, name string) error {
 	case into.Kind() == reflect.Map:
 		return putEntries(from, into, name)
 	case into.Kind() == reflect.Struct:
+		fields, _ := fieldsOf(from.Type())
 		for i := range into.NumField() {
-			if err := put(from.Field(i), into.Field(i), name); err != nil {
+			field := fields[columns.FieldName(into.Type().Field(i))]
+			if err := put(from.FieldByIndex(field.Index), into.Field(i), name); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ from apache_beam.portability.api import schema_pb2
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_ensembles.beam_repairs.row_coder import row_class
+from beam_ensembles.columns.nested_rows import items_in_order
 from beam_ensembles.columns.timestamps import instant_of_text
 from beam_ensembles.types import BYTES, INSTANTS, INT32, MILLIS_INSTANT, STRING, TIMESTAMP, Scalar, Type
 
@@ -71,9 +72,15 @@ _KINDS: Final = {
 }
 
 
-def reader_of(found: schema_pb2.FieldType) -> bytes | None:
-    """Returns what ``reading`` makes a function of; None where values of a field stand for themselves."""
-    return found.SerializeToString(deterministic=True) if _reader(found) is not None else None
+def reader_of(found: schema_pb2.FieldType, *, by_name: bool = False) -> bytes | None:
+    """Returns what ``reading`` makes a function of; None where values of a field stand for themselves.
+
+    Args:
+        found: The field's type.
+        by_name: Whether the rows in it are read by the names of their fields.
+    """
+    is_read = by_name or _reader(found) is not None
+    return found.SerializeToString(deterministic=True) if is_read else None
 
 
 @functools.lru_cache(maxsize=1024)
@@ -83,10 +90,10 @@ def reading(reader: bytes) -> _Change:
     Args:
         reader: What ``reader_of`` gave for the field; it can be pickled.
     """
-    return _reader(schema_pb2.FieldType.FromString(reader)) or _same
+    return _reader(schema_pb2.FieldType.FromString(reader), by_name=True) or _same
 
 
-def _reader(found: schema_pb2.FieldType) -> _Change | None:
+def _reader(found: schema_pb2.FieldType, by_name: bool = False) -> _Change | None:
     if found.WhichOneof("type_info") == "logical_type":
         logical = found.logical_type
         if type_of_logical(logical) is None or logical.urn not in _READERS:
@@ -94,28 +101,30 @@ def _reader(found: schema_pb2.FieldType) -> _Change | None:
         return _kept_where_wrong(_READERS[logical.urn](logical))
     if found.atomic_type == schema_pb2.BYTE:
         return _signed
-    return _changed(found, _reader)
+    return _changed(found, _reader, by_name)
 
 
-def writer_of(wanted: schema_pb2.FieldType) -> bytes | None:
+def writer_of(wanted: schema_pb2.FieldType, *, by_name: bool = False) -> bytes | None:
     """Returns what ``writing`` makes a function of; None where values of a column are written as they are.
 
     Args:
         wanted: The type of the field that the caller reads.
+        by_name: Whether the rows in it have another order of fields than the column's.
     """
-    return wanted.SerializeToString(deterministic=True) if _writer(wanted) is not None else None
+    is_written = by_name or _writer(wanted) is not None
+    return wanted.SerializeToString(deterministic=True) if is_written else None
 
 
 @functools.lru_cache(maxsize=1024)
 def writing(writer: bytes) -> _Change:
     """Returns a function from a column's values, as rows hold them, to those of a field on the wire."""
-    return _writer(schema_pb2.FieldType.FromString(writer)) or _same
+    return _writer(schema_pb2.FieldType.FromString(writer), by_name=True) or _same
 
 
-def _writer(wanted: schema_pb2.FieldType) -> _Change | None:
+def _writer(wanted: schema_pb2.FieldType, by_name: bool = False) -> _Change | None:
     if wanted.WhichOneof("type_info") == "logical_type":
         return _WRITERS.get(wanted.logical_type.urn)
-    return _changed(wanted, _writer)
+    return _changed(wanted, _writer, by_name)
 
 
 def is_written(urn: str) -> bool:
@@ -124,25 +133,33 @@ def is_written(urn: str) -> bool:
 
 
 def _changed(
-    found: schema_pb2.FieldType, change_of: Callable[[schema_pb2.FieldType], _Change | None]
+    found: schema_pb2.FieldType,
+    change_of: Callable[[schema_pb2.FieldType, bool], _Change | None],
+    by_name: bool,
 ) -> _Change | None:
-    """Returns what changes the values within lists, maps and rows; None where none of them changes."""
+    """Returns what changes the values within lists, maps and rows; None where none of them changes.
+
+    Args:
+        found: The type of the list, map or row.
+        change_of: Returns what changes a value of a type in it, given ``by_name``, or None.
+        by_name: Whether rows change in any case: they get their fields' names and order.
+    """
     info = found.WhichOneof("type_info")
     if info in ("array_type", "iterable_type"):
-        item = _of_optional(change_of(getattr(found, info).element_type))
+        item = _of_optional(change_of(getattr(found, info).element_type, by_name))
         return None if item is None else lambda value: _list(value, item)
     if info == "map_type":
-        key, of = (
-            _of_optional(change_of(part)) for part in (found.map_type.key_type, found.map_type.value_type)
-        )
+        parts = (found.map_type.key_type, found.map_type.value_type)
+        key, of = (_of_optional(change_of(part, by_name)) for part in parts)
         if key is None and of is None:
             return None
         return lambda value: _map(value, key or _same, of or _same)
     if info == "row_type":
         fields = found.row_type.schema.fields
-        changes = {field.name: change for field in fields if (change := _of_optional(change_of(field.type)))}
+        found_changes = ((field.name, _of_optional(change_of(field.type, by_name))) for field in fields)
+        changes = {name: change for name, change in found_changes if change is not None}
         names = tuple(field.name for field in fields)
-        return (lambda value: _row(value, names, changes)) if changes else None
+        return (lambda value: _row(value, names, changes)) if changes or by_name else None
     return None
 
 
@@ -157,7 +174,10 @@ def _map(value: Any, key: _Change, of: _Change) -> Any:
 def _row(value: Any, names: tuple[str, ...], changes: Mapping[str, _Change]) -> Any:
     if isinstance(value, Mapping):
         return {name: changes.get(name, _same)(item) for name, item in value.items()}
-    items = value if isinstance(value, tuple) else [getattr(value, name, None) for name in names]
+    by_name = not isinstance(value, tuple)
+    items = [getattr(value, name, None) for name in names] if by_name else items_in_order(value, names)
+    if items is None:
+        return value
     made = (changes.get(name, _same)(item) for name, item in zip(names, items, strict=True))
     return row_class(names)._make(made)
 

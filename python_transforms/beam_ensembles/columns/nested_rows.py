@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from beam_ensembles.beam_repairs.row_coder import names_of
 from beam_ensembles.types import Array, Map, Row, Type
 
 
@@ -41,8 +42,27 @@ def _items(value: Any, type_: Row) -> list[Any] | None:
         has_all = all(name in value or of.nullable for name, of in type_.fields)
         return [value.get(name) for name in names] if has_all else None
     if isinstance(value, tuple):
-        return list(value) if len(value) == len(names) else None
+        return items_in_order(value, names)
     return [getattr(value, name) for name in names] if all(hasattr(value, name) for name in names) else None
+
+
+def items_in_order(row: tuple[Any, ...], names: Sequence[str]) -> list[Any] | None:
+    """Returns a tuple's items in the order of some names, and as they are where the tuple has no names of its own.
+
+    Args:
+        row: A tuple, named or not.
+        names: Names of the fields.
+
+    Returns:
+        One item a name; None where the tuple has another number of items, or other names.
+    """
+    if len(row) != len(names):
+        return None
+    own = names_of(type(row))
+    if own is None:
+        return list(row)
+    items = dict(zip(own, row, strict=True))
+    return [items[name] for name in names] if items.keys() == set(names) else None
 
 
 def with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> Any:

@@ -15,20 +15,20 @@ from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.logical_types import DECIMALS, writer_of
 from beam_ensembles.columns.rows import TupleRows
-from beam_ensembles.columns.schemas import wire_type_of
+from beam_ensembles.columns.schemas import type_of, wire_type_of
 from beam_ensembles.errors import InvalidEnsemble, InvalidRows, Problem, few_suggestions, listed, nearest
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.transforms.output_schema import positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
-from beam_ensembles.types import Array, Map, Row, Type, widens
+from beam_ensembles.types import Array, Map, Row, Type, same_order, widens
 
 OPAQUE: Final = "__opaque"
 """The bytes column in which a client carries its key and the fields whose types cannot cross."""
 
 ONLY_WIDER: Final = "numbers may only become wider"
-ROWS_WITHIN: Final = "rows in rows need the same fields in the same order"
+ROWS_WITHIN: Final = "rows in rows need the same fields"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,21 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     inputs = tuple((name, call.columns.get(name, name), type_) for name, type_ in graph.columns_read)
     kept = _kept(rows, call)
     added = [(call.prefix + name, type_) for name, type_ in graph.outputs]
-    outputs = output_rows(rows, kept, added)
+    outputs = output_rows(rows, kept, added, frozenset(_turned(rows, inputs)))
     if call.output_schema is not None or call.errors_schema is not None:
         try:
             outputs = _ordered(outputs, call, frozenset(name for name, _ in added))
         except InvalidEnsemble as error:
             raise InvalidEnsemble(error.problems, ensemble=graph.spec.name) from error
     return Binding(inputs, outputs, _written(call.output_schema, added))
+
+
+def _turned(rows: InputRows, inputs: Sequence[tuple[str, str, Type]]) -> Iterator[str]:
+    """Yields the fields that hold rows whose fields come in another order than the ensemble declares."""
+    for _, field, declared in inputs:
+        found = rows.type_of(field)
+        if found is not None and not same_order(found, declared):
+            yield field
 
 
 def arrow_rows(
@@ -122,8 +130,13 @@ def _layout(rows: InputRows, field: str) -> Type | None:
 
 def _written(wanted: schema_pb2.Schema | None, added: Sequence[tuple[str, Type]]) -> tuple[bytes | None, ...]:
     fields = {field.name: field.type for field in wanted.fields} if wanted is not None else {}
-    written = tuple(writer_of(fields[name]) if name in fields else None for name, _ in added)
+    written = tuple(_writer(fields[name], type_) if name in fields else None for name, type_ in added)
     return written if any(written) else ()
+
+
+def _writer(wanted: schema_pb2.FieldType, type_: Type) -> bytes | None:
+    found = type_of(wanted)
+    return writer_of(wanted, by_name=found is not None and not same_order(found, type_))
 
 
 def _input_problems(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> list[Problem]:

@@ -6,7 +6,7 @@ client sends the whole schema it expects, and the columns come in that order und
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Final
 
 from apache_beam.portability.api import schema_pb2
@@ -45,7 +45,8 @@ def positions_in(
         made: What the transform gives.
         wanted: What the caller decodes with: some or all of the fields, in any order.
         path: The configuration's field, for messages.
-        added: The fields that are written as they are wanted: a point in time as any logical type that is one.
+        added: The fields that are written as they are wanted: a point in time as any logical type that is one, rows in
+            rows with their fields in any order.
 
     Returns:
         For each wanted field its position in ``made``.
@@ -83,7 +84,8 @@ def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType, is_added: boo
     Args:
         made: What the transform gives.
         wanted: What the caller decodes with.
-        is_added: Whether the ensemble makes the values, so that points in time can be written as they are wanted.
+        is_added: Whether the ensemble makes the values, so that points in time, and the fields of rows in rows, can be
+            written as they are wanted.
     """
     if made.nullable and not wanted.nullable:
         return False
@@ -96,15 +98,21 @@ def fits(made: schema_pb2.FieldType, wanted: schema_pb2.FieldType, is_added: boo
         keys = _same(made.map_type.key_type, wanted.map_type.key_type, is_added)
         return keys and _same(made.map_type.value_type, wanted.map_type.value_type, is_added)
     if info == "row_type":
-        ours, theirs = made.row_type.schema.fields, wanted.row_type.schema.fields
-        return [f.name for f in ours] == [f.name for f in theirs] and all(
-            fits(a.type, b.type, is_added) for a, b in zip(ours, theirs, strict=True)
-        )
+        return _rows_fit(made.row_type.schema.fields, wanted.row_type.schema.fields, is_added)
     if info == "logical_type":
         if is_added and is_written(wanted.logical_type.urn):
             return True
         return _same_logical(made.logical_type, wanted.logical_type)
     return bool(made.atomic_type == wanted.atomic_type)
+
+
+def _rows_fit(made: Sequence[schema_pb2.Field], wanted: Sequence[schema_pb2.Field], is_added: bool) -> bool:
+    """Whether rows in rows fit; those that the ensemble makes are written in the order of the caller's."""
+    ours, theirs = ([field.name for field in fields] for fields in (made, wanted))
+    if (sorted(ours) != sorted(theirs)) if is_added else (ours != theirs):
+        return False
+    types = {field.name: field.type for field in made}
+    return all(fits(types[field.name], field.type, is_added) for field in wanted)
 
 
 def _same_logical(made: schema_pb2.LogicalType, wanted: schema_pb2.LogicalType) -> bool:

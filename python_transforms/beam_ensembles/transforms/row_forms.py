@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final
 
 import numpy as np
@@ -132,24 +132,28 @@ class OutputRows:
     errors_hint: Any
 
 
-def output_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+def output_rows(
+    rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]], turned: Set[str] = frozenset()
+) -> OutputRows:
     """Settles the outputs: the kept fields as they came, then the added columns.
 
     Args:
         rows: The incoming rows.
         kept: Names of the fields that the output keeps, in order.
         added: Names and types of the columns that it gains.
+        turned: Fields that hold rows whose fields come in another order than the ensemble declares.
     """
-    made = (
-        _tuple_rows(rows, kept, added) if isinstance(rows.hint, RowType) else _object_rows(rows, kept, added)
-    )
+    make = _tuple_rows if isinstance(rows.hint, RowType) else _object_rows
+    made = make(rows, kept, added, _readers(rows, turned))
     if rows.key is None:
         return made
     hints = [typehints.Tuple[rows.key, hint] for hint in (made.hint, made.errors_hint)]
     return OutputRows(KeyedRows(made.form), hints[0], hints[1])
 
 
-def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+def _tuple_rows(
+    rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]], readers: Mapping[str, bytes]
+) -> OutputRows:
     fields = tuple(rows.fields)
     schema = schema_pb2.Schema()
     for name in kept:
@@ -159,14 +163,14 @@ def _tuple_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str,
     positions = (*(places[name] for name in kept), *range(len(fields), len(fields) + len(added)))
     names = tuple(field.name for field in schema.fields)
     return OutputRows(
-        TupleRows(fields, positions, names, _readers(rows)),
+        TupleRows(fields, positions, names, readers),
         RowType(schema),
         RowType(_errors_schema(rows.schema)),
     )
 
 
-def _readers(rows: InputRows) -> dict[str, bytes]:
-    found = {name: reader_of(type_) for name, type_ in rows.fields.items()}
+def _readers(rows: InputRows, turned: Set[str]) -> dict[str, bytes]:
+    found = {name: reader_of(type_, by_name=name in turned) for name, type_ in rows.fields.items()}
     return {name: reader for name, reader in found.items() if reader is not None}
 
 
@@ -179,12 +183,14 @@ def _errors_schema(element: schema_pb2.Schema) -> schema_pb2.Schema:
     return schema
 
 
-def _object_rows(rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]]) -> OutputRows:
+def _object_rows(
+    rows: InputRows, kept: Sequence[str], added: Sequence[tuple[str, Type]], readers: Mapping[str, bytes]
+) -> OutputRows:
     hints = dict(_python_fields(rows.hint))
     fields = [(name, hints[name]) for name in kept] + [(name, python_type(type_)) for name, type_ in added]
     errors = [(ERROR_FIELDS[0], rows.hint)] + [(name, str) for name in ERROR_FIELDS[1:]]
     return OutputRows(
-        ObjectRows(tuple(kept), tuple(name for name, _ in added), _readers(rows)),
+        ObjectRows(tuple(kept), tuple(name for name, _ in added), readers),
         row_type.RowTypeConstraint.from_fields(fields),
         row_type.RowTypeConstraint.from_fields(errors),
     )

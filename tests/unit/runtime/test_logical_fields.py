@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from apache_beam.portability.api import schema_pb2
 
-from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, RowType, row_class
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, RowType, names_of, row_class
 from beam_ensembles.columns.arrow_batch import ArrowReader
 from beam_ensembles.columns.arrow_types import EVENT_TIME, arrow_field
 from beam_ensembles.columns.batch import RowBatch
-from beam_ensembles.columns.schemas import wire_type_of
+from beam_ensembles.columns.schemas import schema_of, wire_type_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.files.ensemble_files import Files
@@ -25,6 +25,7 @@ from beam_ensembles.runtime.arrow_source import ArrowSource
 from beam_ensembles.runtime.row_source import RowSource
 from beam_ensembles.transforms.binding import Binding, CallOptions, arrow_rows, bind
 from beam_ensembles.transforms.row_forms import InputRows
+from beam_ensembles.types import parse_type
 from tests.support.arrow_batches import read, stream
 from tests.support.logical_types import logical
 
@@ -95,7 +96,7 @@ def as_rows(value: Any) -> Any:
     """Returns a value whose tuples are rows."""
     if isinstance(value, list):
         return [as_rows(item) for item in value]
-    if not isinstance(value, tuple):
+    if type(value) is not tuple:
         return value
     return row_class(("seconds", "nanos") if len(value) == 2 else ("EncodedBeamData",))._make(value)
 
@@ -256,3 +257,60 @@ def test_a_decimal_becomes_a_double_by_a_cast(way: str) -> None:
 def test_a_decimal_becomes_no_number_without_a_cast() -> None:
     with pytest.raises(InvalidEnsemble, match=r"declare it as string, and write CAST\(price AS DOUBLE\)"):
         Call(PRICES.replace("string", "double"), schema(price=logical("decimal")), schema())
+
+
+TURNED = """
+ensemble: turned
+inputs:
+  place: "row<lat: double, class: string>?"
+  stops: "array<row<at: int64, note: string?>>"
+  names: "array<string>"
+  scores: "array<double>"
+nodes:
+  places: {apply: sql, select: {tenfold: place.lat * 10, kind: place.class, count: ARRAY_LENGTH(stops)}}
+  zip: {apply: zip, inputs: {label: names, score: scores}, outputs: {found: "array<row<label: string, score: double>>"}}
+  rare:
+    apply: zip
+    inputs: {label: names, score: scores}
+    outputs: {rare: "array<row<label: string, score: double>>"}
+    when: place.lat > 1
+"""
+
+
+@pytest.mark.parametrize("way", ["by_rows", "by_batches"])
+def test_fields_of_rows_in_rows_are_read_and_written_by_name(way: str) -> None:
+    given = {
+        "place": "row<class: string, lat: double>?",
+        "stops": "array<row<note: string?, at: int32>>",
+        "names": "array<string>",
+        "scores": "array<double>",
+    }
+    wanted = {
+        "found": "array<row<score: double, label: string>>",
+        "rare": "array<row<score: double?, label: string>>?",
+        "place": given["place"],
+        "tenfold": "double?",
+        "kind": "string?",
+        "count": "int64",
+    }
+    fields = [schema_of((name, parse_type(of)) for name, of in types.items()) for types in (given, wanted)]
+    call = Call(TURNED, *fields)
+    place, stop = row_class(("class", "lat")), row_class(("note", "at"))
+    first = (place("home", 2.5), [stop("b", 7), stop(None, 8)], ["cat"], [0.5])
+    second = (None, [stop("b", 7), stop("c", 9)], [], [])
+    if way == "by_batches":
+        first, second = (as_mappings(one) for one in (first, second))
+    scored, failed = getattr(call, way)([first, second])
+    assert failed == []
+    assert scored[0] == ([(0.5, "cat")], [(0.5, "cat")], ("home", 2.5), 25.0, "home", 2)
+    assert scored[1] == ([], None, None, None, None, 2)
+
+
+def as_mappings(value: Any) -> Any:
+    """Returns a value whose rows are mappings, as Arrow takes them."""
+    if isinstance(value, list):
+        return [as_mappings(item) for item in value]
+    names = names_of(type(value)) if isinstance(value, tuple) else None
+    if names is None:
+        return tuple(map(as_mappings, value)) if isinstance(value, tuple) else value
+    return dict(zip(names, map(as_mappings, value), strict=True))

@@ -33,6 +33,15 @@ def test_columns_come_in_the_callers_order(wanted: dict[str, str], positions: tu
     assert positions_in(MADE, _schema(**wanted), "output_schema") == positions
 
 
+def test_only_rows_that_the_ensemble_makes_may_have_another_order() -> None:
+    made, wanted = _schema(r="row<x: int64, y: string>"), _schema(r="row<y: string, x: int64>")
+    assert positions_in(made, wanted, "output_schema", {"r"}) == (0,)
+    with pytest.raises(InvalidEnsemble, match="output_schema_mismatch"):
+        positions_in(made, wanted, "output_schema")
+    with pytest.raises(InvalidEnsemble, match="output_schema_mismatch"):
+        positions_in(made, _schema(r="row<y: int64, x: string>"), "output_schema", {"r"})
+
+
 @pytest.mark.parametrize(
     "wanted",
     [

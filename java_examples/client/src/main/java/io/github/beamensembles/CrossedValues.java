@@ -76,11 +76,48 @@ final class CrossedValues {
   }
 
   private static boolean feeds(Schema found, Schema wanted) {
-    if (!found.getFieldNames().equals(wanted.getFieldNames())) {
+    if (found.getFieldCount() != wanted.getFieldCount()
+        || !found.getFieldNames().containsAll(wanted.getFieldNames())) {
       return false;
     }
     return found.getFields().stream()
         .allMatch(field -> feeds(field.getType(), wanted.getField(field.getName()).getType()));
+  }
+
+  /**
+   * Returns a type with the fields of rows in it in the order of another type, where it has them.
+   */
+  static FieldType inOrderOf(FieldType other, FieldType type) {
+    if (type.getTypeName() != other.getTypeName()) {
+      return type;
+    }
+    FieldType ordered =
+        switch (type.getTypeName()) {
+          case ARRAY ->
+              FieldType.array(
+                  inOrderOf(other.getCollectionElementType(), type.getCollectionElementType()));
+          case MAP ->
+              FieldType.map(
+                  type.getMapKeyType(), inOrderOf(other.getMapValueType(), type.getMapValueType()));
+          case ROW -> FieldType.row(inOrderOf(other.getRowSchema(), type.getRowSchema()));
+          default -> type;
+        };
+    return ordered.withNullable(FieldTypes.isNullable(type));
+  }
+
+  private static Schema inOrderOf(Schema other, Schema schema) {
+    if (schema.getFieldCount() != other.getFieldCount()
+        || !schema.getFieldNames().containsAll(other.getFieldNames())) {
+      return schema;
+    }
+    return new Schema(
+        other.getFields().stream()
+            .map(
+                field -> {
+                  FieldType type = schema.getField(field.getName()).getType();
+                  return Field.of(field.getName(), inOrderOf(field.getType(), type));
+                })
+            .toList());
   }
 
   private static boolean widens(FieldType found, FieldType wanted) {

@@ -24,11 +24,6 @@ public class EnsembleException extends RuntimeException {
   static final String BOXED =
       "; declare the field with a boxed type and @Nullable, such as '@Nullable Double'";
 
-  private static final String SAME_ORDER = "rows in rows need the same fields in the same order";
-
-  /** What to do where a row in a row has its fields in another order. */
-  static final String ROWS_WITHIN = SAME_ORDER + " (@SchemaFieldNumber sets it)";
-
   private static final String TRACEBACK = "Traceback (most recent call last)";
 
   private final List<Problem> problems;
@@ -49,7 +44,6 @@ public class EnsembleException extends RuntimeException {
   /** The service's answer: one line that says what failed, then one line a problem. */
   static EnsembleException fromService(String text) {
     String said = NULLABLE.matcher(withoutTraceback(text.strip())).replaceAll("$1" + BOXED);
-    said = said.replace(SAME_ORDER, ROWS_WITHIN);
     return new EnsembleException(said, parse(said), null);
   }
 

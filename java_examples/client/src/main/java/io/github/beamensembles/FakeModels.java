@@ -268,7 +268,7 @@ final class FakeModels {
               + ", and the ensemble declares "
               + nameOf(input)
               + "; "
-              + (nameOf(input).contains("row<") ? EnsembleException.ROWS_WITHIN + ", and " : "")
+              + (nameOf(input).contains("row<") ? "rows in rows need the same fields, and " : "")
               + "numbers may only become wider");
     }
   }
@@ -371,13 +371,17 @@ final class FakeModels {
     add("output_schema_mismatch", "output_schema." + field, message);
   }
 
-  /** Whether the types are the same, or null is allowed in addition. */
+  /**
+   * Whether the types are the same, or null is allowed in addition. Rows that the ensemble adds are
+   * written with their fields in the order of those wanted.
+   */
   private static boolean fits(FieldType made, FieldType wanted, boolean isAdded) {
     if (FieldTypes.isNullable(made) && !FieldTypes.isNullable(wanted)) {
       return false;
     }
-    FieldType from = made.withNullable(false);
     FieldType to = wanted.withNullable(false);
+    FieldType from = made.withNullable(false);
+    from = isAdded ? CrossedValues.inOrderOf(to, from) : from;
     String name = PortableTypes.nameOf(to);
     FieldType type = isAdded && name.contains("timestamp") ? CrossedValues.crossed(to) : to;
     return PortableTypes.nameOf(from).equals(name)

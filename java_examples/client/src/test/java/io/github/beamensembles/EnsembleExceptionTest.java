@@ -62,26 +62,6 @@ public class EnsembleExceptionTest {
   }
 
   @Test
-  public void theOrderOfARowInARowIsToldInJavasWords() {
-    EnsembleException error =
-        EnsembleException.fromService(
-            "not valid: 1 problem\n  [field_type] input.stops: the incoming rows have 'stops' as"
-                + " array<row<note: string, at: int64>>, and the ensemble declares"
-                + " array<row<at: int64, note: string>>; rows in rows need the same fields in the"
-                + " same order, and numbers may only become wider");
-
-    assertTrue(
-        error.problems().get(0).message(),
-        error
-            .problems()
-            .get(0)
-            .message()
-            .endsWith(
-                "the same fields in the same order (@SchemaFieldNumber sets it), and numbers may"
-                    + " only become wider"));
-  }
-
-  @Test
   public void aFieldThatMayBeNullIsToldInJavasWords() {
     EnsembleException error =
         EnsembleException.fromService(

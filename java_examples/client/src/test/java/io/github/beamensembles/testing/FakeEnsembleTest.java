@@ -135,6 +135,49 @@ public class FakeEnsembleTest implements Serializable {
   }
 
   @Test
+  public void fieldsOfRowsInRowsAreFoundByName() {
+    Schema stop = Schema.builder().addInt64Field("at").addStringField("note").build();
+    Schema turned = Schema.builder().addStringField("note").addInt64Field("at").build();
+    Schema stops = Schema.builder().addArrayField("stops", FieldType.row(stop)).build();
+    Schema turnedStops = Schema.builder().addArrayField("stops", FieldType.row(turned)).build();
+    Schema last = Schema.builder().addRowField("last", stop).build();
+    FakeEnsemble.of(stops, last)
+        .withAnswers(
+            row -> {
+              Row found = row.<Row>getArray("stops").iterator().next();
+              return Row.withSchema(last).addValue(found).build();
+            })
+        .replace("flowers", pipeline.getOptions());
+    Row row =
+        Row.withSchema(turnedStops)
+            .addArray(Row.withSchema(turned).addValues("home", 7L).build())
+            .build();
+    PCollection<Trip> scored =
+        pipeline
+            .apply(Create.of(row).withRowSchema(turnedStops))
+            .apply(FLOWERS.withPassThrough().as(Trip.class));
+
+    PAssert.that(
+            scored.apply(
+                MapElements.into(TypeDescriptors.strings())
+                    .via(trip -> trip.last.note + " at " + trip.last.at)))
+        .containsInAnyOrder("home at 7");
+    pipeline.run();
+  }
+
+  /** A scored row whose {@code last} has its fields in another order than the ensemble's. */
+  @DefaultSchema(JavaFieldSchema.class)
+  public static class Trip {
+    public Stop last;
+  }
+
+  @DefaultSchema(JavaFieldSchema.class)
+  public static class Stop {
+    public String note;
+    public long at;
+  }
+
+  @Test
   public void bothEncodingsAreAccepted() {
     FAKE.replace("flowers", pipeline.getOptions());
     for (Encoding encoding : Encoding.values()) {
