@@ -3,6 +3,7 @@
 import json
 
 import apache_beam as beam
+from apache_beam.utils.timestamp import Timestamp
 from every_type_rows import (
     EveryTypeFailed,
     EveryTypeInput,
@@ -12,11 +13,13 @@ from every_type_rows import (
     EveryTypePlacesRow,
     EveryTypePlaceStreetRow,
     EveryTypeScored,
+    EveryTypeVisitsRow,
     RunEveryType,
     RunEveryTypeWithErrors,
 )
 
-NAMES = "no_text no_raw no_flag no_small no_big no_single no_number no_numbers no_counts no_place"
+NAMES = "no_text no_raw no_flag no_small no_big no_single no_number no_seen no_numbers no_counts no_place"
+SEEN = Timestamp.from_rfc3339("2026-01-01T00:00:00.123Z")
 FIRST = EveryTypeInput(
     id=1,
     class_="a",
@@ -26,11 +29,13 @@ FIRST = EveryTypeInput(
     small=3,
     single=0.5,
     number=2.0,
+    seen=SEEN,
     numbers=[1.0],
     tensor=[1.0, 2.0, 3.0, 4.0],
     counts={"a": 1},
     place=EveryTypePlaceRow(1.5, EveryTypePlaceStreetRow("s", None)),
     places=[EveryTypePlacesRow(1.0, ["t"])],
+    visits=[EveryTypeVisitsRow("a", SEEN), EveryTypeVisitsRow("b", None)],
     named_places={"k": EveryTypeNamedPlacesRow(2.0)},
     names=["cat"],
     scores=[0.5],
@@ -47,11 +52,16 @@ SECOND = FIRST._replace(
     no_big=4,
     no_single=0.5,
     no_number=1.5,
+    no_seen=SEEN,
     no_numbers=[2.5],
     no_counts={"c": 6},
     no_place=EveryTypeNoPlaceRow(9.0),
 )
 THIRD = FIRST._replace(id=3, scores=[1.0, 2.0])
+
+
+def millis(at: Timestamp | None) -> int | None:
+    return None if at is None else at.micros // 1_000
 
 
 def line(row: EveryTypeScored) -> str:
@@ -74,6 +84,7 @@ def line(row: EveryTypeScored) -> str:
                 row.no_numbers,
                 row.no_counts,
                 None if place is None else place.lat,
+                millis(row.no_seen),
             ),
         ],
         "label": row.found[0].label,
@@ -81,6 +92,9 @@ def line(row: EveryTypeScored) -> str:
         "rare": None if row.rare is None else row.rare[0].score,
         "total": row.total,
         "more": row.more,
+        "seen": millis(row.seen),
+        "visits": [millis(visit.at) for visit in row.visits],
+        "later": millis(row.later),
     }
     return json.dumps(found)
 
