@@ -98,7 +98,7 @@ final class Call<K> {
 
   private static <T> SchemaCoder<T> schemaCoder(Coder<T> coder) {
     if (coder instanceof SchemaCoder<T> schemaCoder) {
-      return schemaCoder;
+      return RowType.withFields(schemaCoder);
     }
     String hint =
         coder instanceof KvCoder ? "; a keyed collection takes RunEnsemble's keyed()" : "";

@@ -57,9 +57,27 @@ abstract class RowType<T> implements Serializable {
     return of(schemaCoder(type, pipeline.getSchemaRegistry()));
   }
 
+  /**
+   * Returns the coder of a type.
+   *
+   * @throws IllegalArgumentException the type is a Java record, which Beam takes for a type without
+   *     fields
+   */
+  static <T> SchemaCoder<T> withFields(SchemaCoder<T> coder) {
+    Class<? super T> type = coder.getEncodedTypeDescriptor().getRawType();
+    if (type.isRecord() && coder.getSchema().getFieldCount() == 0) {
+      throw new IllegalArgumentException(
+          type.getName()
+              + " is a Java record, in which Beam finds no fields; make it a class with public"
+              + " fields and @DefaultSchema(JavaFieldSchema.class), or an AutoValue class with"
+              + " @DefaultSchema(AutoValueSchema.class)");
+    }
+    return coder;
+  }
+
   private static <T> SchemaCoder<T> schemaCoder(Class<T> type, SchemaRegistry registry) {
     try {
-      return registry.getSchemaCoder(TypeDescriptor.of(type));
+      return withFields(registry.getSchemaCoder(TypeDescriptor.of(type)));
     } catch (NoSuchSchemaException e) {
       throw new IllegalArgumentException(
           type.getName() + " has no schema: annotate it with @DefaultSchema, or register one", e);

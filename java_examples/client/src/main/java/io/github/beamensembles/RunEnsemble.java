@@ -344,6 +344,7 @@ public abstract class RunEnsemble extends PTransform<PCollection<?>, PCollection
     show(builder, "refreshInterval", "Refresh", refreshInterval().map(Duration::toString));
     show(builder, "tls", "TLS", tls().map(files -> files.ca().orElse("CAs of this machine")));
     show(builder, "tokenFile", "File of the token", tokenFile());
+    show(builder, "timeouts", "Timeouts", Optional.of(timeouts().toString()));
     builder.add(DisplayData.item("provenance", provenance()).withLabel("Provenance"));
     builder.add(DisplayData.item("errors", withErrors).withLabel("Output of errors"));
   }

@@ -5,6 +5,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import com.google.auto.value.AutoValue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,15 +23,18 @@ import org.apache.beam.sdk.coders.RowCoder;
 import org.apache.beam.sdk.coders.StringUtf8Coder;
 import org.apache.beam.sdk.options.PipelineOptions;
 import org.apache.beam.sdk.options.PipelineOptionsFactory;
+import org.apache.beam.sdk.schemas.AutoValueSchema;
 import org.apache.beam.sdk.schemas.JavaFieldSchema;
 import org.apache.beam.sdk.schemas.Schema;
 import org.apache.beam.sdk.schemas.Schema.FieldType;
 import org.apache.beam.sdk.schemas.SchemaTranslation;
 import org.apache.beam.sdk.schemas.annotations.DefaultSchema;
+import org.apache.beam.sdk.schemas.annotations.SchemaCreate;
 import org.apache.beam.sdk.testing.CrashingRunner;
 import org.apache.beam.sdk.testing.TestPipeline;
 import org.apache.beam.sdk.transforms.Create;
 import org.apache.beam.sdk.transforms.PTransform;
+import org.apache.beam.sdk.transforms.WithKeys;
 import org.apache.beam.sdk.transforms.display.DisplayData;
 import org.apache.beam.sdk.values.KV;
 import org.apache.beam.sdk.values.PCollection;
@@ -84,6 +88,11 @@ public class RunEnsembleTest {
 
   private PCollection<Row> rows() {
     return pipeline.apply(Create.of(ROW).withRowSchema(SCHEMA));
+  }
+
+  private Schema sentOutput() throws IOException {
+    return SchemaTranslation.schemaFromProto(
+        SchemaApi.Schema.parseFrom(service.config().getBytes("output_schema")));
   }
 
   private int collections;
@@ -197,10 +206,7 @@ public class RunEnsembleTest {
   public void theCallersTypeIsSentAsTheOutputsSchema() throws IOException {
     apply(rows(), ensemble().as(Scored.class));
 
-    Schema sent =
-        SchemaTranslation.schemaFromProto(
-            SchemaApi.Schema.parseFrom(service.config().getBytes("output_schema")));
-    assertEquals(List.of("score", "__opaque"), sent.getFieldNames());
+    assertEquals(List.of("score", "__opaque"), sentOutput().getFieldNames());
   }
 
   @Test
@@ -380,6 +386,49 @@ public class RunEnsembleTest {
     assertTrue(error.getMessage(), error.getMessage().contains("a type with a schema"));
   }
 
+  /** Beam takes a record for a type without fields. */
+  @DefaultSchema(JavaFieldSchema.class)
+  public record Recorded(long id) {}
+
+  @Test
+  public void recordsAreRefused() {
+    PCollection<Recorded> records = pipeline.apply(Create.of(new Recorded(1)));
+
+    for (ThrowingRunnable call :
+        List.<ThrowingRunnable>of(
+            () -> records.apply(ensemble()),
+            () -> records.apply(WithKeys.<String, Recorded>of("k")).apply(ensemble().keyed()),
+            () -> rows().apply(ensemble().as(Recorded.class)))) {
+      IllegalArgumentException error = assertThrows(IllegalArgumentException.class, call);
+      assertTrue(
+          error.getMessage(), error.getMessage().contains("Recorded is a Java record, in which"));
+    }
+  }
+
+  /** A row type of AutoValue's. */
+  @DefaultSchema(AutoValueSchema.class)
+  @AutoValue
+  public abstract static class Measured {
+    /** The row's number. */
+    public abstract long getId();
+
+    /** Its values. */
+    public abstract List<Double> getValues();
+
+    /** Makes a row. */
+    @SchemaCreate
+    public static Measured of(long id, List<Double> values) {
+      return new AutoValue_RunEnsembleTest_Measured(id, values);
+    }
+  }
+
+  @Test
+  public void autoValuesAreTakenAndGiven() throws IOException {
+    apply(pipeline.apply(Create.of(Measured.of(1, List.of(0.5)))), ensemble().as(Measured.class));
+
+    assertEquals(List.of("id", "values"), sentOutput().getFieldNames());
+  }
+
   @Test
   public void keyedRowsWithoutKeyedAreRefused() {
     IllegalArgumentException error =
@@ -428,14 +477,35 @@ public class RunEnsembleTest {
             .withPrefix("e_")
             .withPassThrough("id")
             .withEncoding(Encoding.ROWS)
-            .withRefreshInterval(Duration.ofMinutes(1));
+            .withRefreshInterval(Duration.ofMinutes(1))
+            .withTls("ca.pem")
+            .withTokenFile("secret/token")
+            .withProvenance()
+            .withTimeouts(Timeouts.DEFAULT.withExpand(Duration.ofSeconds(77)));
 
-    String shown = DisplayData.from(all.withErrors().as(Scored.class)).items().toString();
+    DisplayData data = DisplayData.from(all.withErrors().as(Scored.class));
+    String shown = data.items().toString();
 
-    for (String part :
-        List.of("SHA-256", "/models", service.address(), "ROWS", "[p]", "x=id", "e_", "PT1M")) {
+    List<String> parts =
+        List.of(
+            "SHA-256",
+            "/models",
+            service.address(),
+            "ROWS",
+            "[p]",
+            "x=id",
+            "e_",
+            "[id]",
+            "PT1M",
+            "ca.pem",
+            "secret/token",
+            "expand=PT1M17S");
+    for (String part : parts) {
       assertTrue(part + " in " + shown, shown.contains(part));
     }
     assertFalse(shown, shown.contains("hidden"));
+    // Provenance and the output of errors.
+    assertEquals(
+        2, data.items().stream().filter(item -> Boolean.TRUE.equals(item.getValue())).count());
   }
 }
