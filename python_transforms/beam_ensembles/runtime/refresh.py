@@ -18,7 +18,7 @@ from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles import logs
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem, listed
-from beam_ensembles.execution.files_digest import digest_of
+from beam_ensembles.execution.files_digest import digest_of, node_digests
 from beam_ensembles.execution.growing_stage import Stage
 from beam_ensembles.execution.loaded_stage import StageCode
 from beam_ensembles.files.ensemble_files import Files
@@ -56,6 +56,7 @@ class Watch:
         uri: Where the file is read anew; None where its text came with the call and stays.
         text: The file's text when the pipeline was made.
         digest: The digest then.
+        nodes: The digest of each node then, by name.
         shape: What must stay (``shape_of``).
         stage: The stage's place in the plan.
         gate: What a new version is compared with before it is taken, if anything.
@@ -68,6 +69,7 @@ class Watch:
     uri: str | None
     text: str
     digest: str
+    nodes: Mapping[str, str]
     shape: Mapping[str, Any]
     stage: int = 0
     gate: Gate | None = None
@@ -87,10 +89,18 @@ class Watch:
         Raises:
             InvalidEnsemble: The file asks for a gate, and there is no lock to compare with.
         """
-        digest, shape = digest_of(graph), shape_of(graph)
-        gate, profile = _gate_of(graph, files, uri), _profile_of(graph)
+        nodes = node_digests(graph.nodes)
         return cls(
-            interval, files, parameters, uri, graph.spec.text, digest, shape, gate=gate, profile=profile
+            interval,
+            files,
+            parameters,
+            uri,
+            graph.spec.text,
+            digest_of(graph, nodes),
+            nodes,
+            shape_of(graph),
+            gate=_gate_of(graph, files, uri),
+            profile=_profile_of(graph),
         )
 
     def graph(self, text: str) -> EnsembleGraph:
@@ -184,10 +194,17 @@ class Version:
 class RefreshedStage:
     """A loaded stage and whoever looks for the next version of it.
 
+    With a gate, the first stage alone looks: it compares all stages of a new version with the lock. A later stage loads
+    a version when the first one has scored a batch with it.
+
     Args:
         code: What the stage does, when the pipeline was made.
         watch: The files to look at.
         load: Loads a version.
+
+    Raises:
+        EnsembleError: The files are no longer those with which the pipeline was made, and their new version cannot be
+            taken.
     """
 
     def __init__(self, code: StageCode, watch: Watch, load: Callable[[StageCode], Stage]) -> None:
@@ -197,19 +214,37 @@ class RefreshedStage:
         self._state: Any = None
         self._events: list[str] = []
         self._lock = threading.Lock()
-        self._newest = Version(watch.digest, code, load(code))
-        self._versions = {watch.digest: self._newest}
-        self.look()  # the files may be others by now than when the pipeline was made
+        self._versions: dict[str, Version] = {}
+        self._newest = ""
+        if self._is_as_made():
+            version = Version(watch.digest, code, load(code))
+            if self._is_as_made():
+                self._keep(version)
+        if self._waits:
+            return
+        refused = self.look()  # the files may be others by now than when the pipeline was made
+        if not self._versions:
+            text = f"ensemble '{code.ensemble}' has changed since its pipeline was made, and cannot go on"
+            raise EnsembleError(f"{text}: {refused}")
         self._ended = threading.Event()
         weakref.finalize(self, self._ended.set)
         threading.Thread(
             target=_look, args=(weakref.ref(self), self._ended, watch.interval), daemon=True, name="refresh"
         ).start()
 
+    def _is_as_made(self) -> bool:
+        """Whether the stage's files are those with which the pipeline was made."""
+        return node_digests(self._code.nodes).items() <= self._watch.nodes.items()
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the stage waits until the first stage has scored a batch with a new version."""
+        return self._watch.gate is not None and self._watch.stage > 0
+
     def newest(self) -> Version:
         """Returns the version with which a batch of the first stage is scored."""
         self._write_events()
-        return self._newest
+        return self._versions[self._newest]
 
     def version(self, digest: str) -> Version:
         """Returns the version with which the first stage scored a batch.
@@ -218,57 +253,89 @@ class RefreshedStage:
             EnsembleError: That version is gone: its files have changed again before this worker read them.
         """
         self._write_events()
-        found = self._versions.get(digest)
+        found, refused = self._versions.get(digest), None
         if found is None:
-            self.look()
+            refused = self.look(digest)
             found = self._versions.get(digest)
         if found is None:
             text = f"version {digest} of ensemble '{self._code.ensemble}' is gone: its files changed again"
-            raise EnsembleError(f"{text} before this worker could read them; the bundle is to be tried again")
+            why = "" if refused is None else f" ({refused})"
+            raise EnsembleError(
+                f"{text} before this worker could read them{why}; the bundle is to be tried again"
+            )
         return found
 
-    def look(self) -> None:
-        """Looks whether there is another version, and takes it; one that cannot be taken is logged and counted."""
+    def look(self, wanted: str | None = None) -> str | None:
+        """Looks whether there is another version, and takes it; one that cannot be taken is logged and counted.
+
+        Args:
+            wanted: The digest of the version that a batch has come with, if any.
+
+        Returns:
+            Why there is another version that cannot be taken; None where there is none.
+        """
         with self._lock, logs.about(self._code.ensemble):
             try:
                 text = self._watch.current_text()
                 state = self._watch.state(text, self._nodes, self._profile)
-                if state == self._state:
-                    return
+                if state == self._state and not self._waits:
+                    return None
                 self._state = state
-                self._take(text)
+                self._take(text, wanted)
             except Exception as error:  # whatever is wrong with new files, the old version goes on
                 self._events.append(names.REFUSED_REFRESHES)
                 if isinstance(error, Refused):
                     self._events.append(names.REFUSED_BY_GATE)
                 text = str(error) if isinstance(error, EnsembleError) else described(error)
                 _LOGGER.warning("ensemble '%s' stays as it is: %s", self._code.ensemble, text)
+                return text
+            return None
 
-    def _take(self, text: str) -> None:
+    def _take(self, text: str, wanted: str | None) -> None:
         graph = self._watch.graph(text)
         self._nodes, self._profile = graph.nodes, _profile_of(graph)
         digest = digest_of(graph)
-        if digest == self._newest.digest:
+        if self._waits and digest != wanted:
             return
-        version = self._load(graph, digest)
-        self._versions = {one.digest: one for one in [*self._versions.values(), version][-_KEPT:]}
-        self._newest = version
+        if digest == self._newest:
+            return
+        self._keep(self._load(graph, digest))
         self._events.append(names.REFRESHES)
         _LOGGER.info("ensemble '%s' goes on as version %s", self._code.ensemble, digest)
 
+    def _keep(self, version: Version) -> None:
+        """Goes on with a version; the one before it stays for batches on their way."""
+        self._versions = {one.digest: one for one in [*self._versions.values(), version][-_KEPT:]}
+        self._newest = version.digest
+
     def _load(self, graph: EnsembleGraph, digest: str) -> Version:
-        at = self._watch.stage
-        profile = graph.profile if at == 0 else None
-        code = dataclasses.replace(self._code, nodes=plan(graph).stages[at].nodes, profile=profile)
-        if code.provenance is not None:
-            code = dataclasses.replace(code, provenance=dataclasses.replace(code.provenance, digest=digest))
+        codes = self._codes(graph, digest)
+        code = codes[self._watch.stage]
         stage = self._load_stage(code)
-        if self._watch.gate is not None:
-            self._watch.gate.check(self._code.ensemble, code, stage)
+        if self._watch.gate is not None and not self._waits:
+            self._watch.gate.check(self._code.ensemble, codes, stage)
         if digest_of(graph) != digest:
             self._state = None
             raise EnsembleError("its files changed while they were read; they are looked at again")
         return Version(digest, code, stage)
+
+    def _codes(self, graph: EnsembleGraph, digest: str) -> list[StageCode]:
+        """Returns what each stage of a version does."""
+        stages, provenance = plan(graph), self._code.provenance
+        if provenance is not None:
+            provenance = dataclasses.replace(provenance, digest=digest)
+        return [
+            dataclasses.replace(
+                self._code,
+                nodes=stage.nodes,
+                alive=alive,
+                provenance=provenance,
+                profile=graph.profile if at == 0 else None,
+            )
+            for at, (stage, alive) in enumerate(
+                zip(stages.stages, (*alive_between(graph, stages), None), strict=True)
+            )
+        ]
 
     def _write_events(self) -> None:
         """Counts what happened meanwhile: metrics can only be written while a bundle is processed."""

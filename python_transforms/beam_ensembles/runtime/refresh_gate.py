@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,18 +18,20 @@ import numpy as np
 from beam_ensembles.columns.batch import ColumnBatch
 from beam_ensembles.columns.nulls import blank
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, Problem
-from beam_ensembles.execution.growing_stage import Stage
-from beam_ensembles.execution.loaded_stage import StageCode, in_order
+from beam_ensembles.execution.growing_stage import Stage, WatchedStage
+from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode, in_order
+from beam_ensembles.execution.node_metrics import Update
 from beam_ensembles.files.ensemble_files import Files, local_path
 from beam_ensembles.files.fetched_files import fetched
 from beam_ensembles.files.lock_names import golden_of, lock_of
-from beam_ensembles.graph import EnsembleGraph, plan
+from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.kinds import valid_rows
 from beam_ensembles.locks.answers import Answers, Column, input_columns, recorded_answers
 from beam_ensembles.locks.behaviour import Compared, Comparison
 from beam_ensembles.locks.differences import Limits, Version
 from beam_ensembles.locks.golden_rows import answer_field
 from beam_ensembles.locks.lock_text import Lock, parse_lock
+from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.runtime.refresh import Refused
 from beam_ensembles.spec.load import read_text
 from beam_ensembles.tables.chunk import Chunk, ChunkRows
@@ -63,8 +65,7 @@ class Gate:
             uri: Where the file is; None where its text came with the call.
 
         Raises:
-            InvalidEnsemble: There is no lock to compare with, nobody vouches for it, it is damaged, or the ensemble
-                runs in several stages.
+            InvalidEnsemble: There is no lock to compare with, nobody vouches for it, or it is damaged.
         """
         asked = graph.spec.gate
         if asked is None:
@@ -92,18 +93,19 @@ class Gate:
             raise EnsembleError(f"{text}; say with 'max_shift' by how much its numbers may shift")
         return limits
 
-    def check(self, ensemble: str, code: StageCode, stage: Stage) -> None:
+    def check(self, ensemble: str, codes: Sequence[StageCode], stage: Stage) -> None:
         """Compares a version with the lock.
 
         Args:
             ensemble: The ensemble's name.
-            code: What the version's one stage does.
-            stage: That stage, loaded.
+            codes: What each stage of the version does.
+            stage: The first stage, loaded. The others are loaded here, one after another, and dropped.
 
         Raises:
             Refused: Its answers are beyond the limits.
-            EnsembleError: The lock, or its golden rows, cannot be read.
+            EnsembleError: The lock, or its golden rows, cannot be read; or a later stage cannot be loaded.
         """
+        code = codes[0]
         with self._opened(ensemble) as (lock, golden):
             version = Version.of_lock(lock)
             outputs = {name: type_ for name, type_ in code.outputs if name in version.makers}
@@ -129,11 +131,13 @@ class Gate:
             lacking = sorted({*inputs, *(field for field, _ in fields.values())} - set(reader.fields))
             if lacking:
                 raise EnsembleError(f"the golden rows of '{self.lock}' lack '{lacking[0]}'; lock again")
-            for chunk in reader.chunks(_ROWS_AT_ONCE):
+            golden_rows = [
+                _GoldenRows(chunk, input_columns(of_golden, chunk)) for chunk in reader.chunks(_ROWS_AT_ONCE)
+            ]
+            _run(golden_rows, codes, stage)
+            for rows in golden_rows:
                 comparison.add(
-                    recorded_answers(chunk, fields),
-                    _answers(of_golden, stage, chunk, outputs),
-                    chunk.numbers,
+                    recorded_answers(rows.chunk, fields), rows.answers(outputs), rows.chunk.numbers
                 )
         beyond = self.limits.beyond(comparison.found())
         if beyond:
@@ -172,7 +176,7 @@ def _usable(graph: EnsembleGraph, files: Files, uri: str | None) -> str:
     """Returns the place of an ensemble's lock.
 
     Raises:
-        EnsembleError: It can have none, nobody vouches for it, or the ensemble runs in several stages.
+        EnsembleError: It can have none, or nobody vouches for it.
     """
     if uri is None:
         text = "a gate needs the ensemble's file, beside which its lock lies"
@@ -180,11 +184,6 @@ def _usable(graph: EnsembleGraph, files: Files, uri: str | None) -> str:
     if not files.is_own and not files.is_trusted(lock_of(uri)):
         text = f"golden rows are read only from trusted places, and '{lock_of(uri)}' is not in one"
         raise EnsembleError(f"{text}; start the service with --trust and the folder")
-    stages = len(plan(graph).stages)
-    if stages > 1:
-        text = f"a gate is for ensembles of one stage, and this one has {stages} ('beam-ensembles plan' says why)"
-        todo = "leave out 'refresh', and compare versions with 'beam-ensembles diff' before they roll out"
-        raise EnsembleError(f"{text}; {todo}")
     return lock_of(uri)
 
 
@@ -197,17 +196,46 @@ def _type(version: Version, column: str) -> Type:
     return parse_type(version.nodes[version.makers[column]].outputs[column].type)
 
 
-def _answers(code: StageCode, stage: Stage, chunk: Chunk, outputs: dict[str, Type]) -> Answers:
-    """Returns what a stage answers, whether it runs in this process or in several."""
-    batch, rows = input_columns(code, chunk), len(chunk)
-    failures = list(batch.failures)
-    batch = ColumnBatch(batch.rows, batch.columns)
-    if len(batch):
-        stage.run(batch)
-    failures += batch.failures
-    return Answers(
-        {name: _whole(batch, name, type_, rows) for name, type_ in outputs.items()}, in_order(failures)
-    )
+class _GoldenRows:
+    """Golden rows on their way through the stages.
+
+    Args:
+        chunk: The rows as they were read.
+        batch: Their input columns.
+    """
+
+    def __init__(self, chunk: Chunk, batch: ColumnBatch) -> None:
+        self.chunk, self._failures = chunk, list(batch.failures)
+        self._batch = ColumnBatch(batch.rows, batch.columns)
+
+    def run(self, stage: Stage, alive: Collection[str] | None) -> None:
+        """Runs a stage; afterwards only the columns that later stages read are left, if there are any."""
+        if len(self._batch):
+            stage.run(self._batch)
+        if alive is not None:
+            self._batch.keep(alive)
+
+    def answers(self, outputs: Mapping[str, Type]) -> Answers:
+        """Returns what the last stage answered."""
+        rows = len(self.chunk)
+        return Answers(
+            {name: _whole(self._batch, name, type_, rows) for name, type_ in outputs.items()},
+            in_order([*self._failures, *self._batch.failures]),
+        )
+
+
+def _run(golden: Sequence[_GoldenRows], codes: Sequence[StageCode], first: Stage) -> None:
+    """Runs golden rows through all stages, each loaded when the one before has seen all rows."""
+    for at, code in enumerate(codes):
+        stage = first if at == 0 else LoadedStage(code, this_machine(), write=_not_counted)
+        if isinstance(stage, WatchedStage):
+            stage = stage.stage  # golden rows are no rows of the pipeline, whose profile is watched
+        for rows in golden:
+            rows.run(stage, code.alive)
+
+
+def _not_counted(update: Update) -> None:
+    """Drops what a node counts: golden rows are no rows of the pipeline."""
 
 
 def _whole(batch: ColumnBatch, name: str, type_: Type, rows: int) -> Column:

@@ -160,6 +160,23 @@ def test_files_that_changed_before_the_worker_started(file: Path) -> None:
     assert score(handler, handler.load_model()).one == 6.0
 
 
+def test_a_worker_that_starts_needs_no_models_that_are_gone(file: Path) -> None:
+    file.write_text(TEXT.replace("SECOND", "").replace("first.joblib", "line-*.joblib"))
+    save(file.parent / "line-1.joblib", 3.0)
+    (handler,) = map(stage_handler, handlers_of(file))
+    save(file.parent / "line-2.joblib", 4.0)
+    (file.parent / "line-1.joblib").unlink()
+    assert score(handler, handler.load_model()).one == 8.0
+
+
+def test_a_worker_that_starts_with_broken_files_says_so(file: Path) -> None:
+    (handler,) = map(stage_handler, handlers_of(file))
+    file.write_text("ensemble: times")
+    save(file.parent / "first.joblib", 3.0)
+    with pytest.raises(EnsembleError, match="has changed since its pipeline was made, and cannot go on: "):
+        handler.load_model()
+
+
 def test_it_looks_by_itself(file: Path) -> None:
     handler, model = loaded(file, interval=0.05)
     save(file.parent / "first.joblib", 3.0)
@@ -204,3 +221,18 @@ def test_a_version_that_nobody_can_read_any_more(file: Path) -> None:
     save(file.parent / "second.joblib", 6.0)
     with pytest.raises(EnsembleError, match="is gone: its files changed again"):
         list(second.run_inference(lost, two))
+
+
+def test_a_later_stage_that_starts_mixes_no_versions(file: Path) -> None:
+    """Its own file was replaced while the first stage goes on with the version before."""
+    file.write_text(TEXT.replace("SECOND", ", stage: own"))
+    first, second = map(stage_handler, handlers_of(file))
+    one = first.load_model()
+    (old,) = first.run_inference(RowBatch([beam.Row(x=2.0)]), one)
+    save(file.parent / "second.joblib", 5.0)
+    with pytest.raises(EnsembleError, match="is gone: its files changed again"):
+        list(second.run_inference(old, second.load_model()))
+    one.look()
+    (new,) = first.run_inference(RowBatch([beam.Row(x=2.0)]), one)
+    (result,) = second.run_inference(new, second.load_model())
+    assert (result.ok[0].one, result.ok[0].two) == (2.0, 10.0)
