@@ -19,6 +19,9 @@ type EnsembleMetrics struct {
 	Refreshes int64 `json:"refreshes"`
 	// RefusedRefreshes are the new versions that could not, counted likewise.
 	RefusedRefreshes int64 `json:"refused_refreshes"`
+	// RefusedRefreshesByGate are those of them whose answers were beyond the
+	// limits of the gate.
+	RefusedRefreshesByGate int64 `json:"refused_refreshes_by_gate"`
 	// Nodes are those of its nodes that have measured something, by name.
 	Nodes []NodeMetrics `json:"nodes"`
 	// Inputs are those of its inputs that were compared with a profile, by name.
@@ -155,9 +158,9 @@ var distributions = map[string]func(*NodeMetrics) **Distribution{
 type collector map[string]*collected
 
 type collected struct {
-	refreshes, refused int64
-	nodes              map[string]*NodeMetrics
-	inputs             map[string]*InputMetrics
+	refreshes, refused, refusedByGate int64
+	nodes                             map[string]*NodeMetrics
+	inputs                            map[string]*InputMetrics
 }
 
 func (c collector) count(one metrics.CounterResult) {
@@ -169,6 +172,8 @@ func (c collector) count(one metrics.CounterResult) {
 			c.ensemble(ensemble).refreshes += value
 		case "refused_refreshes":
 			c.ensemble(ensemble).refused += value
+		case "refused_refreshes_by_gate":
+			c.ensemble(ensemble).refusedByGate += value
 		}
 		return
 	}
@@ -232,7 +237,10 @@ func (c collector) sorted() []EnsembleMetrics {
 	var all []EnsembleMetrics
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		found := c[name]
-		one := EnsembleMetrics{Ensemble: name, Refreshes: found.refreshes, RefusedRefreshes: found.refused, Inputs: []InputMetrics{}}
+		one := EnsembleMetrics{
+			Ensemble: name, Refreshes: found.refreshes, RefusedRefreshes: found.refused,
+			RefusedRefreshesByGate: found.refusedByGate, Inputs: []InputMetrics{},
+		}
 		for _, node := range slices.Sorted(maps.Keys(found.nodes)) {
 			one.Nodes = append(one.Nodes, *found.nodes[node])
 		}

@@ -22,6 +22,9 @@ func (m EnsembleMetrics) String() string {
 	if m.Refreshes != 0 || m.RefusedRefreshes != 0 {
 		title += fmt.Sprintf(": refreshes %d, refused %d", m.Refreshes, m.RefusedRefreshes)
 	}
+	if m.RefusedRefreshesByGate != 0 {
+		title += fmt.Sprintf(" (%d by the gate)", m.RefusedRefreshesByGate)
+	}
 	table := [][]string{headings}
 	for _, node := range m.Nodes {
 		table = append(table, node.cells())

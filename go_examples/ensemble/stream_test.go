@@ -186,6 +186,65 @@ func change(folder string) error {
 	return waitFor(3, 3, "by place")
 }
 
+// TestIntegrationRefusesModelsThatTheLockDoesNotAllow changes models, then
+// models and lock, of a file that asks for a gate.
+func TestIntegrationRefusesModelsThatTheLockDoesNotAllow(t *testing.T) {
+	folder := streamFolder(t)
+	for _, name := range []string{"first.joblib", "second.joblib"} {
+		if err := publish(folder, "line_1.joblib", name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := make(chan error, 1)
+	go func() {
+		defer streams.Store(t.Name(), true)
+		changed <- changeBehindGate(folder)
+	}()
+	result, err := runPipelineForResult(t, func(s beam.Scope) {
+		numbers := beam.ParDo(s, &countFn{t.Name()}, beam.Impulse(s))
+		collect(s, "gated", ensemble.Run[product](s, numbers, ensemble.FromURI(filepath.Join(folder, "gated.yaml")),
+			ensemble.WithProvenance(), ensemble.WithRefreshInterval(time.Second)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-changed; err != nil {
+		t.Fatal(err)
+	}
+	checkVersions(t, "gated", [][2]int{{1, 1}, {3, 3}})
+	found := ensemble.Metrics(result)[0]
+	if found.Refreshes < 1 || found.RefusedRefreshesByGate < 1 ||
+		found.RefusedRefreshes < found.RefusedRefreshesByGate {
+		t.Errorf("counts %v", found)
+	}
+}
+
+// changeBehindGate puts a model in place that the lock does not allow, then
+// the lock of others, and those.
+func changeBehindGate(folder string) error {
+	if err := waitFor(1, 1, "gated"); err != nil {
+		return err
+	}
+	if err := publish(folder, "line_2.joblib", "first.joblib"); err != nil {
+		return err
+	}
+	refused := scoredBy("gated", 1, 1) + 200 // Ten seconds, in which the worker looks often.
+	for end := time.Now().Add(patience); scoredBy("gated", 1, 1) < refused; time.Sleep(pauseBetweenNumbers) {
+		if time.Now().After(end) {
+			return fmt.Errorf("the old models do not go on: %v", versions("gated"))
+		}
+	}
+	for _, names := range [][2]string{
+		{"gated_3.lock.parquet", "gated.lock.parquet"}, {"gated_3.lock.yaml", "gated.lock.yaml"},
+		{"line_3.joblib", "first.joblib"}, {"line_3.joblib", "second.joblib"},
+	} {
+		if err := publish(folder, names[0], names[1]); err != nil {
+			return err
+		}
+	}
+	return waitFor(3, 3, "gated")
+}
+
 // waitFor waits until five rows of each collection were scored by models that
 // multiply by these numbers.
 func waitFor(one, two int, names ...string) error {

@@ -22,7 +22,7 @@ _DISTRIBUTIONS: Final = frozenset(
     )
 )
 _OF_INPUTS: Final = frozenset(field.name for field in dataclasses.fields(InputMetrics)) - {"column"}
-_OF_ENSEMBLES: Final = frozenset((names.REFRESHES, names.REFUSED_REFRESHES))
+_OF_ENSEMBLES: Final = frozenset((names.REFRESHES, names.REFUSED_REFRESHES, names.REFUSED_BY_GATE))
 _COUNTERS: Final = (
     frozenset(field.name for field in dataclasses.fields(NodeMetrics)) - _DISTRIBUTIONS - {"node", "arms"}
 )

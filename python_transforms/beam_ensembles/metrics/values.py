@@ -181,6 +181,7 @@ class EnsembleMetrics:
         nodes: Those of its nodes that have measured something, by name.
         refreshes: New versions of the ensemble that went on, counted for each stage on each worker.
         refused_refreshes: New versions that could not, counted likewise.
+        refused_refreshes_by_gate: Those of them whose answers were beyond the limits of the gate.
         inputs: Those of its inputs that were compared with a profile, by name.
     """
 
@@ -188,6 +189,7 @@ class EnsembleMetrics:
     nodes: tuple[NodeMetrics, ...]
     refreshes: int = 0
     refused_refreshes: int = 0
+    refused_refreshes_by_gate: int = 0
     inputs: tuple[InputMetrics, ...] = ()
 
     def input(self, name: str) -> InputMetrics:
@@ -212,6 +214,7 @@ class EnsembleMetrics:
             "ensemble": self.ensemble,
             "refreshes": self.refreshes,
             "refused_refreshes": self.refused_refreshes,
+            "refused_refreshes_by_gate": self.refused_refreshes_by_gate,
             "nodes": [node.as_data() for node in self.nodes],
             "inputs": [one.as_data() for one in self.inputs],
         }
@@ -220,6 +223,8 @@ class EnsembleMetrics:
         title = f"ensemble '{printable(self.ensemble)}'"
         if self.refreshes or self.refused_refreshes:
             title += f": refreshes {self.refreshes}, refused {self.refused_refreshes}"
+        if self.refused_refreshes_by_gate:
+            title += f" ({self.refused_refreshes_by_gate} by the gate)"
         table = lines(HEADINGS, [node.cells() for node in self.nodes])
         if self.inputs:
             table += lines(INPUT_HEADINGS, [one.cells() for one in self.inputs])

@@ -10,18 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import apache_beam as beam
-import pandas as pd
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from beam_ensembles.cli.locking import loaded, write_lock
+from beam_ensembles.metrics import ensemble_metrics
 from beam_ensembles.transforms import RunEnsemble
 from tests.support.patience import wait_until
 from tests.support.prism import running_prism
-from tests.support.streams import save_line
+from tests.support.streams import save_line, write_lock
 
 # Sometimes Beam 2.77's Python client waits forever for a job that Prism has ended.
 pytestmark = pytest.mark.flaky(reruns=1, only_rerun=["Timeout"])
@@ -69,16 +67,10 @@ def save(folder: Path, slope: int) -> None:
 
 
 def locked(folder: Path, slope: int) -> list[Path]:
-    """Returns a lock of a model and its golden rows, written elsewhere."""
+    """Returns the golden rows and the lock of a model, written elsewhere."""
     other = folder / f"locked_{slope}"
     other.mkdir()
-    (other / "times.yaml").write_text(FILE, encoding="utf-8")
-    save_line(other / "line.joblib", slope)
-    pd.DataFrame({"x": [1.0, 2.0, 3.0]}).to_parquet(other / "rows.parquet")
-    lock = other / "times.lock.yaml"
-    ensemble = loaded(os.fspath(other / "times.yaml"), {}, ())
-    write_lock(ensemble, os.fspath(other / "rows.parquet"), 3, os.fspath(lock), lambda _: None)
-    return [other / "times.lock.parquet", lock]
+    return write_lock(other, FILE, "times", line=slope)
 
 
 def change_all(folder: Path, notes: Path, lock: list[Path]) -> None:
@@ -90,11 +82,6 @@ def change_all(folder: Path, notes: Path, lock: list[Path]) -> None:
         os.replace(path, folder / path.name)
     save(folder, 3)
     wait_for(3, notes)
-
-
-def counter(result: PipelineResult, name: str) -> int:
-    found = result.metrics().query(beam.metrics.MetricsFilter().with_name(name))["counters"]
-    return sum(one.committed for one in found)
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +117,7 @@ def test_a_stream_refuses_a_model_that_the_lock_does_not_allow(
     assert sorted(x for x, _ in found) == [at + 1.0 for at in range(len(found))], "each number came once"
     assert len(found) >= LASTS / PAUSE
     assert {slope for _, slope in found} == {1, 3}, "none is scored by the refused model"
-    assert counter(result, "refreshes") >= 1
-    assert counter(result, "refused_refreshes_by_gate") >= 1
-    assert counter(result, "refused_refreshes") >= counter(result, "refused_refreshes_by_gate")
+    (metrics,) = ensemble_metrics(result)
+    assert metrics.refreshes >= 1
+    assert metrics.refused_refreshes >= metrics.refused_refreshes_by_gate >= 1
+    assert metrics.node("line").num_inferences == len(found), "golden rows are not counted"

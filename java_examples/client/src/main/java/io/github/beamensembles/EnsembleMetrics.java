@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.beam.sdk.PipelineResult;
 import org.apache.beam.sdk.metrics.DistributionResult;
@@ -29,6 +30,7 @@ public final class EnsembleMetrics implements Serializable {
   private final String ensemble;
   private final long refreshes;
   private final long refusedRefreshes;
+  private final long refusedRefreshesByGate;
   private final List<NodeMetrics> nodes;
   private final List<InputMetrics> inputs;
 
@@ -40,6 +42,7 @@ public final class EnsembleMetrics implements Serializable {
     this.ensemble = ensemble;
     this.refreshes = counters.getOrDefault("refreshes", 0L);
     this.refusedRefreshes = counters.getOrDefault("refused_refreshes", 0L);
+    this.refusedRefreshesByGate = counters.getOrDefault("refused_refreshes_by_gate", 0L);
     this.nodes = List.copyOf(nodes);
     this.inputs = List.copyOf(inputs);
   }
@@ -88,6 +91,11 @@ public final class EnsembleMetrics implements Serializable {
     return refusedRefreshes;
   }
 
+  /** Those of the refused versions whose answers were beyond the limits of the gate. */
+  public long refusedRefreshesByGate() {
+    return refusedRefreshesByGate;
+  }
+
   /** Those of its nodes that have measured something, by name. */
   public List<NodeMetrics> nodes() {
     return nodes;
@@ -120,6 +128,9 @@ public final class EnsembleMetrics implements Serializable {
     if (refreshes != 0 || refusedRefreshes != 0) {
       title += ": refreshes " + refreshes + ", refused " + refusedRefreshes;
     }
+    if (refusedRefreshesByGate != 0) {
+      title += " (" + refusedRefreshesByGate + " by the gate)";
+    }
     String table = title + "\n" + MetricsTable.ofNodes(nodes);
     return inputs.isEmpty() ? table : table + "\n" + MetricsTable.ofInputs(inputs);
   }
@@ -143,6 +154,9 @@ public final class EnsembleMetrics implements Serializable {
     /** What the name of an input starts with in a namespace; a node's name has no dot. */
     private static final String INPUT = "inputs.";
 
+    private static final Set<String> OF_ENSEMBLES =
+        Set.of("refreshes", "refused_refreshes", "refused_refreshes_by_gate");
+
     private final Map<String, Map<String, Long>> ofEnsembles = new TreeMap<>();
     private final Map<String, Map<String, Map<String, Long>>> counters = new TreeMap<>();
     private final Map<String, Map<String, Map<String, Distribution>>> distributions =
@@ -151,7 +165,7 @@ public final class EnsembleMetrics implements Serializable {
     void count(String namespace, MetricKey key, long value) {
       String name = key.metricName().getName();
       int slash = namespace.indexOf('/');
-      if (slash < 0 && (name.equals("refreshes") || name.equals("refused_refreshes"))) {
+      if (slash < 0 && OF_ENSEMBLES.contains(name)) {
         ofEnsembles.computeIfAbsent(namespace, it -> new HashMap<>()).merge(name, value, Long::sum);
         counters.computeIfAbsent(namespace, it -> new TreeMap<>());
       } else if (isNode(namespace, slash)

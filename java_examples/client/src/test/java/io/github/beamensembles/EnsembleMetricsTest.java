@@ -93,6 +93,9 @@ public class EnsembleMetricsTest {
       assertEquals(wanted.get(at).get("ensemble").textValue(), found.ensemble());
       assertEquals(wanted.get(at).get("refreshes").longValue(), found.refreshes());
       assertEquals(wanted.get(at).get("refused_refreshes").longValue(), found.refusedRefreshes());
+      assertEquals(
+          wanted.get(at).get("refused_refreshes_by_gate").longValue(),
+          found.refusedRefreshesByGate());
       assertEquals(wanted.get(at).get("nodes").size(), found.nodes().size());
       for (JsonNode node : wanted.get(at).get("nodes")) {
         assertNode(node, found.node(node.get("node").textValue()));

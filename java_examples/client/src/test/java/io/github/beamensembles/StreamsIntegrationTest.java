@@ -119,6 +119,46 @@ public class StreamsIntegrationTest implements Serializable {
     assertVersions("by place", List.of(List.of(1L, 1L), List.of(2L, 1L), List.of(3L, 3L)));
   }
 
+  @Test
+  public void modelsThatTheLockDoesNotAllowAreRefused() throws IOException {
+    publish("line_1.joblib", "first.joblib");
+    publish("line_1.joblib", "second.joblib");
+    PCollection<Row> numbers =
+        pipeline
+            .apply(Create.of(test.getMethodName()))
+            .apply(ParDo.of(new Count()))
+            .setRowSchema(NUMBER);
+    collect("gated", numbers, RunEnsemble.fromUri(folder.resolve("gated.yaml").toString()));
+    CompletableFuture<Void> changes = CompletableFuture.runAsync(this::changeBehindGate);
+    PipelineResult result = pipeline.run();
+    result.waitUntilFinish();
+    changes.join();
+    assertVersions("gated", List.of(List.of(1L, 1L), List.of(3L, 3L)));
+    EnsembleMetrics found = EnsembleMetrics.of(result).get(0);
+    assertTrue(found.toString(), found.refreshes() >= 1);
+    assertTrue(found.toString(), found.refusedRefreshesByGate() >= 1);
+    assertTrue(found.toString(), found.refusedRefreshes() >= found.refusedRefreshesByGate());
+  }
+
+  /** Puts a model in place that the lock does not allow, then the lock of others, and those. */
+  private void changeBehindGate() {
+    try {
+      waitFor(List.of(1L, 1L), "gated");
+      publish("line_2.joblib", "first.joblib");
+      // Ten seconds, in which the worker looks often.
+      waitFor(List.of(1L, 1L), FOUND.get("gated").size() + 200, "gated");
+      publish("gated_3.lock.parquet", "gated.lock.parquet");
+      publish("gated_3.lock.yaml", "gated.lock.yaml");
+      publish("line_3.joblib", "first.joblib");
+      publish("line_3.joblib", "second.joblib");
+      waitFor(List.of(3L, 3L), "gated");
+    } catch (IOException | InterruptedException e) {
+      throw new AssertionError(e);
+    } finally {
+      ENDED.add(test.getMethodName());
+    }
+  }
+
   private static void collect(String name, PCollection<Row> numbers, RunEnsemble ensemble) {
     FOUND.put(name, new ConcurrentLinkedQueue<>());
     numbers
@@ -149,12 +189,17 @@ public class StreamsIntegrationTest implements Serializable {
   }
 
   private static void waitFor(List<Long> factors, String... names) throws InterruptedException {
+    waitFor(factors, 5, names);
+  }
+
+  private static void waitFor(List<Long> factors, int rows, String... names)
+      throws InterruptedException {
     for (long end = System.nanoTime() + PATIENCE_NANOS; System.nanoTime() < end; ) {
       if (Stream.of(names)
           .allMatch(
               name ->
                   FOUND.get(name).stream().map(it -> factors(it)).filter(factors::equals).count()
-                      >= 5)) {
+                      >= rows)) {
         return;
       }
       Thread.sleep(PAUSE_MILLIS);
