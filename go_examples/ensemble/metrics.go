@@ -68,6 +68,11 @@ type NodeMetrics struct {
 	// GreatestDifferenceMillionths are the greatest differences of each batch,
 	// in millionths; GreatestDifference has the greatest of all.
 	GreatestDifferenceMillionths *Distribution `json:"greatest_difference_millionths"`
+	// Usage is what the node counts besides rows, by name: calls of a server,
+	// tokens, answers from a cache.
+	Usage map[string]int64 `json:"usage"`
+	// CallLatencyMicroSecs are the microseconds for each call of a server.
+	CallLatencyMicroSecs *Distribution `json:"call_latency_micro_secs"`
 }
 
 // MeanDifference gives by how much a shadow's numbers differ on average, and
@@ -100,7 +105,7 @@ type Distribution struct {
 
 // Metrics returns the metrics of the ensembles of a pipeline that has finished,
 // by name: rows answered, failed and skipped, batches and their times, arms of
-// routes, and on how many rows shadows agree. Each prints as a table.
+// routes, on how many rows shadows agree, and calls of servers. Each prints as a table.
 //
 //	result, err := beamx.RunWithMetrics(ctx, pipeline)
 //	...
@@ -129,7 +134,7 @@ func (m EnsembleMetrics) Of(node string) NodeMetrics {
 			return one
 		}
 	}
-	return NodeMetrics{Node: node, Arms: map[string]int64{}}
+	return NodeMetrics{Node: node, Arms: map[string]int64{}, Usage: map[string]int64{}}
 }
 
 // counters are the metrics that count, by name.
@@ -151,6 +156,7 @@ var distributions = map[string]func(*NodeMetrics) **Distribution{
 	"load_model_latency_milli_secs":      func(m *NodeMetrics) **Distribution { return &m.LoadModelLatencyMilliSecs },
 	"model_byte_size":                    func(m *NodeMetrics) **Distribution { return &m.ModelByteSize },
 	"greatest_difference_millionths":     func(m *NodeMetrics) **Distribution { return &m.GreatestDifferenceMillionths },
+	"call_latency_micro_secs":            func(m *NodeMetrics) **Distribution { return &m.CallLatencyMicroSecs },
 }
 
 // collector puts single metrics together to those of nodes, by ensemble and by
@@ -188,6 +194,10 @@ func (c collector) count(one metrics.CounterResult) {
 	}
 	if arm, ok := strings.CutPrefix(one.Name(), "arm_"); ok {
 		c.node(ensemble, node).Arms[arm] += value
+		return
+	}
+	if name, ok := strings.CutPrefix(one.Name(), "usage_"); ok {
+		c.node(ensemble, node).Usage[name] += value
 		return
 	}
 	if counter := counters[one.Name()]; counter != nil {
@@ -228,7 +238,7 @@ func (c collector) ensemble(name string) *collected {
 func (c collector) node(ensemble, name string) *NodeMetrics {
 	nodes := c.ensemble(ensemble).nodes
 	if nodes[name] == nil {
-		nodes[name] = &NodeMetrics{Node: name, Arms: map[string]int64{}}
+		nodes[name] = &NodeMetrics{Node: name, Arms: map[string]int64{}, Usage: map[string]int64{}}
 	}
 	return nodes[name]
 }

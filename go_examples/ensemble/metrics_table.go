@@ -13,7 +13,7 @@ import (
 // clients in Java and Python.
 var headings = []string{
 	"node", "answered", "failed", "skipped", "batches", "rows a batch", "ms a batch", "load ms", "model MiB",
-	"arms, agreement",
+	"arms, agreement, usage",
 }
 
 // String gives a table of the nodes, and one of the inputs that were compared.
@@ -99,6 +99,9 @@ func (m NodeMetrics) notes() []string {
 	mean, ok := m.MeanDifference()
 	if greatest, also := m.GreatestDifference(); ok && also {
 		notes = append(notes, fmt.Sprintf("differs by %.6f (%.6f at most)", mean, greatest))
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Usage)) {
+		notes = append(notes, fmt.Sprintf("%s %d", name, m.Usage[name]))
 	}
 	return notes
 }

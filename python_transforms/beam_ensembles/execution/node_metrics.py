@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from apache_beam.metrics.metric import Metrics
 
 from beam_ensembles.execution.shadows import Comparison
+from beam_ensembles.handlers.support.call_counts import Counts
 from beam_ensembles.metrics import names
 
 _LARGEST: Final = float(1 << 53)
@@ -88,6 +89,13 @@ class NodeMeter:
         """Counts the rows that took each arm of a route, ``arm_<name>``."""
         for arm, rows in arms.items():
             self._count(f"{names.ARM}{arm}", rows)
+
+    def used(self, counts: Counts) -> None:
+        """Counts what the member counted itself, ``usage_<name>``, and how long its calls of a server took."""
+        for name, by in counts.counters.items():
+            self._count(f"{names.USAGE}{name}", by)
+        for microseconds in counts.latencies:
+            self._distribute(names.CALL_LATENCY, microseconds)
 
     def compared(self, found: Comparison) -> None:
         """Counts the rows on which a shadow says what the node beside it says, the others, and how far it is off."""

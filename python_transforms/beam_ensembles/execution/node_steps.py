@@ -24,6 +24,7 @@ from beam_ensembles.execution.row_selection import Selection
 from beam_ensembles.execution.shadows import compare
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, validity
 from beam_ensembles.handlers.support.beam_config import bytes_limit, call_limit
+from beam_ensembles.handlers.support.call_counts import Counts, counting
 from beam_ensembles.handlers.support.fitting_rows import FittingRows
 from beam_ensembles.limits import MADE_AT_ONCE
 from beam_ensembles.processes.cores import WORTH_NANOSECONDS, Cores
@@ -60,11 +61,13 @@ class _Answer:
         outputs: Its columns of the rows that went well.
         faults: The errors of the others, by their positions among those asked.
         nanoseconds: How long that took.
+        counts: What it counted besides rows.
     """
 
     outputs: Columns
     faults: dict[int, NodeError]
     nanoseconds: int
+    counts: Counts | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,11 +185,12 @@ class NodeStep:
             return _Answer({}, {}, 0)
         start = time.perf_counter_ns()
         limit = self._rows_a_call(asked.columns, asked.count)
-        outputs, faults = run_split(
-            self.member, asked.columns, asked.count, limit, self._retries, self._fitting
-        )
+        with counting() as counts:
+            outputs, faults = run_split(
+                self.member, asked.columns, asked.count, limit, self._retries, self._fitting
+            )
         self._took = time.perf_counter_ns() - start
-        return _Answer(outputs, faults, self._took)
+        return _Answer(outputs, faults, self._took, counts)
 
     def _settle(self, batch: ColumnBatch, asked: _Asked, answer: _Answer) -> None:
         """Counts, and adds what was answered to the batch."""
@@ -215,6 +219,8 @@ class NodeStep:
         if asked.count:
             size = sum(values.nbytes for values in asked.columns.values())
             self._meter.ran(asked.count, size, answer.nanoseconds, len(answer.faults))
+        if answer.counts is not None:
+            self._meter.used(answer.counts)
 
     def _rows_a_call(self, columns: Columns, rows: int) -> int | None:
         """The most rows that one call may get; of bytes the rows of a batch are taken to have the same share."""

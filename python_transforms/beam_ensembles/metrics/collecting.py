@@ -19,13 +19,18 @@ _DISTRIBUTIONS: Final = frozenset(
         names.LOAD_LATENCY,
         names.MODEL_BYTES,
         names.GREATEST_DIFFERENCE,
+        names.CALL_LATENCY,
     )
 )
 _OF_INPUTS: Final = frozenset(field.name for field in dataclasses.fields(InputMetrics)) - {"column"}
 _OF_ENSEMBLES: Final = frozenset((names.REFRESHES, names.REFUSED_REFRESHES, names.REFUSED_BY_GATE))
 _COUNTERS: Final = (
-    frozenset(field.name for field in dataclasses.fields(NodeMetrics)) - _DISTRIBUTIONS - {"node", "arms"}
+    frozenset(field.name for field in dataclasses.fields(NodeMetrics))
+    - _DISTRIBUTIONS
+    - {"node", "arms", "usage"}
 )
+_FAMILIES: Final = {names.ARM: "arms", names.USAGE: "usage"}
+"""Counters whose names begin alike -> the field that has them by the rest of their name."""
 
 
 class Key(NamedTuple):
@@ -72,7 +77,7 @@ def collected(metrics: Mapping[Key, Value]) -> tuple[EnsembleMetrics, ...]:
 def _is_ours(name: str, value: Value) -> bool:
     if isinstance(value, Distribution):
         return name in _DISTRIBUTIONS
-    return name in _COUNTERS or name.startswith(names.ARM)
+    return name in _COUNTERS or name.startswith(tuple(_FAMILIES))
 
 
 def _is_of_input(name: str, value: Value) -> bool:
@@ -80,8 +85,10 @@ def _is_of_input(name: str, value: Value) -> bool:
 
 
 def _add(found: dict[str, Any], name: str, value: Value) -> None:
-    if name.startswith(names.ARM):
-        found, name = found.setdefault("arms", {}), name.removeprefix(names.ARM)
+    for start, field in _FAMILIES.items():
+        if name.startswith(start):
+            found, name = found.setdefault(field, {}), name.removeprefix(start)
+            break
     found[name] = found[name] + value if name in found else value
 
 

@@ -37,6 +37,12 @@ MODEL_BYTES: Final = "model_byte_size"
 ARM: Final = "arm_"
 """``arm_<name>``: rows that took an arm of a route."""
 
+USAGE: Final = "usage_"
+"""``usage_<name>``: what a node counts besides rows, such as calls of a server and tokens."""
+
+CALL_LATENCY: Final = "call_latency_micro_secs"
+"""Microseconds for each call of a server, each attempt by itself."""
+
 AGREEMENTS: Final = "agreements"
 """Rows on which a shadow says what the node beside it says."""
 

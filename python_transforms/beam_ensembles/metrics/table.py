@@ -10,7 +10,7 @@ Cells: TypeAlias = tuple[str, ...]
 
 HEADINGS: Final[Cells] = (
     "node", "answered", "failed", "skipped", "batches", "rows a batch", "ms a batch", "load ms", "model MiB",
-    "arms, agreement",
+    "arms, agreement, usage",
 )  # fmt: skip
 INPUT_HEADINGS: Final[Cells] = (
     "input", "compared", "null", "out of range", "unseen", "windows", "drifted", "stability index",

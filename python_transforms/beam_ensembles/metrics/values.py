@@ -64,6 +64,8 @@ class NodeMetrics:
         disagreements: For a shadow: rows on which it says something else.
         differences_millionths: For a shadow: the sum over these rows of how far its numbers are off, in millionths.
         greatest_difference_millionths: For a shadow: the greatest difference of each batch, in millionths.
+        usage: What it counts besides rows, by name: calls of a server, tokens, answers from a cache.
+        call_latency_micro_secs: Microseconds for each call of a server.
     """
 
     node: str
@@ -81,6 +83,8 @@ class NodeMetrics:
     disagreements: int = 0
     differences_millionths: int = 0
     greatest_difference_millionths: Distribution | None = None
+    usage: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    call_latency_micro_secs: Distribution | None = None
 
     @property
     def mean_difference(self) -> float | None:
@@ -123,6 +127,7 @@ class NodeMetrics:
             notes.append(f"agrees on {self.agreements} of {compared}")
         if self.mean_difference is not None and self.greatest_difference is not None:
             notes.append(f"differs by {self.mean_difference:.6f} ({self.greatest_difference:.6f} at most)")
+        notes += [f"{printable(name)} {count}" for name, count in sorted(self.usage.items())]
         return notes
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
+
+import openai
 
 from beam_ensembles.columns.nulls import nullable_column
 from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, SomeFailed
@@ -12,9 +14,11 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.graph.secrets import revealed
 from beam_ensembles.handlers.chat.answer_schema import schema_of
 from beam_ensembles.handlers.chat.answers import Answers
-from beam_ensembles.handlers.chat.calls import Calls, Client, Server
 from beam_ensembles.handlers.chat.model import ChatOptions, properties_of
 from beam_ensembles.handlers.chat.prompts import Prompts
+from beam_ensembles.handlers.openai_interface.calls import Calls, Session
+from beam_ensembles.handlers.openai_interface.client import Server
+from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, SHARED, count
 from beam_ensembles.handlers.support.request_headers import is_header, revealed_headers
 from beam_ensembles.types import Type
 
@@ -81,18 +85,20 @@ class ChatMember:
                 places[key] = len(asked)
                 asked.append(prompt)
             where.append(places[key])
+        count(SHARED, len(where) - sum(isinstance(one, NodeError) for one in where) - len(asked))
         answers = self._calls.all(self._ask, asked)
         return self._columns_of([one if isinstance(one, NodeError) else answers[one] for one in where])
 
-    async def _ask(self, client: Client, messages: list[dict[str, Any]]) -> Any:
+    async def _ask(self, session: Session, messages: list[dict[str, Any]]) -> Any:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
-            text = _text_of(await client.complete(messages, self._request))
+            text = _counted_text(await session.call(self._completion(messages)))
+            if self._node.options.text:
+                return {next(iter(self._columns)): text}
             try:
-                return (
-                    {next(iter(self._columns)): text} if self._node.options.text else self._answers.read(text)
-                )
+                return self._answers.read(text)
             except NodeError as error:
+                count(MALFORMED)
                 if attempt == self._node.options.repair:
                     raise
                 messages = [
@@ -101,6 +107,14 @@ class ChatMember:
                     {"role": "user", "content": _AGAIN.format(error.message)},
                 ]
         raise AssertionError("the last attempt returns or raises")
+
+    def _completion(self, messages: list[dict[str, Any]]) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
+        def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
+            make: Any = client.chat.completions.create
+            found: Awaitable[Any] = make(messages=messages, **self._request)
+            return found
+
+        return create
 
     def _columns_of(self, answers: Sequence[Any]) -> Columns:
         faults = {at: answer for at, answer in enumerate(answers) if isinstance(answer, NodeError)}
@@ -127,6 +141,14 @@ def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> 
     elif not options.text and options.response_format == "json_object":
         request["response_format"] = {"type": "json_object"}
     return request
+
+
+def _counted_text(answer: Any) -> str:
+    try:
+        return _text_of(answer)
+    except NodeError as error:
+        count(REFUSALS if error.code == "refusal" else MALFORMED)
+        raise
 
 
 def _text_of(answer: Any) -> str:

@@ -8,6 +8,7 @@ the server: it is given back as a value, and raised after Beam has counted the c
 from __future__ import annotations
 
 import dataclasses
+import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +18,7 @@ from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.open_inference.address import CHANNEL_OPTIONS, Address, credentials, headers
 from beam_ensembles.handlers.open_inference.failures import CallError, failure
 from beam_ensembles.handlers.open_inference.tensors import Given, values_of
+from beam_ensembles.handlers.support.call_counts import call_took
 from beam_ensembles.handlers.support.remote_config import THROTTLING
 
 base = inference_imports.import_base()
@@ -82,6 +84,7 @@ class OpenInferenceModelHandler(base.RemoteModelHandler):  # type: ignore[misc, 
         for tensor in request.tensors:
             given = triton.InferInput(tensor.name, tensor.values.shape, tensor.datatype)
             inputs.append(given.set_data_from_numpy(tensor.values))
+        start = time.perf_counter()
         try:
             result = client.infer(
                 self._address.model,
@@ -101,3 +104,5 @@ class OpenInferenceModelHandler(base.RemoteModelHandler):  # type: ignore[misc, 
             return failure(self._address, error)
         except NodeError as error:
             return error
+        finally:
+            call_took(time.perf_counter() - start)

@@ -20,6 +20,7 @@ from beam_ensembles.handlers.open_inference.settings import (
 )
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
+from beam_ensembles.handlers.remote.breaker import Breaker
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
 from beam_ensembles.handlers.support.ragged_lists import by_length
@@ -59,6 +60,7 @@ class _Callers:
         self, node: CheckedNode[OpenInferenceOptions], address: Address, config: Mapping[str, Any]
     ) -> None:
         self._node, self._address = node, address
+        self._breaker = Breaker()
         seconds = seconds_of(node.options)
         self._handlers = PerThread(
             lambda: OpenInferenceModelHandler(address, config, seconds, node.namespace)
@@ -78,10 +80,12 @@ class _Callers:
 
     def run_inference(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:
         """Calls the server, each attempt through Beam's handler; a call that failed for good fails the batch."""
-        try:
-            return _again(self._node, self._handlers.get().run_inference)(batch, model, inference_args)
-        except CallError as error:
-            raise unusable(self._address, error) from error
+        call = self._handlers.get().run_inference
+        with self._breaker.guard() as is_trial:
+            try:
+                return (call if is_trial else _again(self._node, call))(batch, model, inference_args)
+            except CallError as error:
+                raise unusable(self._address, error) from error
 
 
 class _Served:

@@ -11,6 +11,7 @@ import grpc
 from apache_beam.utils import retry
 
 from beam_ensembles import logs
+from beam_ensembles.handlers.support.call_counts import RETRIES, count
 
 FIRST_WAIT: Final = 0.25
 """Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
@@ -44,6 +45,7 @@ def tried_again(
 
 
 def _log(_: str, seconds: float, call: str, error: str, trace: str) -> None:
+    count(RETRIES)
     text = error.strip()
     said = _WITHOUT_VALUES.match(text)
     shown = said[1] if said and not logs.may_log_rows() else text

@@ -10,13 +10,16 @@ import json
 import os
 import pickle
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
+from beam_ensembles.handlers.remote.breaker import Breaker
 from beam_ensembles.handlers.support import member
+from beam_ensembles.handlers.support.call_counts import call_took
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
 from beam_ensembles.handlers.support.results import to_columns
 from beam_ensembles.handlers.vertex_ai.instances import answers_of, instances_of
@@ -62,19 +65,23 @@ class VertexMember:
 
     def __init__(self, node: CheckedNode[VertexAIOptions], handler: Any, endpoint: Counted) -> None:
         self._node, self._endpoint = node, endpoint
+        self._breaker = Breaker()
         self._handlers = PerThread(lambda: _copy(handler, node.namespace))
         self._parameters = member.inference_args(node) or None
 
     def __call__(self, columns: Columns) -> Columns:
         """Sends all rows as one request, which Beam makes again while the failure may pass."""
         instances = instances_of(self._node, columns)
-        try:
-            results = list(self._handlers.get().run_inference(instances, self._endpoint, self._parameters))
-        except Exception as error:
-            raise _failure(error) from error
-        refusal = self._endpoint.taken_error()
-        if refusal is not None:
-            raise _failure(refusal) from refusal
+        with self._breaker.guard():
+            try:
+                results = list(
+                    self._handlers.get().run_inference(instances, self._endpoint, self._parameters)
+                )
+            except Exception as error:
+                raise _failure(error) from error
+            refusal = self._endpoint.taken_error()
+            if refusal is not None:
+                raise _failure(refusal) from refusal
         return to_columns(
             self._node, answers_of(self._node, [one.inference for one in results]), len(instances)
         )
@@ -136,6 +143,7 @@ class Counted:
         """Creates a call; where it is refused, keeps why and gives ``nothing``."""
         from google.api_core import exceptions as api
 
+        start = time.perf_counter()
         try:
             return call()
         except api.TooManyRequests:
@@ -143,6 +151,8 @@ class Counted:
         except (api.ClientError, NodeError) as error:
             self._own.error = error
             return nothing
+        finally:
+            call_took(time.perf_counter() - start)
 
 
 def _predictions(response: Any) -> int:

@@ -18,6 +18,7 @@ from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.kinds import Columns
+from beam_ensembles.handlers.support.call_counts import counting
 from beam_ensembles.handlers.support.trial_rows import is_tried
 from beam_ensembles.registry import KINDS
 from tests.support.chat_server import ChatServer, Reply, chat_server, said
@@ -301,3 +302,76 @@ def test_the_file_of_the_page() -> None:
         "urgency": "double",
         "product": "string?",
     }
+
+
+def test_a_server_that_is_down_is_not_waited_for_again() -> None:
+    with chat_server(lambda _: Reply("broken", status=503)) as server:
+        run = loaded(server, retries=1)
+        for _ in range(3):
+            with pytest.raises(BatchFailed) as caught:
+                run(tickets("fine"))
+    assert len(server.requests) == 2
+    assert re.search(r"503 .*; it is asked again in \d s$", caught.value.message)
+
+
+def test_a_row_that_the_server_never_answers_fails_alone() -> None:
+    def answer(request: Mapping[str, Any]) -> Reply:
+        return Reply("broken", status=500) if "bad" in said(request) else mood(request)
+
+    with chat_server(answer) as server, pytest.raises(SomeFailed) as caught:
+        loaded(server, retries=2, concurrency=2)(tickets("bad", *map(str, range(20))))
+    ((at, error),) = caught.value.faults.items()
+    assert (at, error.code) == (0, "server_unreachable")
+    assert not isinstance(error, BatchFailed)
+    assert len(server.requests) == 23
+
+
+def test_a_server_that_asks_to_wait_for_an_hour_is_not_waited_for() -> None:
+    busy = Reply("busy", status=429, headers={"Retry-After": "3600"})
+    with chat_server(lambda _: busy) as server, pytest.raises(BatchFailed, match=r"wait for 3,600 s"):
+        loaded(server, retries=3)(tickets("fine"))
+    assert len(server.requests) == 1
+
+
+def test_an_account_without_money_is_not_asked_again() -> None:
+    body = json.dumps({"error": {"message": "no money", "code": "insufficient_quota"}}).encode()
+    with chat_server(lambda _: Reply(status=429, body=body)) as server, pytest.raises(BatchFailed):
+        loaded(server, retries=3)(tickets("fine"))
+    assert len(server.requests) == 1
+
+
+def test_what_is_counted() -> None:
+    left = [Reply(status=503)]
+
+    def answer(request: Mapping[str, Any]) -> Reply:
+        if left:
+            return left.pop()
+        if "refuse" in str(request):
+            return Reply(None, message={"refusal": "no"})
+        return Reply("Sure!") if said(request) == "Read: odd" else mood(request)
+
+    with chat_server(answer) as server, counting() as counts, pytest.raises(SomeFailed):
+        loaded(server, retries=1, repair=1)(tickets("fine", "fine", "odd", "refuse"))
+    assert counts.counters == {
+        "calls": 5,  # three rows, one of them asked twice, one call made again
+        "retries": 1,
+        "tokens_in": 28,
+        "tokens_out": 20,
+        "refusals": 1,
+        "malformed": 1,
+        "shared_rows": 1,
+    }
+    assert len(counts.latencies) == 5
+
+
+@pytest.mark.parametrize(
+    "usage", [None, 7, {"prompt_tokens": "7"}, {"prompt_tokens": -7}, {"prompt_tokens": True}]
+)
+def test_a_server_may_say_anything_of_tokens(usage: object) -> None:
+    def answer(request: Mapping[str, Any]) -> Reply:
+        whole = json.loads(mood(request).content())
+        return Reply(body=json.dumps({**whole, "usage": usage}).encode())
+
+    with chat_server(answer) as server, counting() as counts:
+        assert loaded(server)(tickets("fine"))["mood"].tolist() == ["fine"]
+    assert counts.counters == {"calls": 1}

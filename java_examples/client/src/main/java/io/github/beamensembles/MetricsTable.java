@@ -19,7 +19,7 @@ final class MetricsTable {
           "ms a batch",
           "load ms",
           "model MiB",
-          "arms, agreement");
+          "arms, agreement, usage");
 
   private static final List<String> INPUT_HEADINGS =
       List.of(

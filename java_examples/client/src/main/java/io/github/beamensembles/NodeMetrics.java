@@ -17,6 +17,7 @@ import java.util.TreeMap;
 public final class NodeMetrics implements Serializable {
 
   private static final String ARM = "arm_";
+  private static final String USAGE = "usage_";
   private static final String GREATEST_DIFFERENCE = "greatest_difference_millionths";
 
   private final String node;
@@ -81,14 +82,17 @@ public final class NodeMetrics implements Serializable {
 
   /** For a route: rows that took each arm, by the arm's name. */
   public SortedMap<String, Long> arms() {
-    SortedMap<String, Long> arms = new TreeMap<>();
-    counters.forEach(
-        (name, rows) -> {
-          if (name.startsWith(ARM)) {
-            arms.put(name.substring(ARM.length()), rows);
-          }
-        });
-    return arms;
+    return countersBelow(ARM);
+  }
+
+  /** What it counts besides rows, by name: calls of a server, tokens, answers from a cache. */
+  public SortedMap<String, Long> usage() {
+    return countersBelow(USAGE);
+  }
+
+  /** Microseconds for each call of a server. */
+  public Optional<Distribution> callLatencyMicroSecs() {
+    return distribution("call_latency_micro_secs");
   }
 
   /** For a shadow: rows on which it says what the node beside it says. */
@@ -152,7 +156,19 @@ public final class NodeMetrics implements Serializable {
               mean.getAsDouble(),
               greatest.getAsDouble()));
     }
+    usage().forEach((name, count) -> notes.add(name + " " + count));
     return notes;
+  }
+
+  private SortedMap<String, Long> countersBelow(String prefix) {
+    SortedMap<String, Long> found = new TreeMap<>();
+    counters.forEach(
+        (name, count) -> {
+          if (name.startsWith(prefix)) {
+            found.put(name.substring(prefix.length()), count);
+          }
+        });
+    return found;
   }
 
   private long counter(String name) {
@@ -165,7 +181,7 @@ public final class NodeMetrics implements Serializable {
 
   /** Whether a counter of a node's namespace is one of ours. */
   static boolean isCounter(String name) {
-    return name.startsWith(ARM) || COUNTERS.contains(name);
+    return name.startsWith(ARM) || name.startsWith(USAGE) || COUNTERS.contains(name);
   }
 
   /** Whether a distribution of a node's namespace is one of ours. */
@@ -190,5 +206,6 @@ public final class NodeMetrics implements Serializable {
           "inference_batch_latency_micro_secs",
           "load_model_latency_milli_secs",
           "model_byte_size",
-          GREATEST_DIFFERENCE);
+          GREATEST_DIFFERENCE,
+          "call_latency_micro_secs");
 }

@@ -1,0 +1,1 @@
+"""What the kinds of models behind the interface of OpenAI share."""

@@ -1,0 +1,98 @@
+"""The official client of OpenAI's interface, which reads no answer that is too large or too slow."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+import openai
+
+from beam_ensembles.limits import LARGEST_ANSWER
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """How a server is called.
+
+    Attributes:
+        url: Its base address, such as ``https://api.openai.com/v1``.
+        key: The key of the caller; empty where the server wants none.
+        headers: Headers of every request.
+        seconds: How long one attempt may take.
+        retries: How often a call that failed in passing is made again.
+        concurrency: How many calls may be on their way at one time.
+    """
+
+    url: str
+    key: str
+    headers: Mapping[str, str]
+    seconds: float
+    retries: int
+    concurrency: int
+
+
+def make_client(server: Server) -> openai.AsyncOpenAI:
+    """Returns a client that follows no redirect and makes no call again by itself.
+
+    Args:
+        server: How the server is called.
+    """
+    return openai.AsyncOpenAI(
+        api_key=server.key or "none",
+        organization="",  # None would mean what the environment says
+        project="",
+        base_url=server.url,
+        timeout=server.seconds,
+        max_retries=0,
+        http_client=_BoundedClient(server),
+    )
+
+
+class Unreadable(BaseException):
+    """An answer that is not read. Not an ``Exception``: the client would take it for a broken connection."""
+
+
+class _BoundedClient(httpx2.AsyncClient):
+    """Sends a server's own headers, and reads a whole answer within its time, up to ``LARGEST_ANSWER`` bytes."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(timeout=server.seconds, follow_redirects=False)
+        self._server = server
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Sends a request; the response that it returns has been read."""
+        for name in (
+            "OpenAI-Organization",
+            "OpenAI-Project",
+            *(() if self._server.key else ("Authorization",)),
+        ):
+            request.headers.pop(name, None)
+        request.headers.update({"Accept-Encoding": "identity", **self._server.headers})
+        seconds = self._server.seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._read(await super().send(request, **{**options, "stream": True}))
+        except TimeoutError:
+            raise httpx2.ReadTimeout(f"no whole answer within {seconds:g} s", request=request) from None
+
+    async def _read(self, response: httpx2.Response) -> httpx2.Response:
+        try:
+            packed = response.headers.get("content-encoding", "identity")
+            if packed != "identity":
+                raise Unreadable(f"the answer is packed ({packed!r}), which the request did not allow")
+            content = bytearray()
+            async for block in response.aiter_raw():
+                content += block
+                if len(content) > LARGEST_ANSWER:
+                    raise Unreadable(f"the answer has more than {LARGEST_ANSWER:,} bytes")
+        finally:
+            await response.aclose()
+        headers = [
+            (name, text) for name, text in response.headers.multi_items() if name != "transfer-encoding"
+        ]
+        return httpx2.Response(
+            response.status_code, headers=headers, content=bytes(content), request=response.request
+        )
