@@ -139,5 +139,6 @@ const (
 	CodeOutOfMemory        = "out_of_memory"
 	CodeMisaligned         = "misaligned"
 	CodeBadOutput          = "bad_output"
+	CodeBudgetSpent        = "budget_spent"
 	CodeRefusal            = "refusal"
 )

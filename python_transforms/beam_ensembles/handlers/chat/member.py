@@ -18,6 +18,8 @@ from beam_ensembles.handlers.chat.model import ChatOptions, properties_of
 from beam_ensembles.handlers.chat.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
 from beam_ensembles.handlers.openai_interface.client import Server
+from beam_ensembles.handlers.openai_interface.spending import Limits
+from beam_ensembles.handlers.remote.limit_options import budget_of, price_of, quota_of
 from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, SHARED, count
 from beam_ensembles.handlers.support.request_headers import is_header, revealed_headers
 from beam_ensembles.types import Type
@@ -46,7 +48,14 @@ def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
         retries=options.retries,
         concurrency=options.concurrency,
     )
-    return ChatMember(node, Calls(server))
+    place = (options.url, options.name)
+    limits = Limits(
+        quota_of(options, *place),
+        budget_of(options, *place, node.namespace),
+        price_of(options),
+        options.max_tokens,
+    )
+    return ChatMember(node, Calls(server, limits))
 
 
 class ChatMember:
@@ -92,7 +101,7 @@ class ChatMember:
     async def _ask(self, session: Session, messages: list[dict[str, Any]]) -> Any:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
-            text = _counted_text(await session.call(self._completion(messages)))
+            text = _counted_text(await session.call(self._completion(messages), _size(messages)))
             if self._node.options.text:
                 return {next(iter(self._columns)): text}
             try:
@@ -127,6 +136,16 @@ class ChatMember:
         if faults:
             raise SomeFailed(found, faults)
         return found
+
+
+def _size(messages: list[dict[str, Any]]) -> int:
+    """Returns the bytes of the texts; a picture is many bytes and few tokens."""
+    parts = (part for one in messages for part in _texts(one["content"]))
+    return sum(len(part.encode(errors="surrogatepass")) for part in parts)
+
+
+def _texts(content: Any) -> list[str]:
+    return [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
 
 
 def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.handlers.chat.answer_schema import is_answerable
 from beam_ensembles.handlers.chat.prompts import check_messages
+from beam_ensembles.handlers.remote.limit_options import SpendingOptions
 from beam_ensembles.handlers.support.beam_config import (
     Accepted,
     ArgumentOptions,
@@ -47,7 +48,7 @@ _OWN: Final = (
 """Parts of a request that other keys say, or that the answers depend on."""
 
 
-class ChatOptions(ArgumentOptions, ConfigOptions, BatchOptions, AttemptOptions):
+class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions, AttemptOptions):
     """What a language model takes."""
 
     url: str = option("", "The server's base address, such as https://api.openai.com/v1.", required=True)

@@ -21,6 +21,7 @@ from beam_ensembles.handlers.open_inference.settings import (
 from beam_ensembles.handlers.open_inference.signature import check_metadata
 from beam_ensembles.handlers.open_inference.tensors import answers_of, names_wanted, tensors_of
 from beam_ensembles.handlers.remote.breaker import Breaker
+from beam_ensembles.handlers.remote.limit_options import quota_of
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
 from beam_ensembles.handlers.support.ragged_lists import by_length
@@ -61,6 +62,7 @@ class _Callers:
     ) -> None:
         self._node, self._address = node, address
         self._breaker = Breaker()
+        self._quota = quota_of(node.options, address.target, address.model)
         seconds = seconds_of(node.options)
         self._handlers = PerThread(
             lambda: OpenInferenceModelHandler(address, config, seconds, node.namespace)
@@ -80,12 +82,17 @@ class _Callers:
 
     def run_inference(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:
         """Calls the server, each attempt through Beam's handler; a call that failed for good fails the batch."""
-        call = self._handlers.get().run_inference
+        call = self._call
         with self._breaker.guard() as is_trial:
             try:
                 return (call if is_trial else _again(self._node, call))(batch, model, inference_args)
             except CallError as error:
                 raise unusable(self._address, error) from error
+
+    def _call(self, batch: Sequence[Request], model: Any, inference_args: Mapping[str, Any]) -> Any:
+        if self._quota is not None:
+            self._quota.wait()
+        return self._handlers.get().run_inference(batch, model, inference_args)
 
 
 class _Served:

@@ -11,6 +11,7 @@ from beam_ensembles.graph.options import option
 from beam_ensembles.graph.shared_options import LabelOptions, SampleOptions
 from beam_ensembles.handlers.open_inference.address import CERTIFICATES, Address
 from beam_ensembles.handlers.open_inference.address import FORM as ADDRESS
+from beam_ensembles.handlers.remote.limit_options import RateOptions
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.beam_config import (
     Accepted,
@@ -31,7 +32,7 @@ _PARAMETER: Final = (str, bool, int, float)
 
 
 class OpenInferenceOptions(
-    ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, AttemptOptions
+    RateOptions, ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, AttemptOptions
 ):
     """What a model on a server takes."""
 

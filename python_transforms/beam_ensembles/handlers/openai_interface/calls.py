@@ -19,12 +19,15 @@ import openai
 from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.handlers.openai_interface.client import Server, Unreadable, make_client
 from beam_ensembles.handlers.openai_interface.failures import failure, has_no_room, may_pass, wait_asked
+from beam_ensembles.handlers.openai_interface.spending import Estimate, Limits, spend
 from beam_ensembles.handlers.openai_interface.usage import count_usage
 from beam_ensembles.handlers.remote.breaker import Breaker
 from beam_ensembles.handlers.remote.places import Places
+from beam_ensembles.handlers.remote.quota import QuotaQueue
 from beam_ensembles.handlers.remote.waits import wait_before
 from beam_ensembles.handlers.support.call_counts import RETRIES, call_took, count
 
+Make = Callable[[openai.AsyncOpenAI], Awaitable[Any]]
 Ask = Callable[["Session", Any], Awaitable[Any]]
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -34,11 +37,14 @@ class Session:
 
     Args:
         server: How the server is called.
+        limits: What calls may take.
         breaker: Says whether it is called at all.
     """
 
-    def __init__(self, server: Server, breaker: Breaker) -> None:
-        self._server, self._breaker = server, breaker
+    def __init__(self, server: Server, limits: Limits, breaker: Breaker) -> None:
+        self._server, self._limits, self._breaker = server, limits, breaker
+        self._queue = None if limits.quota is None else QuotaQueue(limits.quota)
+        self._estimate = Estimate(limits.answer)
         self._api = make_client(server)
         self._places = Places(server.concurrency)
         self._answers = 0
@@ -61,20 +67,23 @@ class Session:
 
         return await asyncio.gather(*map(one, requests))
 
-    async def call(self, make: Callable[[openai.AsyncOpenAI], Awaitable[Any]]) -> Any:
+    async def call(self, make: Make, size: int) -> Any:
         """Returns what a call is answered; one that fails in passing is made again.
 
         Args:
             make: Makes the call by the client.
+            size: About how many bytes of text the request has.
 
         Raises:
-            BatchFailed: The server does not answer anybody, or refuses the caller.
+            BatchFailed: The server does not answer anybody, or refuses the caller, or the budget is spent.
             NodeError: It refuses this call, or answers others but not this one.
         """
         before = self._answers
+        if self._limits.budget is not None:
+            self._limits.budget.check()
         with self._breaker.guard() as is_trial:
             try:
-                answer = await self._made(make, 0 if is_trial else self._server.retries)
+                return await self._made(make, size, 0 if is_trial else self._server.retries)
             except (
                 openai.OpenAIError,
                 ValueError,
@@ -84,12 +93,12 @@ class Session:
                 if may_pass(error) and self._answers > before:  # others were answered meanwhile
                     raise NodeError(found.code, found.message) from None
                 raise found from None
-        count_usage(answer)
-        return answer
 
-    async def _made(self, make: Callable[[openai.AsyncOpenAI], Awaitable[Any]], retries: int) -> Any:
+    async def _made(self, make: Make, size: int, retries: int) -> Any:
         for retry in itertools.count():
             await self._places.unpaused()
+            expected = self._estimate.of(size)
+            ticket = await self._queue.wait(expected.total) if self._queue is not None else None
             start = time.perf_counter()
             try:
                 answer = await make(self._api)
@@ -104,6 +113,12 @@ class Session:
             else:
                 self._answers += 1
                 self._places.answered()
+                usage = count_usage(answer)
+                if usage.total:
+                    self._estimate.learn(size, usage)
+                spend(self._limits, usage if usage.total else expected)
+                if self._queue is not None and ticket is not None and usage.total:
+                    self._queue.correct(ticket, usage.total)
                 return answer
             finally:
                 call_took(time.perf_counter() - start)
@@ -122,10 +137,11 @@ class Calls:
 
     Args:
         server: How the server is called.
+        limits: What calls may take.
     """
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
+    def __init__(self, server: Server, limits: Limits) -> None:
+        self._server, self._limits = server, limits
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._session: Session | None = None
@@ -154,7 +170,7 @@ class Calls:
 
     async def _all(self, ask: Ask, requests: Sequence[Any]) -> list[Any]:
         if self._session is None:
-            self._session = Session(self._server, self._breaker)
+            self._session = Session(self._server, self._limits, self._breaker)
         return await self._session.all(ask, requests)
 
 

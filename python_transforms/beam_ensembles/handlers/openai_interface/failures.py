@@ -8,7 +8,6 @@ import openai
 
 from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.handlers.openai_interface.client import Server
-from beam_ensembles.handlers.remote.breaker import UNREACHABLE
 from beam_ensembles.handlers.remote.waits import LONGEST_ASKED, asked_wait
 from beam_ensembles.messages.foreign_errors import described, text_of
 
@@ -56,7 +55,7 @@ def failure(error: BaseException, server: Server) -> NodeError:
         later = (
             f" (it asks to wait for {asked:,.0f} s)" if asked is not None and asked > LONGEST_ASKED else ""
         )
-        return BatchFailed(UNREACHABLE, f"{server.url} does not answer: {_said(error)}{later}")
+        return BatchFailed("server_unreachable", f"{server.url} does not answer: {_said(error)}{later}")
     status = getattr(error, "status_code", _FIRST_ERROR)
     if isinstance(error, _REFUSED) or status < _FIRST_ERROR:
         return BatchFailed("server_refused", f"{server.url} refuses the call: {_said(error)}")

@@ -24,6 +24,11 @@ class Usage:
     received: int = 0
     cached: int = 0
 
+    @property
+    def total(self) -> int:
+        """All tokens of the call."""
+        return self.sent + self.received
+
 
 def usage_of(answer: Any) -> Usage:
     """Returns what an answer says; a server may say anything."""

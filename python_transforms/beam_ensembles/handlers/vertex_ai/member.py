@@ -18,6 +18,8 @@ from typing import Any
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.remote.breaker import Breaker
+from beam_ensembles.handlers.remote.limit_options import quota_of
+from beam_ensembles.handlers.remote.quota import Quota
 from beam_ensembles.handlers.support import member
 from beam_ensembles.handlers.support.call_counts import call_took
 from beam_ensembles.handlers.support.handler_per_thread import PerThread
@@ -51,7 +53,8 @@ def load_endpoint(node: CheckedNode[VertexAIOptions]) -> VertexMember:
     except Exception as exc:  # Google's libraries fail in many ways
         text = f"the endpoint '{options.endpoint}' cannot be used: {described(exc)}"
         raise InvalidEnsemble([Problem(node.spec.path("endpoint"), "load_failed", text)]) from exc
-    return VertexMember(node, handler, Counted(endpoint, options.timeout))
+    quota = quota_of(options, options.project, options.location, options.endpoint)
+    return VertexMember(node, handler, Counted(endpoint, options.timeout, quota))
 
 
 class VertexMember:
@@ -105,10 +108,11 @@ class Counted:
     Args:
         endpoint: aiplatform's endpoint.
         seconds: How long a call may take, or None.
+        quota: How often it may be called, or None.
     """
 
-    def __init__(self, endpoint: Any, seconds: float | None) -> None:
-        self._endpoint = endpoint
+    def __init__(self, endpoint: Any, seconds: float | None, quota: Quota | None = None) -> None:
+        self._endpoint, self._quota = endpoint, quota
         self._timeout = {} if seconds is None else {"timeout": seconds}
         self._own = threading.local()
 
@@ -143,6 +147,8 @@ class Counted:
         """Creates a call; where it is refused, keeps why and gives ``nothing``."""
         from google.api_core import exceptions as api
 
+        if self._quota is not None:
+            self._quota.wait()
         start = time.perf_counter()
         try:
             return call()

@@ -11,6 +11,7 @@ from beam_ensembles.graph.kinds import ROWS_OF_A_CALL, CheckedNode, Kind, Member
 from beam_ensembles.graph.options import option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.graph.shared_options import LabelOptions
+from beam_ensembles.handlers.remote.limit_options import RateOptions
 from beam_ensembles.handlers.support.arguments import list_argument
 from beam_ensembles.handlers.support.beam_config import (
     Accepted,
@@ -31,7 +32,9 @@ _ROUTE: Final = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~:@-]+)+/?")
 """Without ``..``, which would lead to other endpoints of its host, with the worker's credentials."""
 
 
-class VertexAIOptions(ArgumentOptions, ConfigOptions, BatchOptions, LabelOptions, AttemptOptions):
+class VertexAIOptions(
+    RateOptions, ArgumentOptions, ConfigOptions, BatchOptions, LabelOptions, AttemptOptions
+):
     """What an endpoint takes."""
 
     endpoint: str = option(

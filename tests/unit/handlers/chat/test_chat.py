@@ -18,6 +18,8 @@ from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.kinds import Columns
+from beam_ensembles.handlers.remote import quota
+from beam_ensembles.handlers.remote.shared_numbers import VARIABLE
 from beam_ensembles.handlers.support.call_counts import counting
 from beam_ensembles.handlers.support.trial_rows import is_tried
 from beam_ensembles.registry import KINDS
@@ -279,6 +281,14 @@ def test_types_and_classes() -> None:
         ({"choices": {"mood": ["a", "a"]}}, ("bad_value", "choices.mood")),
         ({"text": True}, ("bad_value", "text")),
         ({"repair": 4}, ("bad_value", "repair")),
+        ({"rate": {"requests_per_second": 4}}, ("unknown_option", "rate.requests_per_second")),
+        ({"rate": {"requests_per_minute": 0}}, ("bad_value", "rate.requests_per_minute")),
+        ({"rate": {"tokens_per_minute": 0.5}}, ("bad_value", "rate.tokens_per_minute")),
+        ({"budget": {"per": "day"}}, ("missing_key", "budget")),
+        ({"budget": {"tokens": 5, "per": "week"}}, ("bad_value", "budget.per")),
+        ({"budget": {"usd": 5}}, ("missing_key", "budget")),
+        ({"price": {"input": 5}}, ("missing_key", "price")),
+        ({"price": {"input": 5, "output": float("nan")}}, ("bad_value", "price.output")),
         ({"inference_args": {"stream": True}}, ("unsupported_option", "inference_args.stream")),
         ({"inputs": ["ticket", "picture"], "messages": [{"role": "user", "content": "{ticket} {picture}"}]},
          ("type_mismatch", "inputs[1]")),
@@ -375,3 +385,31 @@ def test_a_server_may_say_anything_of_tokens(usage: object) -> None:
     with chat_server(answer) as server, counting() as counts:
         assert loaded(server)(tickets("fine"))["mood"].tolist() == ["fine"]
     assert counts.counters == {"calls": 1}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "state"))
+
+
+@pytest.mark.usefixtures("state")
+def test_a_budget_stops_calls() -> None:
+    price = {"input": 0.5, "output": 2, "cached": 0}
+    with chat_server(mood) as server, counting() as counts, pytest.raises(SomeFailed) as caught:
+        loaded(server, concurrency=2, budget={"tokens": 60}, price=price)(tickets(*map(str, range(20))))
+    assert 5 <= len(server.requests) <= 6  # 12 tokens each; one more may be under way
+    errors = {error.code for error in caught.value.faults.values()}
+    assert errors == {"budget_spent"}
+    assert len(caught.value.faults) == 20 - len(server.requests)
+    assert counts.counters["cost_billionths"] == len(server.requests) * (7 * 500 + 5 * 2_000)
+
+
+@pytest.mark.usefixtures("state")
+def test_a_quota_of_calls_holds_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota.Quota.__init__, "__defaults__", (1.0, time.monotonic))
+    with chat_server(mood) as server, counting() as counts:
+        start = time.monotonic()
+        found = loaded(server, rate={"requests_per_minute": 4})(tickets(*map(str, range(9))))
+        assert time.monotonic() - start >= 1.9
+    assert found["mood"].tolist() == list(map(str, range(9)))
+    assert counts.counters["throttled_millis"] >= 1_900

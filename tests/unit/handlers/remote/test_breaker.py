@@ -21,9 +21,14 @@ class Clock:
 def fail(breaker: Breaker, error: Exception = DOWN) -> bool:
     """Returns whether the failed call was made as a trial."""
     found: list[bool] = []
-    with pytest.raises(type(error)), breaker.guard() as is_trial:
-        found.append(is_trial)
-        raise error
+
+    def call() -> None:
+        with breaker.guard() as is_trial:
+            found.append(is_trial)
+            raise error
+
+    with pytest.raises(type(error)):
+        call()
     return found[0]
 
 
