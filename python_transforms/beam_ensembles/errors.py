@@ -145,6 +145,13 @@ class InvalidRows(InvalidEnsemble):
         return f"the rows do not fit {ensemble}"
 
 
+class InvalidOutputType(InvalidEnsemble):
+    """The type that a caller decodes the output with does not fit what the ensemble adds and the row's own fields."""
+
+    def _said_of(self, ensemble: str) -> str:
+        return f"the caller's type does not fit the output of {ensemble}"
+
+
 def _restore_invalid(
     kind: type[InvalidEnsemble], problems: tuple[Problem, ...], ensemble: str | None, count: int
 ) -> InvalidEnsemble:

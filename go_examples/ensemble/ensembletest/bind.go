@@ -196,12 +196,24 @@ func (b *binder) checkInput(name string, declared columnType) bool {
 		rule := "numbers may only become wider"
 		if strings.Contains(declared.String(), "row<") {
 			rule = "rows in rows need the same fields, and " + rule
+		} else if withoutWidths(has) != withoutWidths(declared) {
+			rule = "convert the field before, or declare the type that it has"
 		}
 		b.refuse(ensemble.CodeFieldType, path, "the incoming rows have '%s' as %v, and the ensemble declares %v; %s",
 			field, has, declared, rule)
 		return false
 	}
 	return true
+}
+
+var (
+	numbers        = regexp.MustCompile(`int32|int64|float|double`)
+	nullsAndShapes = regexp.MustCompile(`\?|\[[\d,]*\]`)
+)
+
+// withoutWidths returns a type's text without what widening may change.
+func withoutWidths(t columnType) string {
+	return nullsAndShapes.ReplaceAllString(numbers.ReplaceAllString(t.String(), "number"), "")
 }
 
 // checkColumns compares the columns and fields that options name with those

@@ -141,10 +141,16 @@ func expansionOf(key string) (*expansion, error) {
 
 // refused is the text of a refusal, as a service writes it.
 func refused(ensemble string, problems []problem) string {
-	text := "the rows do not fit ensemble '" + ensemble + "': " + strconv.Itoa(len(problems)) + " problem"
-	if slices.ContainsFunc(problems, func(one problem) bool { return !ofRows[one.code] }) {
-		text = "ensemble '" + ensemble + "' is not valid: " + strconv.Itoa(len(problems)) + " problem"
+	text := ""
+	switch name := "ensemble '" + ensemble + "'"; {
+	case all(problems, func(code string) bool { return ofRows[code] }):
+		text = "the rows do not fit " + name
+	case all(problems, func(code string) bool { return code == codeOfOutput }):
+		text = "the caller's type does not fit the output of " + name
+	default:
+		text = name + " is not valid"
 	}
+	text += ": " + strconv.Itoa(len(problems)) + " problem"
 	if len(problems) > 1 {
 		text += "s"
 	}
@@ -154,6 +160,13 @@ func refused(ensemble string, problems []problem) string {
 	}
 	return text + lines.String()
 }
+
+func all(problems []problem, is func(code string) bool) bool {
+	return !slices.ContainsFunc(problems, func(one problem) bool { return !is(one.code) })
+}
+
+// codeOfOutput is the code of problems of the type that the caller decodes.
+const codeOfOutput = ensemble.CodeOutputSchemaMismatch
 
 // ofRows has the codes of problems of which the rows are the cause.
 var ofRows = map[string]bool{

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,15 @@ from beam_ensembles.columns.arrow_rows import ArrowRows
 from beam_ensembles.columns.logical_types import DECIMALS, writer_of
 from beam_ensembles.columns.rows import TupleRows
 from beam_ensembles.columns.schemas import type_of, wire_type_of
-from beam_ensembles.errors import InvalidEnsemble, InvalidRows, Problem, few_suggestions, listed, nearest
+from beam_ensembles.errors import (
+    InvalidEnsemble,
+    InvalidOutputType,
+    InvalidRows,
+    Problem,
+    few_suggestions,
+    listed,
+    nearest,
+)
 from beam_ensembles.graph.model import EnsembleGraph
 from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
@@ -28,6 +37,9 @@ OPAQUE: Final = "__opaque"
 """The bytes column in which a client carries its key and the fields whose types cannot cross."""
 
 ONLY_WIDER: Final = "numbers may only become wider"
+CONVERT: Final = "convert the field before, or declare the type that it has"
+_NUMBERS: Final = re.compile(r"int32|int64|float|double")
+_NULLS_AND_SHAPES: Final = re.compile(r"\?|\[[\d,]*\]")
 ROWS_WITHIN: Final = "rows in rows need the same fields"
 
 
@@ -74,7 +86,8 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
     """Checks the rows against the ensemble's inputs and settles its outputs.
 
     Raises:
-        InvalidRows: With everything that does not fit.
+        InvalidRows: With everything in the rows that does not fit.
+        InvalidOutputType: With every field that the caller's type cannot take from the output.
     """
     with few_suggestions():
         problems = [*_input_problems(graph, rows, call), *_name_problems(graph, rows, call)]
@@ -88,7 +101,7 @@ def bind(graph: EnsembleGraph, rows: InputRows, call: CallOptions) -> Binding:
         try:
             outputs = _ordered(outputs, call, frozenset(name for name, _ in added))
         except InvalidEnsemble as error:
-            raise InvalidEnsemble(error.problems, ensemble=graph.spec.name) from error
+            raise type(error)(error.problems, ensemble=graph.spec.name) from error
     return Binding(inputs, outputs, _written(call.output_schema, added))
 
 
@@ -177,8 +190,18 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
             where, "field_type", f"{text}, and write CAST({name} AS DOUBLE) in a node 'apply: sql'"
         )
     text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
-    rule = f"{ROWS_WITHIN}, and {ONLY_WIDER}" if "row<" in str(type_) else ONLY_WIDER
-    return Problem(where, "field_type", f"{text}; {rule}")
+    return Problem(where, "field_type", f"{text}; {_rule(rows.describe(field), str(type_))}")
+
+
+def _rule(found: str, declared: str) -> str:
+    """Returns what the caller can do about a field of another type."""
+    if "row<" in declared:
+        return f"{ROWS_WITHIN}, and {ONLY_WIDER}"
+    return ONLY_WIDER if _without_widths(found) == _without_widths(declared) else CONVERT
+
+
+def _without_widths(type_: str) -> str:
+    return _NULLS_AND_SHAPES.sub("", _NUMBERS.sub("number", type_))
 
 
 def _is_any(found: schema_pb2.FieldType) -> bool:
@@ -293,5 +316,5 @@ def _ordered_errors(errors_hint: Any, wanted: schema_pb2.Schema) -> RowType:
     if found != tuple(range(len(errors_hint.schema.fields))):
         names = listed([field.name for field in errors_hint.schema.fields])
         text = f"the caller's type for error rows must have the fields {names}, in this order"
-        raise InvalidEnsemble([Problem("errors_schema", "output_schema_mismatch", text)])
+        raise InvalidOutputType([Problem("errors_schema", "output_schema_mismatch", text)])
     return RowType(wanted)

@@ -14,7 +14,7 @@ from apache_beam.portability.api import schema_pb2
 from beam_ensembles.columns.logical_types import PRECISE_INSTANT, is_written
 from beam_ensembles.columns.schema_checks import schema_fault
 from beam_ensembles.columns.schemas import describe
-from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.errors import InvalidEnsemble, InvalidOutputType, Problem, listed, nearest
 
 _LISTS: Final = ("array_type", "iterable_type")
 
@@ -52,7 +52,7 @@ def positions_in(
         For each wanted field its position in ``made``.
 
     Raises:
-        InvalidEnsemble: A field is not made, or is of another type.
+        InvalidOutputType: A field is not made, or is of another type.
     """
     places = {field.name: place for place, field in enumerate(made.fields)}
     problems = []
@@ -74,7 +74,7 @@ def positions_in(
             problems.append(Problem(where, "output_schema_mismatch", text))
         positions.append(position)
     if problems:
-        raise InvalidEnsemble(problems)
+        raise InvalidOutputType(problems)
     return tuple(positions)
 
 

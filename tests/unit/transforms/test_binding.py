@@ -9,7 +9,7 @@ import pytest
 
 from beam_ensembles.beam_repairs.row_coder import RowType
 from beam_ensembles.columns.schemas import schema_of
-from beam_ensembles.errors import InvalidEnsemble, InvalidRows
+from beam_ensembles.errors import InvalidEnsemble, InvalidOutputType, InvalidRows
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.runtime.loading import graph_of_file
 from beam_ensembles.transforms.binding import CallOptions, bind
@@ -88,6 +88,32 @@ def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: Ens
     _names(graph, _rows(a="double?", b="int32", c="float"))
     with pytest.raises(InvalidRows, match=r"(?s)^the rows do not fit ensemble '.+\[field_type\] input\.a"):
         _names(graph, _rows(a="string"))
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        ("string", "convert the field before, or declare the type that it has"),
+        ("array<double>", "convert the field before, or declare the type that it has"),
+        ("double?", "numbers may only become wider"),
+    ],
+)
+def test_the_message_says_what_can_be_done_about_a_type(tmp_path: Path, found: str, rule: str) -> None:
+    file = tmp_path / "whole.yaml"
+    file.write_text(
+        "ensemble: e\ninputs: {stops: int64}\nnodes: {n: {apply: sql, select: {made: stops + 1}}}\n"
+    )
+    with pytest.raises(InvalidRows) as caught:
+        _names(graph_of_file(file), _only(stops=found))
+    assert caught.value.problems[0].message.endswith("; " + rule)
+
+
+def test_a_type_of_the_output_that_does_not_fit_is_not_the_ensembles_fault(graph: EnsembleGraph) -> None:
+    call = CallOptions(output_schema=schema_of([("lable", parse_type("string"))]))
+    with pytest.raises(
+        InvalidOutputType, match="the caller's type does not fit the output of ensemble 'iris': 1"
+    ):
+        bind(graph, _rows(), call)
 
 
 def test_rows_in_rows_have_the_declared_fields_in_any_order(tmp_path: Path) -> None:

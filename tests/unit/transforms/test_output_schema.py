@@ -59,6 +59,9 @@ def test_a_field_that_would_be_read_wrongly_is_refused(wanted: dict[str, str]) -
     with pytest.raises(InvalidEnsemble) as caught:
         positions_in(MADE, _schema(**wanted), "output_schema")
     (problem,) = caught.value.problems
+    assert str(caught.value).startswith(
+        "the caller's type does not fit the output of the ensemble: 1 problem"
+    )
     assert problem.code == "output_schema_mismatch"
     assert problem.path == f"output_schema.{next(iter(wanted))}"
 

@@ -40,6 +40,8 @@ final class FakeModels {
           .build();
 
   /** The codes of problems of which the rows are the cause. */
+  private static final String ONLY_WIDER = "numbers may only become wider";
+
   private static final Set<String> OF_ROWS =
       Set.of(
           "missing_field",
@@ -154,14 +156,19 @@ final class FakeModels {
     if (!problems.isEmpty()) {
       int count = problems.size();
       String name = "ensemble '" + ensemble.source().name() + "'";
-      boolean ofRows = problems.stream().allMatch(problem -> OF_ROWS.contains(problem.code()));
       throw EnsembleException.of(
-          (ofRows ? "the rows do not fit " + name : name + " is not valid")
-              + ": "
-              + count
-              + (count == 1 ? " problem" : " problems"),
-          problems);
+          whatFails(name) + ": " + count + (count == 1 ? " problem" : " problems"), problems);
     }
+  }
+
+  private String whatFails(String name) {
+    if (problems.stream().allMatch(problem -> OF_ROWS.contains(problem.code()))) {
+      return "the rows do not fit " + name;
+    }
+    if (problems.stream().allMatch(problem -> problem.code().equals("output_schema_mismatch"))) {
+      return "the caller's type does not fit the output of " + name;
+    }
+    return name + " is not valid";
   }
 
   /** What no ensemble has is a mistake in the test. */
@@ -268,9 +275,23 @@ final class FakeModels {
               + ", and the ensemble declares "
               + nameOf(input)
               + "; "
-              + (nameOf(input).contains("row<") ? "rows in rows need the same fields, and " : "")
-              + "numbers may only become wider");
+              + ruleOf(PortableTypes.nameOf(sent.getField(field).getType()), nameOf(input)));
     }
+  }
+
+  private static String ruleOf(String found, String declared) {
+    if (declared.contains("row<")) {
+      return EnsembleException.ROWS_WITHIN + ", and " + ONLY_WIDER;
+    }
+    return withoutWidths(found).equals(withoutWidths(declared))
+        ? ONLY_WIDER
+        : "convert the field before, or declare the type that it has";
+  }
+
+  /** A type's name without what widening may change. */
+  private static String withoutWidths(String type) {
+    return type.replaceAll("int32|int64|float|double", "number")
+        .replaceAll("\\?|\\[[\\d,]*\\]", "");
   }
 
   private void checkNames() {

@@ -537,6 +537,11 @@ public class FakeEnsembleTest implements Serializable {
     PCollection<Row> rows = flowers();
     EnsembleException error =
         assertThrows(EnsembleException.class, () -> rows.apply(FLOWERS.as(Wrong.class)));
+    assertTrue(
+        error.getMessage(),
+        error
+            .getMessage()
+            .startsWith("the caller's type does not fit the output of ensemble 'flowers': "));
     assertProblem(
         "output_schema_mismatch",
         "output_schema.rank",
