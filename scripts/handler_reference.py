@@ -18,12 +18,14 @@ TASKS_PAGE: Final = ROOT / "docs" / "reference" / "huggingface.md"
 _HEAD: Final = """\
 # What a node can run
 
-Made from the project's own table of kinds by `make docs`; `beam-ensembles list` prints the same, and what of it is
-installed. [The ensemble file](ensemble-file.md) says what else stands on a node, [Hugging Face models](huggingface.md)
-what each task reads and gives.
+`beam-ensembles list` prints the same, and which kinds are installed. [The ensemble file](ensemble-file.md) has the keys
+that every node takes. These pages say more about single kinds: [scikit-learn](sklearn.md), [XGBoost](xgboost.md),
+[LightGBM](lightgbm.md), [CatBoost](catboost.md), [ONNX](onnx.md), [PyTorch and TensorRT](pytorch.md),
+[Hugging Face](huggingface.md), [models on a server](servers.md), [Python](../how-to/python-handlers.md),
+[combiners](combiners.md), [routes](routes.md), [functions](functions.md), [files and databases](lookup.md).
 
 `inputs` is a list of columns or a mapping, `{port: column}`. An entry of `outputs` takes the part of the answer that
-has its name, the one that it names with `from`, or the only one there is.
+has its name, or the one that it names with `from`, or the only one there is.
 """
 _KEYS: Final = {
     "model": "Models",

@@ -1,4 +1,4 @@
-"""The request for an evaluation, and the progress that is shown meanwhile."""
+"""The request of an evaluation, and the report of its progress."""
 
 from __future__ import annotations
 

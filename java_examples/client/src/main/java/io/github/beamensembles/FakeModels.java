@@ -281,7 +281,7 @@ final class FakeModels {
 
   private static String ruleOf(String found, String declared) {
     if (declared.contains("row<")) {
-      return EnsembleException.ROWS_WITHIN + ", and " + ONLY_WIDER;
+      return "rows in rows need the same fields, and " + ONLY_WIDER;
     }
     return withoutWidths(found).equals(withoutWidths(declared))
         ? ONLY_WIDER
