@@ -251,7 +251,8 @@ class RowFailed(NodeError):
         return (
             f"ensemble '{self.ensemble}' could not score a row: [{self.code}] "
             f"{f'nodes.{self.node}' if self.node else 'inputs'}: {self._said()} "
-            "(take the error output to keep such rows apart instead of failing)"
+            "(to get such rows separately, take the error output: with_errors() in Python, RunWithErrors in Go, "
+            "withErrors() in Java, error_handling in YAML)"
         )
 
     def _said(self) -> str:

@@ -38,7 +38,7 @@ class RunEnsemble(beam.PTransform[Any, Any]):
 
     Takes a PCollection of rows with a schema (``beam.Row``, named tuples, data classes) or of pairs of a key and such
     a row; gives rows (``beam.Row``), or pairs with the same keys. Event times and windows stay as they are. A row that
-    cannot be scored fails its bundle, with one sentence that says why; ``with_errors`` takes such rows apart:
+    cannot be scored fails its bundle, with one sentence that says why; ``with_errors`` returns such rows separately:
 
         scored = rows | RunEnsemble("digits.yaml")
         scored, errors = rows | RunEnsemble("digits.yaml").with_errors()

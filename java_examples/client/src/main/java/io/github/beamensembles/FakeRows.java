@@ -72,7 +72,7 @@ final class FakeRows extends DoFn<Row, Row> {
                 + (failure.node().isEmpty() ? "inputs" : "nodes." + failure.node())
                 + ": "
                 + failure.getMessage()
-                + " (take the error output to keep such rows apart instead of failing)",
+                + " (to get such rows separately, take the error output: withErrors())",
             failure);
       }
       receiver.get(RunEnsemble.ERRORS_TAG).output(failed(row, failure));
