@@ -2,13 +2,15 @@
 
     python examples/fraud/train.py
 
-The accounts go to an SQLite file beside the models, or to the database that ``--database`` names.
+The accounts go to an SQLite file beside the models, or to the database that ``--database`` names. The ensemble's lock,
+for ``beam-ensembles check`` and ``diff``, goes beside the models, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from xgboost import XGBClassifier
 
+from beam_ensembles.cli.main import main as beam_ensembles
+
 HERE = Path(__file__).resolve().parent
+ENSEMBLE, MODELS = HERE / "fraud.yaml", HERE / "models"
 ROWS = Path("build", "examples", "fraud", "rows.jsonl")
 SEED = 7
 ACCOUNTS, KNOWN, TO_SCORE = 3_000, 15_000, 20_000
@@ -88,14 +93,20 @@ def write_rows(payments: pd.DataFrame, path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
 
 
+def lock(rows: Path, models: Path, database: str) -> None:
+    """Locks what the ensemble answers for some of the payments."""
+    output = models / f"{ENSEMBLE.stem}.lock.yaml"
+    flags = ["--rows", str(rows), "--parameter", f"database={database}", "--output", str(output)]
+    if beam_ensembles(["lock", str(ENSEMBLE), *flags]):
+        sys.exit(1)
+
+
 def main() -> None:
     """Generates, trains and writes everything."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--models", type=Path, default=HERE / "models", help="folder of the models (%(default)s)"
-    )
+    parser.add_argument("--models", type=Path, default=MODELS, help="folder of the models (%(default)s)")
     parser.add_argument("--rows", type=Path, default=ROWS, help="file of the payments to score (%(default)s)")
     parser.add_argument("--database", help="URL of the database of accounts (accounts.db beside the models)")
     flags = parser.parse_args()
@@ -107,8 +118,11 @@ def main() -> None:
     learn(with_history(make_payments(random, accounts, KNOWN), known), flags.models)
     payments = make_payments(random, accounts, TO_SCORE)
     write_rows(payments, flags.rows)
-    write_accounts(known, flags.database or f"sqlite:///{flags.models / 'accounts.db'}")
+    database = flags.database or f"sqlite:///{flags.models.resolve() / 'accounts.db'}"
+    write_accounts(known, database)
     print(f"{len(payments)} payments, {payments['fraud'].sum()} of them fraud; {len(known)} accounts")
+    if flags.models.resolve() == MODELS:  # those that the ensemble file names
+        lock(flags.rows.with_suffix(".parquet"), MODELS, database)
 
 
 if __name__ == "__main__":
