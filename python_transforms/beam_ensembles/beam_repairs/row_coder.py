@@ -277,19 +277,6 @@ def row_class(names: tuple[str, ...]) -> Any:
     return cls
 
 
-@functools.lru_cache(maxsize=1024)
-def names_of(cls: type) -> tuple[str, ...] | None:
-    """Returns the names of the fields of a class of tuples; None where its fields are known by position only.
-
-    Args:
-        cls: What ``row_class`` made, a named tuple of anybody's, or ``tuple``.
-    """
-    if (own := getattr(cls, "__row_names__", None)) is not None:
-        return tuple(own)
-    names: tuple[str, ...] = getattr(cls, "_fields", ())
-    return None if names == tuple(f"f{at}" for at in range(len(names))) else names
-
-
 def _restore_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
     return row_class(names)(*values)
 

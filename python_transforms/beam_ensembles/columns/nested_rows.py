@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from beam_ensembles.beam_repairs.row_coder import names_of
 from beam_ensembles.types import Array, Map, Row, Type
 
 
@@ -58,11 +58,24 @@ def items_in_order(row: tuple[Any, ...], names: Sequence[str]) -> list[Any] | No
     """
     if len(row) != len(names):
         return None
-    own = names_of(type(row))
+    own = _names_of(type(row))
     if own is None:
         return list(row)
     items = dict(zip(own, row, strict=True))
     return [items[name] for name in names] if items.keys() == set(names) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_of(cls: type) -> tuple[str, ...] | None:
+    """Returns the names of the fields of a class of tuples; None where its fields are known by position only.
+
+    Args:
+        cls: What ``beam_repairs.row_coder`` made, a named tuple of anybody's, or ``tuple``.
+    """
+    if (own := getattr(cls, "__row_names__", None)) is not None:
+        return tuple(own)
+    names: tuple[str, ...] = getattr(cls, "_fields", ())
+    return None if names == tuple(f"f{at}" for at in range(len(names))) else names
 
 
 def with_rows(value: Any, type_: Type, row: Callable[[dict[str, Any]], Any]) -> Any:

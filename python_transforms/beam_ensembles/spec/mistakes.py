@@ -8,10 +8,8 @@ from typing import Any
 from beam_ensembles.errors import Problem, listed, nearest
 from beam_ensembles.limits import MOST_IN_EXPRESSIONS
 from beam_ensembles.messages.printable import truncate
-from beam_ensembles.spec.expressions import columns_of
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.sql_tokens import ExpressionError
 from beam_ensembles.types import Type, parse_type
 
 _NOUNS = {
@@ -84,6 +82,10 @@ class Mistakes:
                 said = f"the expressions of the file have more than {MOST_IN_EXPRESSIONS:,} characters"
                 self.add(path, "too_large", f"{said}; make several ensembles of it")
             return None
+        # A file without expressions need not wait for what reads them.
+        from beam_ensembles.spec.expressions import columns_of
+        from beam_ensembles.spec.sql_tokens import ExpressionError
+
         try:
             return columns_of(text)
         except ExpressionError as error:
