@@ -23,11 +23,11 @@ class AgreeKind(Kind[QuorumOptions]):
 
     kind = "combine"
     name = "agree"
-    summary = "Whether its members gave the same label."
+    summary = "Whether its members agree on the label."
     takes = "The members: columns of labels."
     gives = (
-        "unanimous: whether all gave the same; agreement: the greatest share of the members that gave the same; "
-        "label: what these gave."
+        "unanimous: whether all members agree; agreement: the greatest share of members that agree; "
+        "label: their label."
     )
     options = QuorumOptions
 

@@ -40,7 +40,7 @@ class HardVoteKind(Kind[HardVoteOptions]):
 
     kind = "combine"
     name = "hard_vote"
-    summary = "The label that most of its members gave."
+    summary = "The label that most of its members returned."
     takes = "The members: columns of labels."
     gives = (
         "label and confidence: the label with the most votes, its share of them; probabilities: all shares."

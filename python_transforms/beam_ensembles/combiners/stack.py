@@ -42,9 +42,7 @@ class StackKind(Kind[StackOptions]):
     kind = "combine"
     name = "stack"
     summary = "The feature row of a meta-model: the answers of its members, side by side."
-    takes = (
-        "The members: columns of numbers or tensors: what predict_proba, decision_function or predict give."
-    )
+    takes = "The members: columns of numbers or tensors: the results of predict_proba, decision_function or predict."
     gives = "features: a tensor of all their numbers, in that order, then those of passthrough."
     options = StackOptions
 

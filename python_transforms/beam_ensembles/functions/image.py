@@ -45,7 +45,7 @@ class ImageOptions(Options):
     )
     fit: str = option(
         "stretch",
-        "What becomes of an image of another shape: it is stretched, cropped at the centre, or padded with black.",
+        "How an image of another shape is fitted: stretched, cropped at the centre, or padded with black.",
         choices=FITS,
     )
     resample: str = option("bilinear", "How pixels are averaged.", choices=RESAMPLE)

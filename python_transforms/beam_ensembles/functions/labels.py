@@ -53,7 +53,7 @@ class LabelsKind(Kind[LabelsOptions]):
 
     kind = "apply"
     name = "labels"
-    summary = "Gives the names of indices, from a list or a file."
+    summary = "Returns the names of indices, from a list or a file."
     takes = "One column of indices counted from 0: a whole number per row, or lists and tensors of them."
     gives = "labels: a name for each index, in lists where the indices are in lists."
     options = LabelsOptions

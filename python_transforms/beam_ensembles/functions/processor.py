@@ -56,7 +56,7 @@ class ProcessorKind(Kind[ProcessorOptions]):
         "Texts, images or sounds by port: text, text_pair, images, audio; one column of ids where 'call' "
         "is batch_decode."
     )
-    gives = "What the processor gives, by name, such as input_ids; text where 'call' is batch_decode."
+    gives = "The processor's results, by name, such as input_ids; text where 'call' is batch_decode."
     extra = hub.EXTRA
     modules = ("transformers", "torch", "PIL")
     work = Work.ALL_CORES

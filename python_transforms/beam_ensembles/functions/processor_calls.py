@@ -30,7 +30,7 @@ IDS: Final = ("attention_mask", "input_ids", "special_tokens_mask", "token_type_
 class ProcessorOptions(HubOptions):
     """What a processor takes."""
 
-    call: str = option(CALL, "What is called on it.", choices=(CALL, DECODE))
+    call: str = option(CALL, "The processor's method to call.", choices=(CALL, DECODE))
     call_args: Mapping[str, Any] = option({}, "Arguments of the call, such as padding and max_length.")
 
 

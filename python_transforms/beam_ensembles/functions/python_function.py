@@ -36,7 +36,7 @@ class PythonFunctionKind(Kind[FunctionOptions]):
         "Each column is an array, one leading item per row. A mapping, {argument: column}, names arguments; a list has "
         "them in order."
     )
-    gives = "The function's array, or the arrays of a mapping that it gives, by name; types are declared."
+    gives = "The function's array, or the arrays of a mapping that it returns, by name; types are declared."
     options = FunctionOptions
 
     def check(self, node: NodeView[FunctionOptions]) -> Mapping[str, Type | None]:

@@ -47,9 +47,7 @@ class TopKKind(Kind[TopKOptions]):
     name = "top_k"
     summary = "Returns a row's greatest scores, best first, and their indices; of equals the first."
     takes = "One column of a row's scores."
-    gives = (
-        "indices: int64, counted from 0; scores: of the scores' own type. A list of fewer scores gives all."
-    )
+    gives = "indices: int64, counted from 0; scores: of the scores' own type. A shorter list returns all its scores."
     options = TopKOptions
 
     def check(self, node: NodeView[TopKOptions]) -> Mapping[str, Type | None]:

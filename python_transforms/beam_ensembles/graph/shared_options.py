@@ -41,7 +41,7 @@ class NullOptions(Options):
 
     nulls: str = option(
         "fail",
-        "What becomes of a row with a null in an input: it fails, or the model is given a missing value, such as NaN.",
+        "Whether a row with a null in an input fails, or the model gets a missing value, such as NaN.",
         choices=("fail", "missing"),
         last=True,
     )

@@ -23,16 +23,18 @@ class SplitOptions(Options):
         {}, "The weight of each arm, a whole number: {a: 90, b: 10}.", required=True
     )
     salt: str | None = option(
-        None, "Parts the same keys otherwise than another split.", shown="the node's name"
+        None,
+        "A text that makes this split independent of others with the same keys.",
+        shown="the node's name",
     )
 
 
 class SplitKind(Kind[SplitOptions]):
-    """Parts the rows by their keys, as many to each arm as its weight says."""
+    """Splits the rows by their keys, in the proportions of the weights."""
 
     kind = "route"
     name = "split"
-    summary = "Parts the rows by weight; the same key always takes the same arm, as for an A/B test."
+    summary = "Splits the rows by weight; the same key always takes the same arm, as for an A/B test."
     takes = "The columns of the key: text, bytes, whole numbers, booleans or timestamps. Null is a key like any other."
     gives = GIVES
     takes_nulls = True

@@ -35,7 +35,7 @@ class SwitchKind(Kind[SwitchOptions]):
 
     kind = "route"
     name = "switch"
-    summary = "Gives the arm of the first case whose condition holds for the row."
+    summary = "Returns the arm of the first case whose condition holds for the row."
     takes = "Nothing to list: the columns that the conditions read are its inputs."
     gives = GIVES
     takes_nulls = True

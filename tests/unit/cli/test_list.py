@@ -53,3 +53,31 @@ def test_nothing_is_imported_to_find_out() -> None:
         "print({'apache_beam', 'joblib', 'onnxruntime', 'pandas', 'sklearn', 'xgboost'} & set(sys.modules))\n"
     )
     assert run_python(code) == "set()"
+
+
+def test_a_name_shows_its_kinds_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "sklearn", "python"]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line and not line.startswith(" ")]
+    assert heads == ["model: sklearn", "model: python", "apply: python"]
+
+
+def test_a_name_that_no_kind_has_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "soft_vot"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "beam-ensembles list: there is no kind 'soft_vot'; did you mean 'soft_vote'?\n"
+
+
+def test_short_is_one_line_per_kind(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_verb, "_is_installed", lambda module: module != "xgboost")
+    assert main(["list", "--short"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(list(KINDS))
+    assert next(line for line in lines if line.startswith("model: xgboost")) == (
+        "model: xgboost         not installed: pip install 'beam-ensembles[xgboost]'"
+    )
+    assert next(line for line in lines if line.startswith("combine: soft_vote")) == (
+        "combine: soft_vote     The class with the greatest average probability over its members."
+    )

@@ -38,7 +38,7 @@ class LookupOptions(BatchOptions, AttemptOptions):
     )
     missing: str = option(
         "error",
-        "What becomes of a row without a match: it fails, or has nulls.",
+        "Whether a row without a match fails or has nulls.",
         choices=MISSING,
     )
     cache: Mapping[str, Any] | None = option(

@@ -82,7 +82,7 @@ class CatboostOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
         choices=MODEL_CLASSES,
         shown="by the model's loss function: a classifier or a regressor",
     )
-    method: str = option("predict", "What is called on the model.", choices=METHODS)
+    method: str = option("predict", "The model's method to call.", choices=METHODS)
 
 
 class CatboostKind(Kind[CatboostOptions]):
@@ -90,12 +90,12 @@ class CatboostKind(Kind[CatboostOptions]):
 
     kind = "model"
     name = "catboost"
-    summary = "Runs a CatBoost model saved as .cbm or JSON; its own header gives types and classes."
+    summary = "Runs a CatBoost model saved as .cbm or JSON; its own header has types and classes."
     takes = (
         "A list of columns is the features, [N, F], by name or in the model's order; categories are texts or whole "
         "numbers. A mapping, {feature: column}, names them."
     )
-    gives = "What 'method' gives, an item per row."
+    gives = "The return value of 'method', an item per row."
     extra = "catboost"
     modules = ("catboost", "pandas")
     work = Work.ONE_CORE

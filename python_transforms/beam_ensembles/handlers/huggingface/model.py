@@ -54,7 +54,7 @@ class HuggingFaceKind(Kind[HuggingFaceOptions]):
         "the names of the model's arguments."
     )
     gives = (
-        "With 'task' what the task gives, by name; with 'model_class' the tensors of the model's answer, "
+        "With 'task' the task's results, by name; with 'model_class' the tensors of the model's answer, "
         "by name ('sequences' for generate)."
     )
     extra = hub.EXTRA

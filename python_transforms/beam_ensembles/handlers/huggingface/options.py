@@ -17,13 +17,15 @@ class HuggingFaceOptions(CallOptions, DeviceOptions, LabelOptions, HubOptions):
     """What a model of transformers takes."""
 
     task: str | None = option(
-        None, "What the model does; inputs and outputs follow from it.", choices=tuple(TASKS)
+        None, "The model's task, from which inputs and outputs follow.", choices=tuple(TASKS)
     )
     model_class: str | None = option(
         None,
-        "A class of transformers, such as transformers.CLIPModel, for a node that reads and gives tensors.",
+        "A class of transformers, such as transformers.CLIPModel, for a node that reads and returns tensors.",
     )
-    method: str | None = option(None, "What is called on a model_class.", choices=METHODS, shown="forward")
+    method: str | None = option(
+        None, "The method of a model_class to call.", choices=METHODS, shown="forward"
+    )
     seed: int | None = option(
         None,
         "What do_sample draws for a row follows from it and the row's inputs: the same in every batch, run and "

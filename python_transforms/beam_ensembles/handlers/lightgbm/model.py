@@ -76,8 +76,8 @@ _HOW_KEPT: Final = "train it on a DataFrame whose texts are of pandas's type 'ca
 class LightgbmOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
     """What a LightGBM model takes."""
 
-    model_class: str = option("Booster", "The class whose answers it gives.", choices=MODEL_CLASSES)
-    method: str = option("predict", "What is called on the model.", choices=METHODS)
+    model_class: str = option("Booster", "The class whose answers it returns.", choices=MODEL_CLASSES)
+    method: str = option("predict", "The model's method to call.", choices=METHODS)
 
 
 class LightgbmKind(Kind[LightgbmOptions]):
@@ -85,12 +85,12 @@ class LightgbmKind(Kind[LightgbmOptions]):
 
     kind = "model"
     name = "lightgbm"
-    summary = "Runs a LightGBM model saved as text with save_model; its own header gives the types."
+    summary = "Runs a LightGBM model saved as text with save_model; its own header has the types."
     takes = (
         "A list of columns is the features, [N, F], by name or in the model's order. A mapping, "
         "{feature: column}, names them."
     )
-    gives = "What 'method' gives, an item per row."
+    gives = "The return value of 'method', an item per row."
     extra = "lightgbm"
     modules = ("lightgbm", "pandas")
     work = Work.ONE_CORE

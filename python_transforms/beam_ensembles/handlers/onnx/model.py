@@ -93,7 +93,7 @@ class OnnxKind(Kind[OnnxOptions]):
 
     kind = "model"
     name = "onnx"
-    summary = "Runs an ONNX graph; its own signature gives the types."
+    summary = "Runs an ONNX graph; its own signature has the types."
     takes = "A list of columns is the graph's only input; a mapping, {input: column}, names each."
     gives = "The graph's outputs, by name."
     extra = "onnx"

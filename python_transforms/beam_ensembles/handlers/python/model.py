@@ -67,7 +67,7 @@ class PythonKind(Kind[PythonOptions]):
         "{key: column}, a dictionary."
     )
     gives = (
-        "What the handler gives for a row: the keys of a dictionary or the fields of an object, by name; "
+        "The handler's result for a row: the keys of a dictionary or the fields of an object, by name; "
         "anything else is the only output."
     )
     work = Work.ALL_CORES

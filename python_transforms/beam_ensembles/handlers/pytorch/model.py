@@ -60,7 +60,7 @@ class PytorchKind(Kind[PytorchOptions]):
         "Runs a PyTorch model: a state dict with its class, safetensors, TorchScript, an exported program."
     )
     takes = (
-        "A list of columns is one tensor, the model's first argument; a mapping, {argument: column}, gives "
+        "A list of columns is one tensor, the model's first argument; a mapping, {argument: column}, makes "
         "keyed tensors."
     )
     gives = (

@@ -74,7 +74,7 @@ CONFIG_REFUSED: Final = {
 class SklearnOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
     """What a scikit-learn model takes."""
 
-    method: str = option("predict", "What is called on the model.", choices=METHODS)
+    method: str = option("predict", "The model's method to call.", choices=METHODS)
     format: str | None = option(
         None, "How it was saved.", choices=FORMATS, shown="by the end of the file's name"
     )
@@ -98,7 +98,7 @@ class SklearnKind(Kind[SklearnOptions]):
         "A list of columns is the features, [N, F]; a model fitted on a DataFrame gets one. A mapping, "
         "{feature: column}, names them."
     )
-    gives = "What 'method' gives, an item per row."
+    gives = "The return value of 'method', an item per row."
     extra = "sklearn"
     modules = ("sklearn", "pandas")
     work = Work.ONE_CORE

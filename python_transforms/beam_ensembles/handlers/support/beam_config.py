@@ -85,7 +85,7 @@ class DeviceOptions(Options):
 
     device: str | None = option(
         None,
-        "What runs the model; auto takes a GPU where there is one.",
+        "The device that runs the model; auto takes a GPU if there is one.",
         choices=("auto", "cpu", "gpu"),
         shown="auto",
         last=True,

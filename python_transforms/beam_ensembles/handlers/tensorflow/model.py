@@ -60,7 +60,7 @@ class TensorflowKind(Kind[TensorFlowOptions]):
     )
     gives = (
         "The outputs of the signature or of the Keras model, by name; output_0, output_1, ... where one layer of "
-        "the Keras model gives several of them."
+        "the Keras model returns several of them."
     )
     extra = "tensorflow"
     modules = ("tensorflow", "tensorflow_hub")

@@ -66,7 +66,7 @@ class TensorRTOptions(TrialOptions, ConfigOptions, SampleOptions, BatchOptions, 
     """What a TensorRT engine takes."""
 
     format: str | None = option(
-        None, "What the file is.", choices=FORMATS, shown="onnx where its name ends so, else engine"
+        None, "The format of the file.", choices=FORMATS, shown="onnx where its name ends so, else engine"
     )
 
 

@@ -68,7 +68,7 @@ class XgboostOptions(CallOptions, NullOptions, LabelOptions, FileOptions):
     """What an XGBoost model takes."""
 
     model_class: str = option("Booster", "The class that loads it.", choices=MODEL_CLASSES)
-    method: str = option("predict", "What is called on the model.", choices=METHODS)
+    method: str = option("predict", "The model's method to call.", choices=METHODS)
 
 
 class XgboostKind(Kind[XgboostOptions]):
@@ -76,12 +76,12 @@ class XgboostKind(Kind[XgboostOptions]):
 
     kind = "model"
     name = "xgboost"
-    summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header gives the types."
+    summary = "Runs an XGBoost model saved as JSON or UBJSON; its own header has the types."
     takes = (
         "A list of columns is the features, [N, F], by name or in the model's order. A mapping, "
         "{feature: column}, names them; 'base_margin' and 'data', the whole matrix, are allowed too."
     )
-    gives = "What 'method' gives, an item per row."
+    gives = "The return value of 'method', an item per row."
     extra = "xgboost"
     modules = ("xgboost", "pandas", "scipy")
     work = Work.ONE_CORE
