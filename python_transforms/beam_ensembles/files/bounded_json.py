@@ -63,11 +63,7 @@ def read_json(
     Raises:
         JsonError: It is not JSON, or its values would take more memory.
     """
-    memory = _memory_of(data)
-    if memory > most_memory:
-        raise JsonError(
-            f"its JSON would take up to {memory >> 20} MiB in memory, more than {most_memory >> 20} MiB"
-        )
+    check_memory(data, most_memory)
     try:
         return json.loads(data.decode(), object_pairs_hook=pairs)
     except RecursionError as exc:
@@ -76,6 +72,18 @@ def read_json(
         raise
     except ValueError as exc:
         raise NoJsonError(f"its JSON is damaged ({exc})") from exc
+
+
+def check_memory(data: bytes, most_memory: int = MOST_JSON_MEMORY) -> None:
+    """Checks what a document's values would take, for one that is read elsewhere.
+
+    Raises:
+        JsonError: It is more than ``most_memory`` bytes.
+    """
+    memory = _memory_of(data)
+    if memory > most_memory:
+        text = f"its JSON would take up to {memory >> 20} MiB in memory, more than {most_memory >> 20} MiB"
+        raise JsonError(text)
 
 
 def _memory_of(data: bytes) -> int:

@@ -87,8 +87,9 @@ class Session:
             except (
                 openai.OpenAIError,
                 ValueError,
+                RecursionError,
                 Unreadable,
-            ) as error:  # ValueError: a body that is not JSON
+            ) as error:  # ValueError, RecursionError: a body that is not JSON, or one that is nested too deep
                 found = failure(error, self._server)
                 if may_pass(error) and self._answers > before:  # others were answered meanwhile
                     raise NodeError(found.code, found.message) from None

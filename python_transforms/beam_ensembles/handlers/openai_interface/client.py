@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import openai
 
+from beam_ensembles.files.bounded_json import JsonError, check_memory
 from beam_ensembles.limits import LARGEST_ANSWER
 
 
@@ -88,6 +89,9 @@ class _BoundedClient(httpx2.AsyncClient):
                 content += block
                 if len(content) > LARGEST_ANSWER:
                     raise Unreadable(f"the answer has more than {LARGEST_ANSWER:,} bytes")
+            check_memory(bytes(content))
+        except JsonError as error:
+            raise Unreadable(f"the answer is too large: {error}") from None
         finally:
             await response.aclose()
         headers = [

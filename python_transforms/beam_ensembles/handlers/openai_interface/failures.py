@@ -69,6 +69,8 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "the answer is nested too deep"
     if isinstance(error, openai.APIStatusError):
         return f"{error.status_code} {text_of(error)}"
     cause = error.__cause__

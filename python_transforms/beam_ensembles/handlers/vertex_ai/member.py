@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem
+from beam_ensembles.errors import BatchFailed, InvalidEnsemble, ModelFormatError, NodeError, Problem
+from beam_ensembles.files.bounded_json import read_json
 from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.remote.breaker import Breaker
 from beam_ensembles.handlers.remote.limit_options import quota_of
@@ -164,9 +165,9 @@ class Counted:
 def _predictions(response: Any) -> int:
     """Counts the predictions of an answer of a route; one that is neither a list nor holds one is one."""
     try:
-        answer = json.loads(response.content if hasattr(response, "content") else bytes(response))
-    except ValueError as exc:
-        raise NodeError("bad_output", f"the endpoint's answer is not JSON: {exc}") from exc
+        answer = read_json(response.content if hasattr(response, "content") else bytes(response))
+    except ModelFormatError as exc:
+        raise NodeError("bad_output", f"the endpoint's answer cannot be read: {exc}") from exc
     if isinstance(answer, Mapping) and isinstance(answer.get("predictions"), list):
         answer = answer["predictions"]
     return len(answer) if isinstance(answer, list) else 1
