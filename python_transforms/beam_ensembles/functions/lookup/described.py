@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
+from beam_ensembles.functions.lookup.engine import Database
 from beam_ensembles.functions.lookup.failures import failures
 from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.functions.lookup.table import KeyPart, Table, Value
@@ -18,7 +19,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 
-def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
+def find_table(node: CheckedNode[LookupOptions], database: Database) -> Table:
     """Asks the database what the node's table is like, and compares the node with it.
 
     Raises:
@@ -26,7 +27,8 @@ def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
         BatchFailed: The database does not answer, or not to this caller.
     """
     schema, _, name = node.options.table.rpartition(".")
-    with failures(engine):
+    engine = database.engine
+    with failures(database):
         inspector = sa.inspect(engine)
         try:
             described = inspector.get_columns(name, schema=schema or None)
@@ -50,7 +52,7 @@ def find_table(node: CheckedNode[LookupOptions], engine: sa.Engine) -> Table:
     labelled = [column.label(f"c{at}") for at, column in enumerate(columns)]
     query = sa.select(*labelled).select_from(source).where(place)
     parts = [_key_part(types[port], engine) for port in ports]
-    return Table(engine, query, values, node.options.table, parts)
+    return Table(database, query, values, node.options.table, parts)
 
 
 def _as_held(type_: Any, engine: sa.Engine) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
 from beam_ensembles.functions.lookup.address import SERVERS, is_sqlite, sqlite_file
+from beam_ensembles.functions.lookup.guard import Guard
 from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.secrets import revealed
@@ -34,7 +36,20 @@ _RECYCLE_SECONDS: Final = 1_800
 """How old a connection may become; firewalls forget those that are quiet for long."""
 
 
-def make_engine(node: CheckedNode[LookupOptions], seconds: float) -> sa.Engine:
+@dataclasses.dataclass(frozen=True, slots=True)
+class Database:
+    """A node's database.
+
+    Attributes:
+        engine: The pool of its connections.
+        guard: Ends those whose answer is too long.
+    """
+
+    engine: sa.Engine
+    guard: Guard
+
+
+def make_database(node: CheckedNode[LookupOptions], seconds: float) -> Database:
     """Creates the pool of connections of a node; nothing is connected yet.
 
     Args:
@@ -74,7 +89,7 @@ def make_engine(node: CheckedNode[LookupOptions], seconds: float) -> sa.Engine:
         text = f"'{name}' is an asynchronous driver; take another one of that database, such as psycopg"
         raise _wrong(node, "load_failed", text)
     _limit_queries(engine, seconds)
-    return engine
+    return Database(engine, Guard(engine, seconds))
 
 
 def without_secrets(text: str, engine: sa.Engine) -> str:

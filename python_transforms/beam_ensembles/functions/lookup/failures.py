@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from beam_ensembles.errors import BatchFailed, NodeError
-from beam_ensembles.functions.lookup.engine import without_secrets
-from beam_ensembles.messages.foreign_errors import quoted
+from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
+from beam_ensembles.functions.lookup.engine import Database, without_secrets
+from beam_ensembles.messages.foreign_errors import described, quoted
 
 
 class Unreachable(BatchFailed):
@@ -18,17 +18,29 @@ class Unreachable(BatchFailed):
 
 
 @contextlib.contextmanager
-def failures(engine: sa.Engine) -> Iterator[None]:
+def failures(database: Database) -> Iterator[None]:
     """Creates of what SQLAlchemy raises the errors of a node: with the driver's words, without the query or a password.
 
+    Ends queries whose answer takes too long or is too large.
+
     Raises:
-        NodeError: ``server_unreachable`` (``Unreachable``), ``server_refused`` (``BatchFailed``), or ``model_error``,
-            which may be due to a row.
+        NodeError: ``server_unreachable`` (``Unreachable``), ``server_refused`` (``BatchFailed``), ``model_error``,
+            which may be due to a row, or ``bad_output``: a driver cannot read the answer.
     """
-    try:
-        yield
-    except exc.SQLAlchemyError as error:
-        raise _failure(error, engine) from None
+    with database.guard.watch() as watch:
+        try:
+            yield
+        except (EnsembleError, MemoryError):
+            raise
+        except exc.SQLAlchemyError as error:
+            if watch.said:
+                raise Unreachable(
+                    "server_unreachable", f"the database's answer is not read: {watch.said}"
+                ) from None
+            raise _failure(error, database.engine) from None
+        except Exception as error:  # a driver's, or SQLAlchemy's, of an answer that makes no sense
+            text = without_secrets(described(error), database.engine)
+            raise NodeError("bad_output", f"the database's answer cannot be read: {text}") from None
 
 
 def _failure(error: exc.SQLAlchemyError, engine: sa.Engine) -> NodeError:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from beam_ensembles.errors import NodeError
+from beam_ensembles.functions.lookup.engine import Database
 from beam_ensembles.functions.lookup.failures import failures
 from beam_ensembles.functions.lookup.values import Convert, kind_of
 from beam_ensembles.types import Type
@@ -55,7 +56,7 @@ class Table:
     """A table that fits a node.
 
     Args:
-        engine: The connections.
+        database: The connections.
         select: The query by the parameter ``keys``.
         values: The columns that are looked up.
         name: The table's name, for messages.
@@ -64,13 +65,13 @@ class Table:
 
     def __init__(
         self,
-        engine: sa.Engine,
+        database: Database,
         select: sa.Select[Any],
         values: Sequence[Value],
         name: str,
         parts: Sequence[KeyPart],
     ) -> None:
-        self._engine, self._select, self._values, self._name = engine, select, values, name
+        self._database, self._select, self._values, self._name = database, select, values, name
         self._parts = parts
 
     def rows(self, keys: Iterable[Key]) -> dict[Key, Record | NodeError | None]:
@@ -109,8 +110,9 @@ class Table:
         return found
 
     def _asked(self, keys: list[Any], most: int) -> Sequence[Any]:
-        with failures(self._engine), self._engine.connect() as connection:
-            return connection.execute(self._select.limit(most), {"keys": keys}).all()
+        """Returns the rows of some keys, no more than ``most``, whatever the database sends."""
+        with failures(self._database), self._database.engine.connect() as connection:
+            return connection.execute(self._select.limit(most), {"keys": keys}).fetchmany(most)
 
     def _record(self, row: Sequence[Any]) -> Record | NodeError:
         record = []
