@@ -437,6 +437,52 @@ def test_a_number_too_large_for_a_cast_fails_its_row(text: str, large: str, name
         assert found == ([[1.0, None]] if "[]" in text else [None])
 
 
+def part(text: str, start: int | None, length: int | None) -> str | None:
+    """Returns what SQL has for ``SUBSTR(text, start, length)``; a length of -1 is none."""
+    if start is None or length is None:
+        return None
+    begin = start - 1
+    end = len(text) if length == -1 else max(begin + length, 0)
+    return text[max(begin, 0) : max(end, 0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("LEFT(t, i)", lambda t, i, j: None if i is None else t[:i]),
+        ("RIGHT(t, i)", lambda t, i, j: None if i is None else t[-i:] if i > 0 else t[-i:] if i < 0 else ""),
+        ("RIGHT(t, ABS(i))", lambda t, i, j: None if i is None else t[-abs(i):] if i else ""),
+        ("SUBSTR(t, i)", lambda t, i, j: part(t, i, -1)),
+        ("SUBSTR(t, i, 2)", lambda t, i, j: part(t, i, 2)),
+        ("SUBSTR(t, 2, j)", lambda t, i, j: part(t, 2, j)),
+        ("SUBSTR(t, i, j)", lambda t, i, j: part(t, i, j)),
+        ("SUBSTR(t, i - 3)", lambda t, i, j: None if i is None else part(t, i - 3, -1)),
+        ("SPLIT_PART(t, 'b', i)",
+         lambda t, i, j: None if i is None else [*t.split("b"), *[""] * 20][i - 1] if i > 0 else
+         "" if i == 0 or -i > t.count("b") + 1 else t.split("b")[i]),
+        ("SPLIT_PART(t, v, 2)", lambda t, i, j: None if i is None else "cdef" if t == "abcdef" else ""),
+        ("LTRIM(t, v)", lambda t, i, j: None if i is None else t.removeprefix("ab")),
+        ("RTRIM(t, v)", lambda t, i, j: None if i is None else t),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_text_is_that_of_sql(text: str, wanted: Any) -> None:
+    rows = list(itertools.product(["abcdef", "a", ""], [None, -2, 0, 1, 3, 9], [None, 0, 2]))
+    if text.startswith(("SPLIT_PART(t, v", "LTRIM", "RTRIM")):
+        rows = [(t, i, j) for t, i, j in rows if t == "abcdef"]
+    types = {"t": "string", "i": "int64?", "j": "int64?", "v": "string?"}
+    typed = {name: parse_type(type_) for name, type_ in types.items()}
+    values = {name: [row[at] for row in rows] for at, name in enumerate("tij")}
+    values["v"] = [None if one is None else "ab" for one in values["i"]]
+    found = outcome(Expressions({"out": text}, typed), columns_of(values, typed))
+    assert found == [wanted(*row) for row in rows]
+
+
+def test_a_part_of_a_text_is_never_null_where_nothing_is() -> None:
+    typed = {"t": STRING, "i": parse_type("int64")}
+    for text in ("LEFT(t, i)", "RIGHT(t, i)", "SUBSTR(t, i, 2)", "SPLIT_PART(t, 'b', i)", "LTRIM(t, 'ab')"):
+        assert Expressions({"out": text}, typed).outputs["out"] == STRING, text
+
+
 def test_casts_to_fractions_round_to_the_nearest() -> None:
     typed = {"x": DOUBLE, "t": STRING}
     assert str(Expressions({"y": "CAST(x AS REAL)", "z": "CAST(t AS DOUBLE)"}, typed).outputs["y"]) == "float"

@@ -11,6 +11,7 @@ from beam_ensembles.graph.expressions.fractions import limited
 from beam_ensembles.graph.expressions.functions import function_name
 from beam_ensembles.graph.expressions.nulls import items_may_be_null
 from beam_ensembles.graph.expressions.operands import Operands, expression_of
+from beam_ensembles.graph.expressions.texts import PARTS, part_of_text
 from beam_ensembles.graph.expressions.trees import (
     MOST_PADDED,
     NULL,
@@ -48,6 +49,8 @@ def mended(tree: Tree, types: Mapping[str, Type]) -> Tree:
     - ``ARRAY_GET`` with the smallest whole number of 64 bits is null; polars 2.1 panics where no other is asked for.
     - ``EXTRACT(EPOCH ...)`` holds for every timestamp, not only from 1677 to 2262.
     - ``CAST`` to a type of fractions fails for a number that is too large for it, which polars makes infinite.
+    - ``LEFT``, ``RIGHT``, ``SUBSTR``, ``SPLIT_PART`` and ``LTRIM`` of a null length, number or text are null.
+    - A part of a text that starts before the text starts with it; polars counts from the end.
     - ``LPAD`` and ``RPAD``: the length is a whole number of 16 bits, so that a row that asks for more fails before it
       takes the memory.
 
@@ -93,6 +96,8 @@ class _Mends:
         held = tree["Function"]
         if name in ("StringExpr.PadStart", "StringExpr.PadEnd"):
             return with_inputs(tree, held["input"][0], _padded(held["input"][1]))
+        if name in PARTS:
+            return part_of_text(name, tree, self._types)
         if name == "ListExpr.Sum":
             return self._sum(tree)
         if name in ("Sql.Binary.Plus", "Sql.Binary.Minus", "Sql.Binary.Mul"):
