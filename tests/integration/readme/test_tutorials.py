@@ -100,7 +100,7 @@ def in_order(text: str) -> str:
 
 
 def test_go(folder: Path, tmp_path: Path) -> None:
-    """The modules come into an empty cache; the program is compiled with the machine's, where Beam is compiled already."""
+    """The modules come into an empty cache; the program is compiled with the machine's, where Beam is compiled."""
     go = needed("go")
     page = "get-started/go.md"
     write(page, folder)
