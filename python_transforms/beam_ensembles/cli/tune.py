@@ -49,6 +49,7 @@ exit code: 0 the numbers are chosen; 1 the ensemble, the input or the label is n
 2 wrong usage; 130 interrupted
 """
 _DONE: Final = 0
+_HOLDOUT: Final = 0.3
 _NO_MEMORY: Final = "the rows need more memory than there is; tune on fewer rows"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
@@ -104,8 +105,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--holdout",
         metavar="SHARE",
         type=_holdout,
-        default=0.3,
         help="hold out this share of the rows and report on them, from 0.05 to 0.9 (default: 0.3)",
+    )
+    add(
+        "--folds",
+        metavar="K",
+        type=whole_number(2),
+        help="with --weights or --calibrate: hold out all rows instead, in K parts, each by numbers that were chosen "
+        "on the others; the numbers of the file are chosen on all rows",
     )
     add(
         "--plan",
@@ -189,6 +196,11 @@ def _misuse(args: argparse.Namespace) -> str | None:
         return (
             'say what to tune, one at a time: --target "recall >= 0.9", --weights NODE, or --calibrate NODE'
         )
+    if args.folds and args.target:
+        text = "--folds goes with --weights and --calibrate; a cut-off is certified on rows that did not choose its"
+        return f"{text} candidates, so hold some out with --holdout"
+    if args.folds and args.holdout is not None:
+        return "--folds holds out all rows in turn and --holdout a share of them; give one of them"
     if args.write and args.output:
         return "--write changes the ensemble file and -o writes another one; give one of them"
     if args.write and args.file.lower().endswith(".zip"):
@@ -232,7 +244,8 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
         label=args.label,
         answer=args.answer,
         positive=args.positive,
-        holdout=args.holdout,
+        holdout=_HOLDOUT if args.holdout is None else args.holdout,
+        folds=args.folds,
         seed=args.seed,
         batch_size=args.batch_size,
     )

@@ -34,6 +34,7 @@ class Rows:
         answer: The output that is the ensemble's answer; None takes the first that can be.
         positive: The positive class as text; None: the greater of two.
         holdout: The share of the rows that is held out.
+        folds: In how many parts to hold out all rows in turn instead, or None.
         seed: Of the split.
         batch_size: Rows at once, at most.
     """
@@ -43,6 +44,7 @@ class Rows:
     answer: str | None = None
     positive: str | None = None
     holdout: float = 0.3
+    folds: int | None = None
     seed: int = 0
     batch_size: int = 1_024
 
@@ -122,6 +124,28 @@ def split(count: int, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         )
         raise EnsembleError(f"{text} {LEAST_ROWS} at least")
     return np.sort(order[held:]), np.sort(order[:held])
+
+
+def folded(count: int, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Returns which rows to choose on and which are held out, both in order: one such split, or one for each fold.
+
+    Raises:
+        EnsembleError: One of the parts has too few rows.
+    """
+    if rows.folds is None:
+        return [split(count, rows)]
+    if count < rows.folds * LEAST_ROWS:
+        text = (
+            f"{count:,} rows are too few for {rows.folds:,} folds, each of which needs {LEAST_ROWS} at least"
+        )
+        most = count // LEAST_ROWS
+        raise EnsembleError(f"{text}; {f'ask for {most:,} at most' if most > 1 else 'give more rows'}")
+    order = np.random.default_rng(rows.seed).permutation(count)
+    parts = np.array_split(order, rows.folds)
+    return [
+        (np.sort(np.concatenate(parts[:at] + parts[at + 1 :])), np.sort(part))
+        for at, part in enumerate(parts)
+    ]
 
 
 def parameters_of(graph: EnsembleGraph, given: Mapping[str, str]) -> dict[str, str]:

@@ -97,6 +97,7 @@ class Tuned:
         files: The content of each file beside the ensemble file that was fitted, by its name in the file.
         confidence: Of the targets, or None.
         seed: Of the split.
+        folds: In how many parts all rows were held out in turn, or None.
         notes: What else to know.
     """
 
@@ -116,6 +117,7 @@ class Tuned:
     files: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     confidence: float | None = None
     seed: int = 0
+    folds: int | None = None
     notes: tuple[str, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
@@ -129,6 +131,7 @@ class Tuned:
             "tuned_on": self.used,
             "held_out": self.held,
             "seed": self.seed,
+            "folds": self.folds,
             "confidence": self.confidence,
             "verdict": self.verdict,
             "numbers": [dataclasses.asdict(one) for one in self.numbers],

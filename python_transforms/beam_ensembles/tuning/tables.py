@@ -26,6 +26,10 @@ def tables_of(found: Tuned) -> Iterator[Table]:
 def facts(found: Tuned) -> list[tuple[str, str]]:
     """Returns what was tuned on, as names and values."""
     rows = f"{found.used:,} of {found.input} to tune on, {found.held:,} held out (seed {found.seed})"
+    if found.folds is not None:
+        rows = (
+            f"{found.used:,} of {found.input} to tune on, held out in {found.folds} folds (seed {found.seed})"
+        )
     return [("rows", rows), ("label", found.label)]
 
 

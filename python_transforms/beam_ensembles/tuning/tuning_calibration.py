@@ -26,7 +26,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.runtime.loading import checked_with_warnings, ensemble_of_file
 from beam_ensembles.spec.document import read_document
 from beam_ensembles.tuning.fitting_calibrations import fitted
-from beam_ensembles.tuning.labelled import Rows, score_rows, split
+from beam_ensembles.tuning.labelled import Rows, folded, score_rows
 from beam_ensembles.tuning.results import Measure, Number, Tuned
 from beam_ensembles.tuning.writing import Place, with_values
 from beam_ensembles.types import row_shape
@@ -85,7 +85,7 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
         EnsembleError: The label does not go with the probabilities, or a class has no row.
     """
     (column,) = next(node.spec.columns for node in graph.nodes if node.spec.name == name)
-    parts: list[np.ndarray] = []
+    given: list[np.ndarray] = []
     places: list[np.ndarray] = []
     count = 0
 
@@ -93,7 +93,7 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
         nonlocal count
         for record in recorder.of(name):
             there = record.went_well()
-            parts.append(np.asarray(record.read[column][there], np.float64))
+            given.append(np.asarray(record.read[column][there], np.float64))
             places.append(record.rows[there] + count)
         count += length
 
@@ -101,16 +101,20 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
     where = np.concatenate([np.zeros(0, np.int64), *places])
     if not len(where):
         raise EnsembleError(f"no row has probabilities in '{column}', so there is nothing to calibrate")
-    shares = np.concatenate(parts)
+    shares = np.concatenate(given)
     is_one = shares.ndim == 1
     if is_one:
         shares = np.stack([1 - shares, shares], axis=1)
     loaded = next(node for node in scored.stage.nodes if node.spec.name == name)
     true = _true(loaded, column, scored.collected, rows)[where]
-    used, held = split(len(where), rows)
-    found = fitted(shares[used], true[used], method)
-    before, after = _metrics(true[held], shares[held]), _metrics(true[held], found(shares[held]))
-    old, new = (_surprise(true[held], one) for one in (shares[held], found(shares[held])))
+    parts = folded(len(where), rows)
+    fits = [(held, fitted(shares[used], true[used], method)) for used, held in parts]
+    used = np.arange(len(where)) if rows.folds else parts[0][0]
+    found = fitted(shares, true, method) if rows.folds else fits[0][1]
+    held = np.concatenate([held for held, _ in fits])
+    fair = np.concatenate([fit(shares[held]) for held, fit in fits])
+    before, after = _metrics(true[held], shares[held]), _metrics(true[held], fair)
+    old, new = (_surprise(true[held], one) for one in (shares[held], fair))
     (gain,) = bootstrap((old - new)[:, None], rows.seed)
     beyond = "" if gain.low > 0 else "; that is not beyond chance"
     content = found.text()
@@ -124,6 +128,7 @@ def tune_calibration(graph: EnsembleGraph, name: str, method: str, rows: Rows, s
         left_out=left_out,
         used=len(used),
         held=len(held),
+        folds=rows.folds,
         verdict=(
             f"The log loss of '{column}' goes from {old.mean():.4f} to {new.mean():.4f} on the rows held out: gain "
             f"{gain.value:+.4f}, 95 % interval {gain.low:+.4f} to {gain.high:+.4f}{beyond}."

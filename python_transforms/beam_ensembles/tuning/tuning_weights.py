@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,9 +25,11 @@ from beam_ensembles.tuning.fitting_weights import (
     log_losses,
     squared_errors,
 )
-from beam_ensembles.tuning.labelled import Rows, score_rows, split
+from beam_ensembles.tuning.labelled import Rows, folded, score_rows
 from beam_ensembles.tuning.results import Measure, Number, Tuned
 
+_Parts: TypeAlias = Sequence[tuple[np.ndarray, np.ndarray]]
+"""Rows that are held out, with the weights that were chosen without them."""
 _COMBINERS = ("soft_vote", "weighted_mean")
 
 
@@ -69,10 +72,13 @@ def tune_weights(graph: EnsembleGraph, name: str, rows: Rows, show: Progress) ->
         for column in node.spec.columns
     }
     problem = _problem(loaded, values, scored.collected, where)
-    used, held = split(len(where), rows)
-    weights = problem.fit(used)
+    parts = folded(len(where), rows)
+    fits = [(held, problem.fit(used)) for used, held in parts]
+    used = np.arange(len(where)) if rows.folds else parts[0][0]
+    weights = problem.fit(used) if rows.folds else fits[0][1]
     before = _weights(node)
-    old, new = problem.losses(held, before), problem.losses(held, weights)
+    old = np.concatenate([problem.losses(held, before) for held, _ in fits])
+    new = np.concatenate([problem.losses(held, fit) for held, fit in fits])
     (gain,) = bootstrap((old - new)[:, None], rows.seed)
     numbers = [
         Number(f"weight of '{column}'", float(one), float(other))
@@ -97,12 +103,13 @@ def tune_weights(graph: EnsembleGraph, name: str, rows: Rows, show: Progress) ->
         rows=scored.collected.rows,
         left_out=scored.collected.rows - len(where),
         used=len(used),
-        held=len(held),
+        held=len(new),
+        folds=rows.folds,
         verdict=f"The {said}: {interval}{beyond}; {cost}.",
         numbers=tuple(numbers),
         measures=(
             Measure(problem.name, float(old.mean()), float(new.mean()), is_share=False),
-            *problem.more(held, before, weights),
+            *problem.more([(held, before) for held, _ in fits], fits),
         ),
         changes={("nodes", name, "weights"): f"[{', '.join(f'{one:g}' for one in weights)}]"},
         seed=rows.seed,
@@ -144,10 +151,17 @@ class _Votes:
     def losses(self, which: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return log_losses(self.shares[which], weights)
 
-    def more(self, which: np.ndarray, *both: np.ndarray) -> list[Measure]:
+    def more(self, *both: _Parts) -> list[Measure]:
         old, new = (
-            float(((self.every[:, which] @ weights).argmax(axis=0) == self.true[which]).mean())
-            for weights in both
+            float(
+                np.concatenate(
+                    [
+                        (self.every[:, which] @ weights).argmax(axis=0) == self.true[which]
+                        for which, weights in parts
+                    ]
+                ).mean()
+            )
+            for parts in both
         )
         return [Measure("accuracy", old, new)]
 
@@ -164,7 +178,7 @@ class _Numbers:
     def losses(self, which: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return squared_errors(self.values[which], self.true[which], weights)
 
-    def more(self, which: np.ndarray, *both: np.ndarray) -> list[Measure]:
+    def more(self, *both: _Parts) -> list[Measure]:
         return []
 
 

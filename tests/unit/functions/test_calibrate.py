@@ -15,6 +15,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from beam_ensembles.cli.main import main
@@ -88,6 +89,22 @@ def test_tune_fits_writes_and_pins_it(cells: Path, capsys: pytest.CaptureFixture
     assert main([*call, "--calibrate", "calibrated", "--write"]) == 0
     assert "temperature" in (cells / "calibration.json").read_text()
     assert main(["validate", str(cells / "cells.yaml")]) == 0
+
+
+def test_folds_judge_each_row_by_what_the_others_say(cells: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["tune", str(cells / "cells.yaml"), "--input", str(cells / "rows.parquet"), "--label", "kind"]
+    flags = ["--calibrate", "calibrated", "--method", "platt", "--folds", "5", "--write", "--json"]
+    assert main([*call, *flags]) == 0, capsys.readouterr().err
+    data = json.loads(capsys.readouterr().out)
+    assert (data["tuned_on"], data["held_out"], data["folds"]) == (1000, 1000, 5)
+    x, y = rows(3)
+    shares = joblib.load(cells / "bayes.joblib").predict_proba(x[500:])
+    fair = np.zeros_like(shares)
+    for part in np.array_split(np.random.default_rng(0).permutation(1000), 5):
+        rest = np.setdiff1d(np.arange(1000), part)
+        fair[part] = fitted(shares[rest], y[500:][rest], "platt")(shares[part])
+    assert data["measures"][0]["after"] == pytest.approx(log_loss(y[500:], fair))
+    assert read_calibration(str(cells / "calibration.json")) == fitted(shares, y[500:], "platt")
 
 
 def test_a_file_that_is_none(cells: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,6 +119,67 @@ def test_the_weights_of_a_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert json.loads((tmp_path / "prices.json").read_text())["nodes"]["mean"]["weights"] == weights
 
 
+def test_folds_hold_out_every_row_once(flowers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, input_ = str(flowers / "flowers.yaml"), str(flowers / "rows.parquet")
+    call = ["tune", file, "--input", input_, "--label", "kind", "--weights", "vote", "--folds", "4"]
+    assert main([*call, "--json", "--seed", "3"]) == 0, capsys.readouterr().err
+    data = json.loads(capsys.readouterr().out)
+    assert (data["tuned_on"], data["held_out"], data["folds"]) == (300, 300, 4)
+    table = pq.read_table(input_)
+    x, kind = np.array(table["x"].to_pylist()), np.array(table["kind"].to_pylist())
+    members = np.stack(
+        [joblib.load(flowers / f"{name}.joblib").predict_proba(x) for name in ("linear", "forest")], axis=2
+    )
+    true = np.array([NAMES.index(one) for one in kind])
+    shares = members[np.arange(300), true]
+    every = [one["after"] for one in data["numbers"]]
+    assert every == pytest.approx(least_log_loss(shares), abs=1e-6), "the file gets those of all rows"
+    found = np.zeros((300, 3))
+    for part in np.array_split(np.random.default_rng(3).permutation(300), 4):
+        rest = np.setdiff1d(np.arange(300), part)
+        found[part] = members[part] @ least_log_loss(shares[rest])
+    assert data["measures"][0]["after"] == pytest.approx(
+        log_loss(kind, np.clip(found, 1e-15, 1), labels=NAMES), abs=1e-6
+    )
+    assert data["measures"][1]["after"] == pytest.approx((found.argmax(axis=1) == true).mean())
+    assert main([*call, "--seed", "3"]) == 0
+    assert "300 of " in (said := capsys.readouterr().out)
+    assert "held out in 4 folds (seed 3)" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (
+            ["--weights", "vote", "--folds", "16"],
+            1,
+            "300 rows are too few for 16 folds, each of which needs 20",
+        ),
+        (["--weights", "vote", "--folds", "400"], 1, "ask for 15 at most"),
+        (["--weights", "vote", "--folds", "1"], 2, "'1' is not a whole number from 2"),
+        (["--weights", "vote", "--folds", "3", "--holdout", "0.3"], 2, "give one of them"),
+        (["--target", "accuracy >= 0.9", "--folds", "3"], 2, "--folds goes with --weights and --calibrate"),
+    ],
+)
+def test_folds_that_cannot_be(
+    flowers: Path, capsys: pytest.CaptureFixture[str], flags: list[str], code: int, said: str
+) -> None:
+    call = [
+        "tune",
+        str(flowers / "flowers.yaml"),
+        "--input",
+        str(flowers / "rows.parquet"),
+        "--label",
+        "kind",
+    ]
+    try:
+        found = main([*call, *flags])
+    except SystemExit as ended:
+        found = int(ended.code or 0)
+    assert found == code
+    assert said in capsys.readouterr().err
+
+
 def test_a_member_that_only_guesses_gets_no_weight() -> None:
     random = np.random.default_rng(0)
     good = random.uniform(0.6, 1, 500)
