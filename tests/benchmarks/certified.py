@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from scipy.stats import binom
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -73,6 +74,8 @@ class Result:
         unreached: The share of the splits in which no cut-off is certain.
         sent: The mean share of rows that certified cut-offs send on.
         hindsight: The share that the best cut-off sends on.
+        limit: The share that every method with this guarantee sends on at least (``least_sent``); None where it is not
+            known.
     """
 
     data: str
@@ -82,11 +85,11 @@ class Result:
     unreached: float
     sent: float
     hindsight: float
+    limit: float | None
 
-    @property
-    def ratio(self) -> float | None:
-        """How many times as many rows are sent on as by the best cut-off; None where that sends none on."""
-        return self.sent / self.hindsight if self.hindsight else None
+    def times(self, sent: float | None) -> str:
+        """Returns how many times as many rows a share is as the best cut-off sends on, as text."""
+        return f"{sent / self.hindsight:.2f}" if sent is not None and self.hindsight else "-"
 
 
 def _noisy(x: Array, y: Array, rows: int, noise: float, seed: int) -> tuple[Array, Array]:
@@ -160,13 +163,49 @@ class Sums:
         right, sent = self.at(cut)
         return Counts((right,), (self.count,), sent / self.count, 0.0)
 
+    def right_at(self, sent: Array) -> Array:
+        """Returns how many rows are right where the least sure ones are sent on, by how many these are."""
+        return np.asarray(self._right[sent])
+
+    @property
+    def steps(self) -> Array:
+        """How many rows the different cut-offs send on, from none to all, ``[cut-offs]``."""
+        rise = np.concatenate([[True], self.confidence[1:] > self.confidence[:-1], [True]])
+        return np.flatnonzero(rise)
+
     def cheapest(self, least: float) -> float | None:
         """Returns the least cut-off that reaches a share on these rows."""
-        rise = np.concatenate([[True], self.confidence[1:] > self.confidence[:-1], [True]])
-        good = np.flatnonzero((self._right >= least * self.count) & rise).tolist()
+        steps = self.steps
+        good = steps[self._right[steps] >= least * self.count].tolist()
         if not good:
             return None
         return float(self.confidence[good[0]]) if good[0] < self.count else float("inf")
+
+
+def least_sent(whole: Sums, target: Target, labels: int) -> float | None:
+    """Returns the share of rows that every method sends on at least, whatever it does with the labels.
+
+    A method that holds for all sources of rows chooses c, or a lower cut-off, with a probability of at most 5 % where c
+    just misses the target. Compare the pool with such a source, in which each row above c is wrong a little more often,
+    in proportion: only the number of wrong rows above c tells them apart. So on the pool the method chooses c, or a
+    lower cut-off, no more often than the most powerful test rejects (Neyman and Pearson): the exact binomial test,
+    randomized to reject in exactly 5 %. The mean follows from these probabilities.
+
+    Args:
+        whole: The pool.
+        target: What the cut-off must reach; None is returned where a higher cut-off can be worse, as for an accuracy.
+        labels: Labelled rows that certify.
+    """
+    if target.measure != AGREEMENT:
+        return None
+    steps, level = whole.steps, 1 - CONFIDENCE
+    share = whole.right_at(steps) / whole.count
+    least = int(binom.isf(level, labels, target.least)) + 1  # fewer right rows are not certain
+    surely = binom.sf(least - 1, labels, target.least)
+    sometimes = (level - surely) / binom.pmf(least - 1, labels, target.least)
+    chosen = binom.sf(least - 1, labels, share) + sometimes * binom.pmf(least - 1, labels, share)
+    chosen = np.where(share < target.least, level, chosen)
+    return float((steps[0] + np.diff(steps) @ (1 - chosen[:-1])) / whole.count)
 
 
 def measure(pool: Pool, target: Target, splits: int, labels: int = LABELS, seed: int = 0) -> Result:
@@ -206,6 +245,7 @@ def measure(pool: Pool, target: Target, splits: int, labels: int = LABELS, seed:
         unreached=unreached / splits,
         sent=float(np.mean(sent)),
         hindsight=hindsight,
+        limit=least_sent(whole, target, labels),
     )
 
 
@@ -222,12 +262,12 @@ def _certified(used: Sums, held: Sums, target: Target) -> float | None:
 def table(results: Sequence[Result]) -> str:
     """Returns the results as a table of Markdown."""
     lines = [
-        "| data | target | misses | picked by eye misses | sent on | best in hindsight | times |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| data | target | misses | picked by eye misses | sent on | best in hindsight | times | limit |",
+        "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
         f"| {one.data} | {one.target} | {100 * one.misses:.1f} % | {100 * one.by_eye:.1f} % | "
-        f"{100 * one.sent:.1f} % | {100 * one.hindsight:.1f} % | {'-' if one.ratio is None else f'{one.ratio:.2f}'} |"
+        f"{100 * one.sent:.1f} % | {100 * one.hindsight:.1f} % | {one.times(one.sent)} | {one.times(one.limit)} |"
         for one in results
     ]
     return "\n".join(lines)

@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest
 
 from beam_ensembles.tuning.certifying import lower_bound, p_values, passed, rows_needed, rows_without_a_miss
 from beam_ensembles.tuning.targets import AGREEMENT, Target
-from tests.benchmarks.certified import Pool, measure
+from tests.benchmarks.certified import Pool, Sums, least_sent, measure
 
 SPLITS = 300
 
@@ -48,5 +48,19 @@ def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
     assert found.misses <= binom.ppf(0.999, SPLITS, 0.05) / SPLITS
     assert found.by_eye > 0.25
     assert found.unreached == 0
-    assert found.ratio is not None
-    assert 1 < found.ratio < 1.2
+    assert found.limit is not None
+    assert found.limit < found.sent
+    assert found.hindsight < found.sent < 1.2 * found.hindsight
+
+
+def test_the_limit_is_the_mean_of_the_most_powerful_test() -> None:
+    """Of two cut-offs one sends nothing on: it is chosen where the randomized test of it rejects."""
+    right = np.arange(1_000) >= 15
+    pool = Pool("two", np.full(1_000, 0.5), right.astype(int), np.ones(1_000, int), np.ones(1_000, int))
+    target = Target(AGREEMENT, 0.97, "big")
+    random = np.random.default_rng(0)
+    wrong, edge = random.binomial(200, 0.015, 200_000), int(binom.ppf(0.05, 200, 0.03))
+    below = binom.cdf(edge - 1, 200, 0.03)
+    chance = (0.05 - below) / binom.pmf(edge, 200, 0.03)
+    rejects = (wrong < edge) | ((wrong == edge) & (random.uniform(size=len(wrong)) < chance))
+    assert least_sent(Sums(pool, target), target, 200) == pytest.approx(1 - rejects.mean(), abs=0.005)
