@@ -33,7 +33,8 @@ def pool_command(port: int = 0, *flags: str) -> Command:
 
 def pool_environment() -> dict[str, str]:
     """Returns the environment of a pool whose workers know the tests."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+    return {**os.environ, "PYTHONPATH": path}
 
 
 @contextlib.contextmanager

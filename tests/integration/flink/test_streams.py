@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections import Counter
@@ -18,11 +19,13 @@ from scripts.processes import running
 from scripts.shell import log_path, tail
 from tests.support.flink import Flink
 from tests.support.patience import SECONDS, wait_until
-from tests.support.streams import save_line, times
+from tests.support.streams import save_line, write
 
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 PIPELINE = Path(__file__).with_name("stream.py")
 LOG = log_path("flink-stream")
+REFUSED = "a new version is beyond the limits of the lock"
+"""What workers log when the gate refuses a version."""
 
 
 class Stream:
@@ -30,21 +33,27 @@ class Stream:
 
     Args:
         folder: An empty folder, of the ensemble and its models, and of what becomes of the rows.
+        file: The ensemble file, among those of ``tests.support.streams``.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, file: str) -> None:
         self._folder, self._notes = folder, folder / "notes"
         self._notes.touch()
         for name in ("first", "second"):
             save_line(folder / f"{name}.joblib", 1)
-        (folder / "times.yaml").write_text(times("first", "second"), encoding="utf-8")
-        self.flags = ("--streaming", f"--ensemble={folder / 'times.yaml'}", f"--notes={self._notes}")
+        write(folder)
+        self.flags = ("--streaming", f"--ensemble={folder / file}", f"--notes={self._notes}")
 
-    def replace_first_model(self, slope: int) -> None:
-        """Puts another file instead of the first model."""
-        new = self._folder / "first.new"
+    def replace_model(self, name: str, slope: int) -> None:
+        """Puts another file instead of a model."""
+        new = self._folder / "model.new"
         save_line(new, slope)
-        os.replace(new, self._folder / "first.joblib")
+        os.replace(new, self._folder / f"{name}.joblib")
+
+    def replace_lock(self) -> None:
+        """Puts the lock of models that multiply by 3 in place."""
+        for name in ("lock.parquet", "lock.yaml"):
+            os.replace(self._folder / f"gated_3.{name}", self._folder / f"gated.{name}")
 
     def scored(self) -> list[tuple[float, int, int]]:
         """Returns the rows that came out: the number, and by what the models multiplied it."""
@@ -56,11 +65,11 @@ class Stream:
         wait_until(lambda: slopes in (row[1:] for row in self.scored()), lambda: tail(LOG))
 
 
-@pytest.fixture
-def stream(flink: Flink, on_flink: Servers, tmp_path: Path) -> Iterator[Stream]:
-    """A stream that runs, and is ended after the test."""
+@contextlib.contextmanager
+def running_stream(flink: Flink, on_flink: Servers, folder: Path, file: str) -> Iterator[Stream]:
+    """A stream that runs, and is ended afterwards."""
     flink.cluster.replace_dead_task_managers()
-    made = Stream(tmp_path)
+    made = Stream(folder, file)
     with running([PYTHON, PIPELINE, *made.flags, *portable(on_flink)], log=LOG):
         made.wait_for(1, 1)
         yield made
@@ -76,15 +85,36 @@ def metrics(capsys: pytest.CaptureFixture[str], *flags: str) -> Any:
 
 
 def test_it_goes_on_with_a_new_model(
-    flink: Flink, stream: Stream, capsys: pytest.CaptureFixture[str]
+    flink: Flink, on_flink: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stream.replace_first_model(2)
-    stream.wait_for(2, 1)
-    rows = stream.scored()
-    assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
-    assert {(one, two) for _, one, two in rows} == {(1, 1), (2, 1)}
-    job = flink.cluster.rest.jobs()[-1]
-    assert job["state"] == "RUNNING"
-    assert metrics(capsys, "--flink", flink.cluster.rest.url, "--job", job["jid"]) == [], (
-        "Beam's runner gives Flink the metrics when a stream ends: docs/reference/metrics.md says so"
-    )
+    with running_stream(flink, on_flink, tmp_path, "times.yaml") as stream:
+        stream.replace_model("first", 2)
+        stream.wait_for(2, 1)
+        rows = stream.scored()
+        assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
+        assert {(one, two) for _, one, two in rows} == {(1, 1), (2, 1)}
+        job = flink.cluster.rest.jobs()[-1]
+        assert job["state"] == "RUNNING"
+        assert metrics(capsys, "--flink", flink.cluster.rest.url, "--job", job["jid"]) == [], (
+            "Beam's runner gives Flink the metrics when a stream ends: docs/reference/metrics.md says so"
+        )
+
+
+def test_it_refuses_a_model_that_the_lock_does_not_allow(
+    flink: Flink, on_flink: Servers, tmp_path: Path
+) -> None:
+    with running_stream(flink, on_flink, tmp_path, "gated.yaml") as stream:
+        log = flink.workers_log
+        before = log.read_text(encoding="utf-8").count(REFUSED)
+        stream.replace_model("first", 2)
+        wait_until(lambda: log.read_text(encoding="utf-8").count(REFUSED) > before, lambda: tail(log))
+        refused = len(stream.scored())
+        wait_until(lambda: len(stream.scored()) > refused + 20, lambda: tail(LOG))
+        stream.replace_lock()
+        for name in ("first", "second"):
+            stream.replace_model(name, 3)
+        stream.wait_for(3, 3)
+        rows = stream.scored()
+        assert set(Counter(x for x, *_ in rows).values()) == {1}, "none came twice"
+        assert sorted(x for x, *_ in rows) == [at + 1.0 for at in range(len(rows))], "none is lost"
+        assert {(one, two) for _, one, two in rows} == {(1, 1), (3, 3)}, "none is scored by the refused model"
