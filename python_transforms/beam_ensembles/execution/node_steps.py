@@ -17,6 +17,7 @@ from beam_ensembles.columns.batch import ColumnBatch, read_only, size_of
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.columns.nulls import blank, spread
 from beam_ensembles.errors import NodeError, NodeFailed
+from beam_ensembles.execution.answer_cache import AnswerCache
 from beam_ensembles.execution.batch_parts import within
 from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.execution.node_metrics import NodeMeter
@@ -86,14 +87,22 @@ class NodeStep:
         member: What it runs, loaded.
         meter: Its metrics.
         retries: How often a call of the member is made again, where it does not see to that itself.
+        cache: Where its answers are kept, or None.
 
     Attributes:
         node: The node.
         member: What it runs.
     """
 
-    def __init__(self, node: CheckedNode, member: Member, meter: NodeMeter, retries: int = 0) -> None:
-        self.node, self.member, self._meter = node, member, meter
+    def __init__(
+        self,
+        node: CheckedNode,
+        member: Member,
+        meter: NodeMeter,
+        retries: int = 0,
+        cache: AnswerCache | None = None,
+    ) -> None:
+        self.node, self.member, self._meter, self._cache = node, member, meter, cache
         self._name = node.spec.name
         self._subject = logs.subject(node.ensemble, self._name)
         self._limit, self._bytes = call_limit(node), bytes_limit(node)
@@ -110,7 +119,7 @@ class NodeStep:
 
     def renewed(self, node: CheckedNode, member: Member) -> NodeStep:
         """Returns a step that does the same with another member, for a node of which more is known."""
-        return NodeStep(node, member, self._meter, self._retries)
+        return NodeStep(node, member, self._meter, self._retries, self._cache)
 
     @property
     def is_long(self) -> bool:
@@ -184,13 +193,17 @@ class NodeStep:
         if not asked.count:
             return _Answer({}, {}, 0)
         start = time.perf_counter_ns()
-        limit = self._rows_a_call(asked.columns, asked.count)
         with counting() as counts:
-            outputs, faults = run_split(
-                self.member, asked.columns, asked.count, limit, self._retries, self._fitting
-            )
+            if self._cache is None:
+                outputs, faults = self._call(self.member, asked.columns, asked.count)
+            else:
+                outputs, faults = self._cache.answer(self.member, asked.columns, self._call)
         self._took = time.perf_counter_ns() - start
         return _Answer(outputs, faults, self._took, counts)
+
+    def _call(self, member: Member, columns: Columns, count: int) -> tuple[Columns, dict[int, NodeError]]:
+        limit = self._rows_a_call(columns, count)
+        return run_split(member, columns, count, limit, self._retries, self._fitting)
 
     def _settle(self, batch: ColumnBatch, asked: _Asked, answer: _Answer) -> None:
         """Counts, and adds what was answered to the batch."""

@@ -262,6 +262,7 @@ class _Checker:
             wrong_keys = wrong_keys | {one.place for one in mistakes}
             spec = dataclasses.replace(spec, options=_without(sound, wrong_keys))
             view = dataclasses.replace(view, spec=spec, options=kind.read(spec), wrong=wrong_keys)
+        view.options.check_node(view)
         types = _answer_of(kind, view, kind.check, (Mapping,), _NO_TYPES)
         wrong_labels = contradiction(spec, told)
         if wrong_labels is not None and node.path("labels") not in {problem.path for problem in found}:

@@ -107,6 +107,13 @@ class Options:
         """
         return iter(())
 
+    def check_node(self, node: Any) -> None:
+        """Reports what only the node shows to be wrong, such as a host that nobody allowed; its kind checks it later.
+
+        Args:
+            node: The node (``kinds.NodeView``).
+        """
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(frozen=True, kw_only=True)(cls)

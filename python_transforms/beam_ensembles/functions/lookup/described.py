@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from beam_ensembles.errors import InvalidEnsemble, Problem, listed, nearest
-from beam_ensembles.functions.lookup.engine import Database
+from beam_ensembles.functions.lookup.engine import Connections
 from beam_ensembles.functions.lookup.failures import failures
 from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.functions.lookup.table import KeyPart, Table, Value
@@ -19,7 +19,7 @@ from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
 
 
-def find_table(node: CheckedNode[LookupOptions], database: Database) -> Table:
+def find_table(node: CheckedNode[LookupOptions], database: Connections) -> Table:
     """Asks the database what the node's table is like, and compares the node with it.
 
     Raises:

@@ -13,9 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from beam_ensembles.errors import InvalidEnsemble, Problem
-from beam_ensembles.functions.lookup.address import SERVERS, is_sqlite, sqlite_file
 from beam_ensembles.functions.lookup.guard import Guard
-from beam_ensembles.functions.lookup.settings import LookupOptions
+from beam_ensembles.graph.database_urls import SERVERS, is_sqlite, sqlite_file
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.secrets import revealed
 from beam_ensembles.spec.secrets import is_secret
@@ -38,36 +37,63 @@ _RECYCLE_SECONDS: Final = 1_800
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Database:
-    """A node's database.
+    """A database of a node.
 
     Attributes:
-        engine: The pool of its connections.
-        guard: Ends those whose answer is too long.
+        node: The node.
+        key: Where in the node its URL stands.
+        url: The URL, or a secret that holds it.
+        seconds: How long one query may take.
+        is_timed: Whether the node says so itself, so that the driver must be able to keep to it.
+        is_written: Whether the node writes to it, in transactions.
+    """
+
+    node: CheckedNode
+    key: str
+    url: Any
+    seconds: float
+    is_timed: bool = False
+    is_written: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Connections:
+    """The connections to a database.
+
+    Attributes:
+        engine: The pool of connections.
+        guard: Ends those whose answer takes too long or is too large.
     """
 
     engine: sa.Engine
     guard: Guard
 
 
-def make_database(node: CheckedNode[LookupOptions], seconds: float) -> Database:
+def make_connections(database: Database) -> Connections:
     """Creates the pool of connections of a node; nothing is connected yet.
-
-    Args:
-        node: The node.
-        seconds: How long one query may take.
 
     Raises:
         InvalidEnsemble: The URL is none, or its driver is not installed here or cannot be used.
     """
-    url = _url(node)
+    engine = _make_engine(database)
+    return Connections(engine, Guard(engine, database.seconds))
+
+
+def _make_engine(database: Database) -> sa.Engine:
+    """Creates the pool itself.
+
+    Raises:
+        InvalidEnsemble: The URL is none, or its driver is not installed here or cannot be used.
+    """
+    url, seconds = _url(database), database.seconds
     name = url.drivername
     try:
         dialect = url.get_dialect()
-        is_known = dialect.name in (*SERVERS, "sqlite")
+        by_itself = dialect.name in (*SERVERS, "sqlite") and not database.is_written
         engine = sa.create_engine(
             url,
             connect_args={
-                **_arguments(node, dialect.driver, seconds),
+                **_arguments(database, dialect.driver),
                 **_NO_FILES_FOR_SERVERS.get(dialect.driver, {}),
             },
             hide_parameters=True,
@@ -75,21 +101,21 @@ def make_database(node: CheckedNode[LookupOptions], seconds: float) -> Database:
             pool_recycle=_RECYCLE_SECONDS,
             pool_timeout=seconds,
             poolclass=sa.QueuePool,
-            **({"isolation_level": "AUTOCOMMIT"} if is_known else {}),
+            **({"isolation_level": "AUTOCOMMIT"} if by_itself else {}),
         )
     except ImportError as exc:
-        raise _no_driver(node, name, exc) from None
+        raise _no_driver(database, name, exc) from None
     except NoSuchModuleError:
         text = f"this worker's SQLAlchemy knows no database '{name}'; install the package that adds it"
-        raise _wrong(node, "not_installed", text) from None
+        raise _wrong(database, "not_installed", text) from None
     except (ArgumentError, TypeError) as exc:  # not with its own words, which may hold the URL
         text = f"no connection can be made of the URL of '{name}': {type(exc).__name__}"
-        raise _wrong(node, "load_failed", text) from None
+        raise _wrong(database, "load_failed", text) from None
     if engine.dialect.is_async:
         text = f"'{name}' is an asynchronous driver; take another one of that database, such as psycopg"
-        raise _wrong(node, "load_failed", text)
+        raise _wrong(database, "load_failed", text)
     _limit_queries(engine, seconds)
-    return Database(engine, Guard(engine, seconds))
+    return engine
 
 
 def without_secrets(text: str, engine: sa.Engine) -> str:
@@ -98,26 +124,28 @@ def without_secrets(text: str, engine: sa.Engine) -> str:
     return text.replace(password, "***") if password else text
 
 
-def _url(node: CheckedNode[LookupOptions]) -> sa.URL:
-    given = node.options.url
+def _url(database: Database) -> sa.URL:
+    node, given = database.node, database.url
     if not is_secret(given) and is_sqlite(given):
         place = f"file:{quote(sqlite_file(given, node.files))}"
-        return sa.URL.create("sqlite", database=place, query={"mode": "ro", "uri": "true"})
+        mode = "rwc" if database.is_written else "ro"
+        return sa.URL.create("sqlite", database=place, query={"mode": mode, "uri": "true"})
     try:
-        return sa.make_url(revealed(node, "url", given))
+        return sa.make_url(revealed(node, database.key, given))
     except (ArgumentError, ValueError):
         text = (
             "the value is not the URL of a database, such as postgresql+psycopg://user:password@host/database"
         )
-        raise _wrong(node, "load_failed", text) from None
+        raise _wrong(database, "load_failed", text) from None
 
 
-def _arguments(node: CheckedNode[LookupOptions], driver: str, seconds: float) -> dict[str, Any]:
+def _arguments(database: Database, driver: str) -> dict[str, Any]:
     """Returns what a driver is told of how long to wait; each has words of its own.
 
     Raises:
         InvalidEnsemble: The node says a ``timeout``, and it is not known how this driver is told.
     """
+    seconds = database.seconds
     whole = math.ceil(seconds)
     if driver == "psycopg":
         return {"connect_timeout": max(2, whole), "tcp_user_timeout": math.ceil(seconds * 1_000)}
@@ -127,9 +155,9 @@ def _arguments(node: CheckedNode[LookupOptions], driver: str, seconds: float) ->
         return {"connect_timeout": whole, "read_timeout": whole}
     if driver == "pysqlite":
         return {"timeout": seconds}
-    if node.options.timeout is not None:
+    if database.is_timed:
         text = f"the driver '{driver}' takes no time limit for queries; leave 'timeout' out"
-        raise _wrong(node, "unsupported_option", text, "timeout")
+        raise _wrong(database, "unsupported_option", text, "timeout")
     return {}
 
 
@@ -157,12 +185,12 @@ def _limit_sqlite(engine: sa.Engine, seconds: float) -> None:
         own.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
 
 
-def _no_driver(node: CheckedNode[LookupOptions], name: str, error: ImportError) -> InvalidEnsemble:
+def _no_driver(database: Database, name: str, error: ImportError) -> InvalidEnsemble:
     module = str(error.name or "").partition(".")[0]
     package = DRIVERS.get(module, module or "its driver")
     text = f"this worker lacks the driver of '{name}' ({error}); install it with: pip install '{package}'"
-    return _wrong(node, "not_installed", text)
+    return _wrong(database, "not_installed", text)
 
 
-def _wrong(node: CheckedNode[LookupOptions], code: str, text: str, key: str = "url") -> InvalidEnsemble:
-    return InvalidEnsemble([Problem(node.spec.path(key), code, text)])
+def _wrong(database: Database, code: str, text: str, key: str = "") -> InvalidEnsemble:
+    return InvalidEnsemble([Problem(database.node.spec.path(key or database.key), code, text)])

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from beam_ensembles.errors import BatchFailed, EnsembleError, NodeError
-from beam_ensembles.functions.lookup.engine import Database, without_secrets
+from beam_ensembles.functions.lookup.engine import Connections, without_secrets
 from beam_ensembles.messages.foreign_errors import described, quoted
 
 
@@ -18,7 +18,7 @@ class Unreachable(BatchFailed):
 
 
 @contextlib.contextmanager
-def failures(database: Database) -> Iterator[None]:
+def failures(database: Connections) -> Iterator[None]:
     """Creates of what SQLAlchemy raises the errors of a node: with the driver's words, without the query or a password.
 
     Ends queries whose answer takes too long or is too large.

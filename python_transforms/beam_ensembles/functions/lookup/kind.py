@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from beam_ensembles.functions.lookup.address import check_address
 from beam_ensembles.functions.lookup.settings import (
     LookupOptions,
     check_cache,
     settings_of,
 )
+from beam_ensembles.graph.database_urls import check_database
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView
 from beam_ensembles.handlers.support import member
 from beam_ensembles.types import NUMPY_DTYPES, Scalar, Type
@@ -33,7 +33,7 @@ class LookupKind(Kind[LookupOptions]):
 
     def check(self, node: NodeView[LookupOptions]) -> Mapping[str, Type | None]:
         """Checks what the node says; the database is not asked before workers do."""
-        check_address(node)
+        check_database(node, "url", node.options.url)
         _check_key(node)
         if not all(node.options.table.split(".")):
             node.problem("bad_value", "table", "name a table, or SCHEMA.TABLE")

@@ -10,7 +10,7 @@ from typing import Final
 from beam_ensembles.errors import BatchFailed, InvalidEnsemble, NodeError, Problem, SomeFailed
 from beam_ensembles.functions.lookup.cache import Cache
 from beam_ensembles.functions.lookup.described import find_table
-from beam_ensembles.functions.lookup.engine import make_database
+from beam_ensembles.functions.lookup.engine import Database, make_connections
 from beam_ensembles.functions.lookup.failures import Unreachable
 from beam_ensembles.functions.lookup.settings import LookupOptions, Settings
 from beam_ensembles.functions.lookup.table import Key, Record, Table
@@ -35,14 +35,16 @@ class LookupMember:
 
     def __init__(self, node: CheckedNode[LookupOptions], settings: Settings) -> None:
         self._node, self._settings = node, settings
-        self._database = make_database(node, settings.seconds)
-        weakref.finalize(self, self._database.engine.dispose)
+        options = node.options
+        is_timed = options.timeout is not None
+        self._connections = make_connections(Database(node, "url", options.url, settings.seconds, is_timed))
+        weakref.finalize(self, self._connections.engine.dispose)
         self._cache: Cache[Key, Record | None] | None = None
         if settings.max_rows:
             self._cache = Cache(settings.max_rows, settings.max_age)
         self._table: Table | None = None
         try:
-            self._table = find_table(node, self._database)
+            self._table = find_table(node, self._connections)
         except Unreachable as error:
             _LOGGER.warning("node '%s': %s", node.spec.name, error)
         except NodeError as error:
@@ -93,7 +95,7 @@ class LookupMember:
         table = self._table
         if table is None:
             try:
-                table = self._table = find_table(self._node, self._database)
+                table = self._table = find_table(self._node, self._connections)
             except InvalidEnsemble as error:
                 raise BatchFailed(error.problems[0].code, error.problems[0].message) from None
         return table.rows(keys)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from beam_ensembles.errors import NodeError
-from beam_ensembles.functions.lookup.engine import Database
+from beam_ensembles.functions.lookup.engine import Connections
 from beam_ensembles.functions.lookup.failures import failures
 from beam_ensembles.functions.lookup.values import Convert, kind_of
 from beam_ensembles.types import Type
@@ -65,7 +65,7 @@ class Table:
 
     def __init__(
         self,
-        database: Database,
+        database: Connections,
         select: sa.Select[Any],
         values: Sequence[Value],
         name: str,

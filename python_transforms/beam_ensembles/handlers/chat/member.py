@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
@@ -20,6 +21,7 @@ from beam_ensembles.handlers.openai_interface.calls import Calls, Session
 from beam_ensembles.handlers.openai_interface.client import Server
 from beam_ensembles.handlers.openai_interface.spending import Limits
 from beam_ensembles.handlers.remote.limit_options import budget_of, price_of, quota_of
+from beam_ensembles.handlers.support.answered_rows import listener
 from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, SHARED, count
 from beam_ensembles.handlers.support.request_headers import is_header, revealed_headers
 from beam_ensembles.types import Type
@@ -58,6 +60,19 @@ def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
     return ChatMember(node, Calls(server, limits))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Question:
+    """Messages that are sent.
+
+    Attributes:
+        messages: The messages.
+        rows: The positions of the rows that have them.
+    """
+
+    messages: list[dict[str, Any]]
+    rows: list[int]
+
+
 class ChatMember:
     """A node of a language model.
 
@@ -83,7 +98,7 @@ class ChatMember:
         """
         prompts = self._prompts.of_rows(columns)
         places: dict[Any, int] = {}
-        asked: list[Any] = []
+        asked: list[_Question] = []
         where: list[int | NodeError] = []
         for at, prompt in enumerate(prompts):
             if isinstance(prompt, NodeError):
@@ -92,13 +107,23 @@ class ChatMember:
             key = json.dumps(prompt) if self._node.options.dedupe else at
             if key not in places:
                 places[key] = len(asked)
-                asked.append(prompt)
+                asked.append(_Question(prompt, []))
+            asked[places[key]].rows.append(at)
             where.append(places[key])
         count(SHARED, len(where) - sum(isinstance(one, NodeError) for one in where) - len(asked))
         answers = self._calls.all(self._ask, asked)
         return self._columns_of([one if isinstance(one, NodeError) else answers[one] for one in where])
 
-    async def _ask(self, session: Session, messages: list[dict[str, Any]]) -> Any:
+    async def _ask(self, session: Session, question: _Question) -> Any:
+        """Returns the values of an answer, and tells who listens."""
+        found = await self._answered(session, question.messages)
+        tell = listener()
+        if tell is not None:
+            rows = len(question.rows)
+            tell(question.rows, self._columns_of([found] * rows))
+        return found
+
+    async def _answered(self, session: Session, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
             text = _counted_text(await session.call(self._completion(messages), _size(messages)))

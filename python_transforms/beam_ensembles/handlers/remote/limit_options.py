@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.graph.options import Mistake, Options, option
+from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.handlers.remote.budget import PERIODS, Budget, Price
 from beam_ensembles.handlers.remote.quota import Quota, Rate
+from beam_ensembles.handlers.support.cache_options import CacheOptions
 from beam_ensembles.spec.places import below
 
 REQUESTS: Final = "requests_per_minute"
@@ -17,8 +18,8 @@ _PRICES: Final = ("input", "output", "cached")
 _LARGEST: Final = 1e12
 
 
-class RateOptions(Options):
-    """How often a server may be called."""
+class RateOptions(CacheOptions):
+    """How often a server may be called; its answers may be kept."""
 
     rate: Mapping[str, Any] = option(
         {},

@@ -15,7 +15,7 @@ from beam_ensembles.handlers.remote.shared_numbers import SharedNumbers
 from beam_ensembles.handlers.support.call_counts import THROTTLED, count
 
 WINDOW: Final = 61.0
-"""Seconds in which no more calls are made than in a minute: one call may take longer to the server than the next."""
+"""Seconds in which no more calls are made than in a minute: some calls take longer to reach the server than others."""
 _SLOTS: Final = 610
 _SLOT, _REQUESTS, _TOKENS = range(3)
 """The columns of the shared numbers. A slot is known by its number, counted from the start of the clock, plus one."""

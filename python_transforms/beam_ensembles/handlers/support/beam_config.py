@@ -10,6 +10,7 @@ from beam_ensembles.errors import listed, nearest
 from beam_ensembles.graph.kinds import CheckedNode, NodeView
 from beam_ensembles.graph.options import Mistake, Options, option
 from beam_ensembles.graph.shared_options import SampleOptions
+from beam_ensembles.handlers.support.cache_options import CacheOptions
 from beam_ensembles.limits import LARGEST_COUNT, LONGEST_WAIT, MOST_COPIES, MOST_RETRIES
 from beam_ensembles.spec.places import below
 
@@ -76,7 +77,7 @@ class TrialOptions(Options):
     )
 
 
-class CallOptions(TrialOptions, ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions):
+class CallOptions(CacheOptions, TrialOptions, ArgumentOptions, ConfigOptions, SampleOptions, BatchOptions):
     """How a model is called that runs on the worker."""
 
 

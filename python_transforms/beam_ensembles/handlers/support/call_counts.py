@@ -31,6 +31,13 @@ MALFORMED: Final = "malformed"
 SHARED: Final = "shared_rows"
 """Rows that shared another row's call."""
 
+CACHE_HITS: Final = "cache_hits"
+"""Rows that were answered from the cache."""
+CACHE_MISSES: Final = "cache_misses"
+"""Rows that were not."""
+CACHE_ERRORS: Final = "cache_errors"
+"""Times that the cache could not be read or written."""
+
 
 class Counts:
     """Counters by name, and how long calls took; threads may share them.

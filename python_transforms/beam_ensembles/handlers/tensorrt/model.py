@@ -41,6 +41,7 @@ from beam_ensembles.handlers.support.beam_config import (
     batch_limit,
     check_config,
 )
+from beam_ensembles.handlers.support.cache_options import CacheOptions
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
 from beam_ensembles.handlers.support.ragged_lists import by_length
 from beam_ensembles.handlers.support.results import to_columns
@@ -62,7 +63,9 @@ CONFIG_REFUSED: Final = {
 }
 
 
-class TensorRTOptions(TrialOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, FileOptions):
+class TensorRTOptions(
+    CacheOptions, TrialOptions, ConfigOptions, SampleOptions, BatchOptions, LabelOptions, FileOptions
+):
     """What a TensorRT engine takes."""
 
     format: str | None = option(

@@ -221,7 +221,10 @@ def test_what_changes_is_seen_without_a_cache(accounts: Path) -> None:
 
 def test_the_database_cannot_be_written_to(accounts: Path) -> None:
     member = load_node(accounts, CARD, node())
-    with member._database.engine.connect() as connection, pytest.raises(sa.exc.OperationalError, match="readonly"):  # type: ignore[attr-defined]
+    with (
+        member._connections.engine.connect() as connection,  # type: ignore[attr-defined]
+        pytest.raises(sa.exc.OperationalError, match="readonly"),
+    ):
         connection.execute(sa.text("DELETE FROM accounts"))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +18,8 @@ import pytest
 from PIL import Image
 
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
+from beam_ensembles.execution.answer_cache import cache_of
+from beam_ensembles.execution.bisecting import run_split
 from beam_ensembles.files.ensemble_files import ANYTHING, Files
 from beam_ensembles.graph import check_text
 from beam_ensembles.graph.kinds import Columns
@@ -25,6 +30,7 @@ from beam_ensembles.handlers.support.trial_rows import is_tried
 from beam_ensembles.registry import KINDS
 from tests.support.chat_server import ChatServer, Reply, chat_server, said
 from tests.support.nodes import check_node, problems_of, types_of
+from tests.support.patience import wait_until
 
 HERE = Path(__file__).parent
 INPUTS = {"ticket": "string", "stars": "double", "urgent": "boolean", "picture": "bytes"}
@@ -413,3 +419,47 @@ def test_a_quota_of_calls_holds_them_back(monkeypatch: pytest.MonkeyPatch) -> No
         assert time.monotonic() - start >= 1.9
     assert found["mood"].tolist() == list(map(str, range(9)))
     assert counts.counters["throttled_millis"] >= 1_900
+
+
+def test_rows_that_were_paid_are_not_asked_again(tmp_path: Path) -> None:
+    """A process is killed in the middle of its only batch; the next one asks about the others alone."""
+    rows = 300
+    program = """
+import sys
+from pathlib import Path
+from tests.unit.handlers.chat import test_chat as test
+print(test.kept(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])), flush=True)
+"""
+
+    def slow(request: Mapping[str, Any]) -> Reply:
+        return dataclasses.replace(mood(request), seconds=0.02)
+
+    with chat_server(slow) as server:
+        command = [sys.executable, "-c", program, str(tmp_path), server.url, str(rows)]
+        first = subprocess.Popen(command)
+        wait_until(lambda: len(server.requests) >= rows // 2)
+        first.kill()
+        first.wait()
+        asked = len(server.requests)
+        assert asked < rows
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.strip() == str([str(at) for at in range(rows)])
+    assert asked >= rows // 2
+    # Those under way, and those of the last moments: the share is smaller, the more rows there are.
+    assert len(server.requests) <= rows + 8 + 20
+
+
+def kept(folder: Path, url: str, rows: int) -> list[str]:
+    """Returns the answers of a node with a cache."""
+    data = {
+        "ensemble": "test",
+        "inputs": INPUTS,
+        "nodes": {"node": node(url, cache={"uri": "sqlite:///kept.db"})},
+    }
+    files = Files(str(folder), (str(folder),), hosts=ANYTHING, is_own=True)
+    (checked,) = check_text(json.dumps(data), KINDS, files).nodes
+    cache, member = cache_of(checked), checked.kind.load(checked)
+    assert cache is not None
+    found, faults = cache.answer(member, tickets(*map(str, range(rows))), run_split)
+    assert not faults
+    return list(found["mood"].tolist())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.files.ensemble_files import FileProblem, Files, local_path
-from beam_ensembles.functions.lookup.settings import LookupOptions
 from beam_ensembles.graph.kinds import NodeView
 from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.spec.secrets import is_secret
@@ -27,25 +26,37 @@ for the others; some drivers read a database's name as a description of where to
 _FORM: Final = "postgresql+psycopg://USER@HOST:PORT/DATABASE or sqlite:///FILE"
 
 
-def check_address(node: NodeView[LookupOptions]) -> None:
-    """Reports a URL that is none, holds a password, or names a host or a file that nobody allowed."""
-    url = node.options.url
+WRITTEN: Final = ("postgresql", _SQLITE)
+"""The databases that nodes write to."""
+_ENDINGS: Final = (".db", ".sqlite", ".sqlite3")
+"""How the name of a file ends that nodes may make."""
+
+
+def check_database(node: NodeView, key: str, url: Any, *, is_written: bool = False) -> None:
+    """Reports a URL that is none, holds a password, or names a host or a file that nobody allowed.
+
+    Args:
+        node: The node.
+        key: Where in the node the URL stands.
+        url: The URL, or a secret that holds it.
+        is_written: Whether the node writes to the database: then it may be a new file.
+    """
     if is_secret(url):
-        check_secret(node, "url", url)  # whoever keeps it says where it leads
+        check_secret(node, key, url)  # whoever keeps it says where it leads
         return
     if not isinstance(url, str):
         return
-    problem = _wrong_form(url)
+    problem = _wrong_form(url) or (_wrong_to_write(url) if is_written else "")
     if problem:
-        node.problem("bad_value", "url", problem)
+        node.problem("bad_value", key, problem)
         return
     try:
         if is_sqlite(url):
-            _check_file(node, url)
+            _check_file(node, key, url, is_written)
         else:
             node.files.check_host(url)
     except FileProblem as refused:
-        node.problem(refused.code, "url", str(refused))
+        node.problem(refused.code, key, str(refused))
 
 
 def is_sqlite(url: str) -> bool:
@@ -66,13 +77,23 @@ def _file_of(url: str) -> str:
     return url.partition("://")[2].removeprefix("/")
 
 
-def _check_file(node: NodeView, url: str) -> None:
-    found = node.files.check(_file_of(url))
+def _check_file(node: NodeView, key: str, url: str, is_written: bool) -> None:
+    file = _file_of(url)
+    found = node.files.resolve(file) if is_written else node.files.check(file)
     if local_path(found) is None:
-        node.problem("bad_value", "url", f"an SQLite file is one of this machine, not '{found}'")
+        node.problem("bad_value", key, f"an SQLite file is one of this machine, not '{found}'")
     elif not node.files.is_trusted(found):
         text = f"'{found}' is not trusted; trust its folder (start with --trust FOLDER)"
-        node.problem("untrusted_file", "url", text)
+        node.problem("untrusted_file", key, text)
+
+
+def _wrong_to_write(url: str) -> str:
+    dialect = url.partition(":")[0].partition("+")[0]
+    if dialect not in WRITTEN:
+        return f"answers are kept in sqlite or postgresql, not in {dialect}"
+    if dialect == _SQLITE and not _file_of(url).endswith(_ENDINGS):
+        return f"the name of the file ends with {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}"
+    return ""
 
 
 def _wrong_form(url: str) -> str:
