@@ -28,6 +28,7 @@ class Reply:
         finish: Why the answer ends.
         body: The whole body, instead of a chat completion.
         seconds: How long it takes.
+        logprobs: What it says of the probabilities of tokens.
     """
 
     text: str | None = None
@@ -37,6 +38,7 @@ class Reply:
     finish: str = "stop"
     body: bytes | None = None
     seconds: float = 0.0
+    logprobs: Any = None
 
     def content(self) -> bytes:
         if self.body is not None:
@@ -44,7 +46,7 @@ class Reply:
         if self.status >= 400:
             return json.dumps({"error": {"message": self.text or "no", "type": "error"}}).encode()
         message = {"role": "assistant", "content": self.text, **self.message}
-        choice = {"index": 0, "message": message, "finish_reason": self.finish}
+        choice = {"index": 0, "message": message, "finish_reason": self.finish, "logprobs": self.logprobs}
         usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
         found = {
             "id": "1",

@@ -15,7 +15,13 @@ from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
 from beam_ensembles.graph.secrets import revealed
 from beam_ensembles.handlers.chat.answer_schema import schema_of
 from beam_ensembles.handlers.chat.answers import Answers
-from beam_ensembles.handlers.chat.model import ChatOptions, properties_of
+from beam_ensembles.handlers.chat.label_probabilities import ALTERNATIVES, probabilities_of, tokens_of
+from beam_ensembles.handlers.chat.model import (
+    PROBABILITIES,
+    ChatOptions,
+    probabilities_column,
+    properties_of,
+)
 from beam_ensembles.handlers.chat.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
 from beam_ensembles.handlers.openai_interface.client import Server
@@ -84,7 +90,8 @@ class ChatMember:
     def __init__(self, node: CheckedNode[ChatOptions], calls: Calls) -> None:
         self._node, self._calls = node, calls
         self._prompts = Prompts(node, node.options.messages)
-        self._columns = properties_of(node.spec)
+        self._columns = properties_of(node.spec, node.options)
+        self._probabilities = probabilities_column(node.spec, node.options)
         outputs = {name: node.outputs[column] for name, column in self._columns.items()}
         self._answers = Answers(outputs, node.options.choices)
         self._request = _request_of(node, outputs)
@@ -126,11 +133,12 @@ class ChatMember:
     async def _answered(self, session: Session, messages: list[dict[str, Any]]) -> dict[str, Any]:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
-            text = _counted_text(await session.call(self._completion(messages), _size(messages)))
+            answer = await session.call(self._completion(messages), _size(messages))
+            text = _counted_text(answer)
             if self._node.options.text:
                 return {next(iter(self._columns)): text}
             try:
-                return self._answers.read(text)
+                found = self._answers.read(text)
             except NodeError as error:
                 count(MALFORMED)
                 if attempt == self._node.options.repair:
@@ -140,7 +148,20 @@ class ChatMember:
                     {"role": "assistant", "content": text},
                     {"role": "user", "content": _AGAIN.format(error.message)},
                 ]
+            else:
+                return self._with_probabilities(found, answer)
         raise AssertionError("the last attempt returns or raises")
+
+    def _with_probabilities(self, found: dict[str, Any], answer: Any) -> dict[str, Any]:
+        if self._probabilities is None:
+            return found
+        ((name, labels),) = self._node.options.choices.items()
+        tokens, value = tokens_of(answer.choices[0]), found[name]
+        said = None if value is None else probabilities_of(tokens, name, value, labels)
+        if said is None and not self._node.outputs[self._probabilities].nullable:
+            text = f"the server says no probabilities; declare '{self._probabilities}' nullable, or leave them out"
+            raise NodeError("bad_output", text)
+        return {**found, PROBABILITIES: said}
 
     def _completion(self, messages: list[dict[str, Any]]) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
         def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
@@ -156,7 +177,10 @@ class ChatMember:
         if faults and not good and len(set(map(id, faults.values()))) == 1:
             raise faults[0]
         found: dict[str, Any] = {}
-        for name, column in self._columns.items():
+        columns = self._columns
+        if self._probabilities is not None:
+            columns = {**columns, PROBABILITIES: self._probabilities}
+        for name, column in columns.items():
             found |= _column([answer[name] for answer in good], self._node.outputs[column], column)
         if faults:
             raise SomeFailed(found, faults)
@@ -179,6 +203,8 @@ def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> 
     for name in ("temperature", "seed", "max_tokens"):
         if getattr(options, name) is not None:
             request[name] = getattr(options, name)
+    if options.probabilities:
+        request |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
     if not options.text and options.response_format == "json_schema":
         schema = {"name": node.spec.name, "strict": True, "schema": schema_of(outputs, options.choices)}
         request["response_format"] = {"type": "json_schema", "json_schema": schema}

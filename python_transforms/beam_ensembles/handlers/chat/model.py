@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from beam_ensembles.errors import listed, nearest
 from beam_ensembles.files.ensemble_files import FileProblem
-from beam_ensembles.graph.class_meanings import LABELS, Meaning
+from beam_ensembles.graph.class_meanings import LABELS, SCORES, Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
@@ -29,13 +29,16 @@ from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.spec.secrets import FORM as SECRET
 from beam_ensembles.spec.secrets import is_secret
-from beam_ensembles.types import STRING, Type
+from beam_ensembles.types import DOUBLE, STRING, Array, Type
 
+PROBABILITIES: Final = "probabilities"
+"""The output of the probabilities of the choices."""
 _ROWS_OF_A_CALL: Final = 1_024
 _MOST_CHOICES: Final = 1_000
 _HONOURED: Final[Mapping[str, Accepted]] = {"headers": HEADERS}
 _OWN: Final = (
     "extra_body",
+    "logprobs",
     "max_tokens",
     "messages",
     "model",
@@ -44,6 +47,7 @@ _OWN: Final = (
     "seed",
     "stream",
     "temperature",
+    "top_logprobs",
 )
 """Parts of a request that other keys say, or that the answers depend on."""
 
@@ -61,6 +65,11 @@ class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions,
     )
     choices: Mapping[str, Any] = option(
         {}, "For outputs that are texts: the allowed ones, {output: [text, ...]}."
+    )
+    probabilities: bool = option(
+        False,
+        "Whether the output 'probabilities' has the probability of each of the 'choices', in their order; null where "
+        "the server does not say.",
     )
     response_format: str = option(
         "json_schema",
@@ -106,6 +115,9 @@ class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions,
             if not _are_choices(texts):
                 text = f"'{name}' has {texts!r}; it is a list of 1 to {_MOST_CHOICES:,} different texts"
                 yield Mistake(below("choices", str(name)), "bad_value", text)
+        if self.probabilities and len(self.choices) != 1:
+            text = f"the probabilities are those of one output with 'choices'; here are {len(self.choices)}"
+            yield Mistake("probabilities", "bad_value", text)
         for name in self.inference_args:
             if name in _OWN:
                 text = (
@@ -140,7 +152,7 @@ class ChatKind(Kind[ChatOptions]):
         if node.options.text:
             return _settled_text(node)
         _check_outputs(node)
-        return settle(node, "type_mismatch", {})
+        return settle(node, "type_mismatch", _probabilities(node))
 
     def load(self, node: CheckedNode[ChatOptions]) -> Member:
         """Returns the node with its client; the server need not answer yet."""
@@ -153,9 +165,18 @@ class ChatKind(Kind[ChatOptions]):
         return load_chat(node)
 
 
-def properties_of(spec: NodeSpec) -> dict[str, str]:
+def properties_of(spec: NodeSpec, options: ChatOptions) -> dict[str, str]:
     """Returns the column of each member of an answer's object."""
-    return {output.port or output.column: output.column for output in spec.outputs}
+    found = {output.port or output.column: output.column for output in spec.outputs}
+    if options.probabilities:
+        found.pop(PROBABILITIES, None)
+    return found
+
+
+def probabilities_column(spec: NodeSpec, options: ChatOptions) -> str | None:
+    """Returns the column of the probabilities of the choices; None where the node has none."""
+    names = (output.column for output in spec.outputs if (output.port or output.column) == PROBABILITIES)
+    return next(names, None) if options.probabilities else None
 
 
 def _fault_of(url: str) -> str:
@@ -206,9 +227,24 @@ def _settled_text(node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:
     return settle(node, "type_mismatch", {output.column: STRING for output in node.spec.outputs})
 
 
+def _probabilities(node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:
+    """Returns the type of the probabilities, by their column."""
+    column = probabilities_column(node.spec, node.options)
+    texts = next(iter(node.options.choices.values()), ())
+    if column is None:
+        if node.options.probabilities:
+            text = "no output has the probabilities; add 'probabilities: {}' to 'outputs'"
+            node.problem("missing_key", "outputs", text)
+        return {}
+    if "choices" in node.wrong or not _are_choices(texts):
+        return {column: None}
+    node.tell(column, Meaning(SCORES, tuple(texts)))
+    return {column: Array(DOUBLE, (len(texts),)).optional()}
+
+
 def _check_outputs(node: NodeView[ChatOptions]) -> None:
-    found = properties_of(node.spec)
-    types = {output.column: output.type for output in node.spec.outputs}
+    found = properties_of(node.spec, node.options)
+    types = {output.column: output.type for output in node.spec.outputs if output.column in found.values()}
     for column, type_ in types.items():
         if type_ is not None and not is_answerable(type_):
             text = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import re
 import subprocess
 import sys
@@ -287,6 +288,12 @@ def test_types_and_classes() -> None:
         ({"choices": {"mood": ["a", "a"]}}, ("bad_value", "choices.mood")),
         ({"text": True}, ("bad_value", "text")),
         ({"repair": 4}, ("bad_value", "repair")),
+        ({"probabilities": True}, ("bad_value", "probabilities")),
+        ({"probabilities": True, "choices": {"mood": ["a", "b"]}}, ("missing_key", "outputs")),
+        ({"probabilities": True, "choices": {"mood": ["a", "b"]},
+          "outputs": {"mood": "string", "probabilities": "array<double>[3]"}},
+         ("type_mismatch", "outputs.probabilities")),
+        ({"inference_args": {"logprobs": True}}, ("unsupported_option", "inference_args.logprobs")),
         ({"rate": {"requests_per_second": 4}}, ("unknown_option", "rate.requests_per_second")),
         ({"rate": {"requests_per_minute": 0}}, ("bad_value", "rate.requests_per_minute")),
         ({"rate": {"tokens_per_minute": 0.5}}, ("bad_value", "rate.tokens_per_minute")),
@@ -463,3 +470,50 @@ def kept(folder: Path, url: str, rows: int) -> list[str]:
     found, faults = cache.answer(member, tickets(*map(str, range(rows))), run_split)
     assert not faults
     return list(found["mood"].tolist())
+
+
+MOODS = {"choices": {"mood": ["good", "bad"]}, "probabilities": True}
+
+
+def sure(text: str, chosen: str, other: str) -> Any:
+    """Returns what a server says of an answer whose label is one token, with the probability 0.9."""
+    before, _, after = text.partition(chosen)
+    tokens = [(before, 0.0, []), (chosen, 0.9, [(chosen, 0.9), (other, 0.06), ("?", 0.04)]), (after, 1.0, [])]
+    content = [
+        {
+            "token": token,
+            "logprob": math.log(probability or 1.0),
+            "bytes": list(token.encode()),
+            "top_logprobs": [
+                {"token": one, "logprob": math.log(p), "bytes": list(one.encode())} for one, p in others
+            ],
+        }
+        for token, probability, others in tokens
+    ]
+    return {"content": content, "refusal": None}
+
+
+def test_probabilities_of_the_choices() -> None:
+    text = '{"mood": "bad"}'
+    outputs = {"mood": "string", "p": {"from": "probabilities"}}
+    with chat_server(lambda _: Reply(text, logprobs=sure(text, "bad", "good"))) as server:
+        found = loaded(server, outputs=outputs, **MOODS)(tickets("it broke", "again"))
+    assert found["mood"].tolist() == ["bad", "bad"]
+    assert found["p"] == pytest.approx(np.array([[0.0625, 0.9375]] * 2))
+    assert (server.requests[0]["logprobs"], server.requests[0]["top_logprobs"]) == (True, 20)
+    assert "probabilities" not in server.requests[0]["response_format"]["json_schema"]["schema"]["required"]
+    checked = check_node(HERE, INPUTS, node(outputs=outputs, **MOODS))
+    assert str(checked.outputs["p"]) == "array<double>[2]?"
+    assert checked.told["p"].classes == ("good", "bad")
+
+
+@pytest.mark.parametrize(
+    "said", [None, {}, {"content": None}, {"content": [{}]}, {"content": [{"token": 3}]}, 7]
+)
+def test_a_server_may_say_no_probabilities(said: object) -> None:
+    with chat_server(lambda _: Reply('{"mood": "bad"}', logprobs=said)) as server:
+        found = loaded(server, outputs={"mood": "string", "probabilities": {}}, **MOODS)(tickets("a"))
+        assert found["probabilities?"].tolist() == [False]
+        outputs = {"mood": "string", "probabilities": "array<double>[2]"}
+        with pytest.raises(NodeError, match="declare 'probabilities' nullable"):
+            loaded(server, outputs=outputs, **MOODS)(tickets("a"))
