@@ -121,7 +121,7 @@ def _leads_to(written: Sequence[bytes], begun: bytes) -> list[int]:
 
 
 def _add(masses: list[float], written: Sequence[bytes], begun: bytes, probability: float) -> None:
-    """Gives a probability to the labels that a text leads to, in equal parts."""
+    """Add a probability to the labels that a text leads to, in equal parts."""
     found = _leads_to(written, begun)
     for at in found:
         masses[at] += probability / len(found)

@@ -10,9 +10,8 @@ from typing import Any, Final
 import openai
 
 from beam_ensembles.columns.nulls import nullable_column
-from beam_ensembles.errors import InvalidEnsemble, NodeError, Problem, SomeFailed
+from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
-from beam_ensembles.graph.secrets import revealed
 from beam_ensembles.handlers.chat.answer_schema import schema_of
 from beam_ensembles.handlers.chat.answers import Answers
 from beam_ensembles.handlers.chat.label_probabilities import ALTERNATIVES, probabilities_of, tokens_of
@@ -24,12 +23,9 @@ from beam_ensembles.handlers.chat.model import (
 )
 from beam_ensembles.handlers.chat.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
-from beam_ensembles.handlers.openai_interface.client import Server
-from beam_ensembles.handlers.openai_interface.spending import Limits
-from beam_ensembles.handlers.remote.limit_options import budget_of, price_of, quota_of
+from beam_ensembles.handlers.openai_interface.loading import calls_of
 from beam_ensembles.handlers.support.answered_rows import listener
 from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, SHARED, count
-from beam_ensembles.handlers.support.request_headers import is_header, revealed_headers
 from beam_ensembles.types import Type
 
 _AGAIN: Final = "Your answer cannot be used: {}. Answer once more, with nothing but the object in JSON."
@@ -43,27 +39,7 @@ def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
     Raises:
         InvalidEnsemble: A secret is not on this worker, or cannot be a header.
     """
-    options = node.options
-    key = revealed(node, "api_key", options.api_key) if options.api_key is not None else ""
-    if not is_header(key):
-        text = "the secret has other characters than printable ones of ASCII"
-        raise InvalidEnsemble([Problem(node.spec.path("api_key"), "load_failed", text)])
-    server = Server(
-        url=options.url,
-        key=key,
-        headers=revealed_headers(node, options.config.get("headers") or {}),
-        seconds=options.timeout,
-        retries=options.retries,
-        concurrency=options.concurrency,
-    )
-    place = (options.url, options.name)
-    limits = Limits(
-        quota_of(options, *place),
-        budget_of(options, *place, node.namespace),
-        price_of(options),
-        options.max_tokens,
-    )
-    return ChatMember(node, Calls(server, limits))
+    return ChatMember(node, calls_of(node, node.options.max_tokens))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from beam_ensembles.errors import listed, nearest
-from beam_ensembles.files.ensemble_files import FileProblem
 from beam_ensembles.graph.class_meanings import LABELS, SCORES, Meaning
 from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
-from beam_ensembles.graph.secrets import check_secret
 from beam_ensembles.handlers.chat.answer_schema import is_answerable
 from beam_ensembles.handlers.chat.prompts import check_messages
-from beam_ensembles.handlers.remote.limit_options import SpendingOptions
-from beam_ensembles.handlers.support.beam_config import (
-    Accepted,
-    ArgumentOptions,
-    AttemptOptions,
-    BatchOptions,
-    ConfigOptions,
-    check_config,
-)
-from beam_ensembles.handlers.support.request_headers import HEADERS, check_headers
+from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
-from beam_ensembles.spec.secrets import FORM as SECRET
-from beam_ensembles.spec.secrets import is_secret
 from beam_ensembles.types import DOUBLE, STRING, Array, Type
 
 PROBABILITIES: Final = "probabilities"
 """The output of the probabilities of the choices."""
 _ROWS_OF_A_CALL: Final = 1_024
 _MOST_CHOICES: Final = 1_000
-_HONOURED: Final[Mapping[str, Accepted]] = {"headers": HEADERS}
 _OWN: Final = (
     "extra_body",
     "logprobs",
@@ -49,14 +34,11 @@ _OWN: Final = (
     "temperature",
     "top_logprobs",
 )
-"""Parts of a request that other keys say, or that the answers depend on."""
 
 
-class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions, AttemptOptions):
+class ChatOptions(ServerOptions):
     """What a language model takes."""
 
-    url: str = option("", "The server's base address, such as https://api.openai.com/v1.", required=True)
-    name: str = option("", "The model's name on the server.", required=True)
     messages: list[Any] = option(
         [], "The messages of each row: a role and a content with {column} for values.", required=True
     )
@@ -77,7 +59,6 @@ class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions,
         "messages alone.",
         choices=("json_schema", "json_object", "none"),
     )
-    api_key: Any = option(None, "The caller's key, which only workers know.", accepts="string or secret")
     temperature: float | None = option(
         None, "The temperature; 0 for the likeliest answer.", shown="the server's"
     )
@@ -96,21 +77,10 @@ class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions,
         most=3,
     )
     dedupe: bool = option(True, "Whether rows of a batch with the same messages share one call.")
-    concurrency: int = option(8, "How many calls each worker process makes at one time.", least=1, most=256)
-    timeout: float = option(60.0, "Seconds that one attempt of a call may take.", last=True)
-    retries: int = option(
-        3, "How often a call that the server did not answer, or had no room for, is made again.", last=True
-    )
-    config: Mapping[str, Any] = option({}, "How the server is called: headers.", last=True)
-    inference_args: Mapping[str, Any] = option(
-        {}, "Further members of each request, as the server has them.", last=True
-    )
 
     def mistakes(self) -> Iterator[Mistake]:
-        """Finds an address that is none, choices that are none, and arguments that other keys say."""
+        """Finds choices that are not different texts, and probabilities of none or several outputs."""
         yield from super().mistakes()
-        if fault := _fault_of(self.url):
-            yield Mistake("url", "bad_value", f"'{self.url}' {fault}; expected https://HOST/v1")
         for name, texts in self.choices.items():
             if not _are_choices(texts):
                 text = f"'{name}' has {texts!r}; it is a list of 1 to {_MOST_CHOICES:,} different texts"
@@ -118,12 +88,11 @@ class ChatOptions(SpendingOptions, ArgumentOptions, ConfigOptions, BatchOptions,
         if self.probabilities and len(self.choices) != 1:
             text = f"the probabilities are those of one output with 'choices'; here are {len(self.choices)}"
             yield Mistake("probabilities", "bad_value", text)
-        for name in self.inference_args:
-            if name in _OWN:
-                text = (
-                    f"'{name}' cannot be among the arguments: other keys of the node say it, or it is fixed"
-                )
-                yield Mistake(below("inference_args", name), "unsupported_option", text)
+
+    @staticmethod
+    def own_arguments() -> Sequence[str]:
+        """Returns the members of a request that other keys say, or that the answers depend on."""
+        return _OWN
 
 
 class ChatKind(Kind[ChatOptions]):
@@ -144,9 +113,7 @@ class ChatKind(Kind[ChatOptions]):
 
     def check(self, node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:
         """Checks the messages, the outputs, and whether the server may be called; nobody is called."""
-        _check_server(node)
-        check_config(node, _HONOURED, {})
-        check_headers(node)
+        check_server(node)
         if "messages" not in node.wrong:
             check_messages(node, node.options.messages)
         if node.options.text:
@@ -179,19 +146,6 @@ def probabilities_column(spec: NodeSpec, options: ChatOptions) -> str | None:
     return next(names, None) if options.probabilities else None
 
 
-def _fault_of(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        return f"is not an address ({error})"
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "is not an address of the web"
-    if parts.query or parts.fragment or "@" in parts.netloc:
-        return "has a query, a fragment or a user"
-    return ""
-
-
 def _are_choices(texts: Any) -> bool:
     return (
         isinstance(texts, list)
@@ -199,22 +153,6 @@ def _are_choices(texts: Any) -> bool:
         and all(isinstance(text, str) for text in texts)
         and len(set(texts)) == len(texts)
     )
-
-
-def _check_server(node: NodeView[ChatOptions]) -> None:
-    options = node.options
-    if options.url and "url" not in node.wrong:
-        try:
-            node.files.check_host(options.url)
-        except FileProblem as problem:
-            node.problem(problem.code, "url", str(problem))
-    if options.api_key is None or "api_key" in node.wrong:
-        return
-    if is_secret(options.api_key):
-        check_secret(node, "api_key", options.api_key)
-    else:
-        text = "'api_key' is a secret, which everybody could read in the pipeline's description"
-        node.problem("bad_value", "api_key", f"{text}; say where workers find it: {SECRET}")
 
 
 def _settled_text(node: NodeView[ChatOptions]) -> Mapping[str, Type | None]:

@@ -1,0 +1,1 @@
+"""``model: embed``: vectors of texts from a server with OpenAI's interface."""
