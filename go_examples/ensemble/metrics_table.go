@@ -12,7 +12,7 @@ import (
 // headings stand above the table, which is letter by letter that of the
 // clients in Java and Python.
 var headings = []string{
-	"node", "answered", "failed", "skipped", "batches", "rows a batch", "ms a batch", "load ms", "model MiB",
+	"node", "answered", "failed", "skipped", "batches", "rows per batch", "ms per batch", "load ms", "model MiB",
 	"arms, agreement, usage",
 }
 

@@ -3,7 +3,7 @@
 Compares ensembles with the same work without this project and with other engines. Prints tables, and writes what it
 found to ``build/bench.json``, with a chart beside it. A whole run, as of ``make bench``, also writes ``RESULTS.md``,
 with its chart and its figures (``results.json``): they are committed with a release. A run that is interrupted (Ctrl-C,
-SIGTERM) shows the parts that are done. The exit code is 0 whether or not targets are reached: this is no test.
+SIGTERM) shows the parts that are done. The exit code is 0 whether or not targets are reached: this is not a test.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _REPEATS: Final = 64
 
 
 class _Rows(beam.DoFn):
-    """Makes so many rows of a workload's values, which are in a file: nothing is pickled into the pipeline."""
+    """Yields that many rows of a workload's values, which are in a file: nothing is pickled into the pipeline."""
 
     def __init__(self, workload: Workload, *, with_id: bool) -> None:
         self._workload, self._with_id = workload, with_id

@@ -101,7 +101,7 @@ class _Program:
             raise
 
     def end(self) -> None:
-        """Lets it end by itself, with all that it started; then ends what is left."""
+        """Waits until it ends by itself, with all that it started; then kills the rest."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -164,7 +164,7 @@ def _flink(workload: Workload, stack: contextlib.ExitStack, _: object) -> dict[s
     """Starts a cluster. Python's steps run in a pool of workers, one process for both slots.
 
     Jobs of the ensemble are streams, whose bundles end by themselves: in a batch job a bundle has all rows of a slot,
-    and one with large results waits forever (docs/deploy/flink.md). What is wired by hand is a batch job: as a stream
+    and one with large results waits forever (docs/deploy/flink.md). Pipelines wired by hand are batch jobs: as a stream
     it takes half as long again.
     """
     options = Options(task_managers=1, slots=SLOTS, logs="flink-bench")
@@ -266,7 +266,7 @@ ONE_NODE: Final = Provider(("ensemble of one node", "bare RunInference"), _pytho
 
 
 def built(names: Collection[str], say: Say) -> list[Provider]:
-    """Builds what callers need; leaves those out that cannot be had here, and says why."""
+    """Builds what callers need; leaves those out that are unavailable here, and says why."""
     found = []
     for name in names:
         try:

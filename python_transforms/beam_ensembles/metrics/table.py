@@ -9,7 +9,7 @@ Cells: TypeAlias = tuple[str, ...]
 """One line: a text for each of its headings."""
 
 HEADINGS: Final[Cells] = (
-    "node", "answered", "failed", "skipped", "batches", "rows a batch", "ms a batch", "load ms", "model MiB",
+    "node", "answered", "failed", "skipped", "batches", "rows per batch", "ms per batch", "load ms", "model MiB",
     "arms, agreement, usage",
 )  # fmt: skip
 INPUT_HEADINGS: Final[Cells] = (

@@ -15,8 +15,8 @@ final class MetricsTable {
           "failed",
           "skipped",
           "batches",
-          "rows a batch",
-          "ms a batch",
+          "rows per batch",
+          "ms per batch",
           "load ms",
           "model MiB",
           "arms, agreement, usage");
