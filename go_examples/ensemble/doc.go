@@ -35,14 +35,14 @@
 //		// 4. The call. It checks the file, the models and the types of the rows.
 //		scored, failed, err := ensemble.TryRunWithErrors[Scored](s, flowers, ensemble.FromFile("flowers.yaml"))
 //		if err != nil {
-//			log.Fatal(err) // *ensemble.Error: every problem, with its place in the file
+//			panic(err) // *ensemble.Error: every problem, with its place in the file
 //		}
 //
 //		// 5. The rest of the pipeline: rows that could not be scored come out beside the others.
 //		beam.ParDo0(s, show, scored)
 //		debug.Printf(s, "failed: %v", failed)
 //		if err := beamx.Run(context.Background(), pipeline); err != nil {
-//			log.Fatal(err)
+//			panic(err)
 //		}
 //	}
 //

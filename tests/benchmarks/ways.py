@@ -164,8 +164,8 @@ def _flink(workload: Workload, stack: contextlib.ExitStack, _: object) -> dict[s
     """Starts a cluster. Python's steps run in a pool of workers, one process for both slots.
 
     Jobs of the ensemble are streams, whose bundles end by themselves: in a batch job a bundle has all rows of a slot,
-    and one with large results waits forever (docs/deploy/flink.md). Pipelines wired by hand are batch jobs: as a stream
-    it takes half as long again.
+    and one with large results waits forever (docs/deploy/flink.md). Pipelines wired by hand are batch jobs: as streams
+    they take half as long again.
     """
     options = Options(task_managers=1, slots=SLOTS, logs="flink-bench")
     workers = stack.enter_context(worker_pool(log_path(f"{options.logs}-workers")))
