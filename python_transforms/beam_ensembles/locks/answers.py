@@ -147,9 +147,13 @@ def field_column(chunk: Chunk, field: str, type_: Type) -> Column:
     """Returns a field of a chunk as a column, such as a recorded answer.
 
     Raises:
-        EnsembleError: A value is not of the type.
+        EnsembleError: There is no such field, or a value is not of the type.
     """
-    converted, valid = field_of_values(chunk.column(field), type_.optional(), field)
+    try:
+        given = chunk.column(field)
+    except KeyError:
+        raise EnsembleError(f"the rows have no field '{field}', which the lock names; lock again") from None
+    converted, valid = field_of_values(given, type_.optional(), field)
     if converted.faults:
         at, error = next(iter(converted.faults.items()))
         raise EnsembleError(_fault(chunk, at, field, error))
@@ -170,6 +174,6 @@ def recorded_answers(chunk: Chunk, fields: Mapping[str, tuple[str, Type]]) -> An
         fields: The field and type of each answered column.
 
     Raises:
-        EnsembleError: A value is not of the type.
+        EnsembleError: There is no such field, or a value is not of the type.
     """
     return Answers({name: field_column(chunk, field, type_) for name, (field, type_) in fields.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -186,7 +187,7 @@ def parse_lock(text: str, path: str) -> Lock:
             sampled_from=reader.value(golden, "sampled_from", int),
             batch_sizes=tuple(reader.items(golden, "batch_sizes", int)),
             tolerance={
-                name: float(reader.checked(one, f"golden.tolerance.{name}", int, float))
+                name: reader.number(one, f"golden.tolerance.{name}")
                 for name, one in reader.optional(golden, "tolerance").items()
             },
         ),
@@ -208,6 +209,13 @@ class _Reader:
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
             raise BadLock(f"'{self._path}' is damaged at '{place}'; make it again with 'beam-ensembles lock'")
         return value
+
+    def number(self, value: Any, place: str) -> float:
+        """Returns a value that is a finite number of at least 0."""
+        found = self.checked(value, place, int, float)
+        if not 0 <= found <= sys.float_info.max:
+            self.checked(None, place, float)
+        return float(found)
 
     def mapping(self, value: Any, place: str) -> Mapping[str, Any]:
         """Returns a value that is a mapping."""
