@@ -121,6 +121,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1_024,
         help="score at most this many rows at once (default: 1024)",
     )
+    add(
+        "--cache",
+        metavar="DIR",
+        help="keep answers of models in this folder, and find them there where nothing has changed that they depend on",
+    )
     add_code_argument(parser)
 
 
@@ -227,6 +232,7 @@ def _request(args: argparse.Namespace) -> Request:
         parameters=dict(args.parameter),
         trust=args.trust,
         batch_size=args.batch_size,
+        cache=args.cache,
     )
 
 

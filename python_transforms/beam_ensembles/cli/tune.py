@@ -156,6 +156,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1_024,
         help="score at most this many rows at once (default: 1024)",
     )
+    add(
+        "--cache",
+        metavar="DIR",
+        help="keep answers of models in this folder, and find them there where nothing has changed that they depend on",
+    )
     add_code_argument(parser)
 
 
@@ -248,6 +253,7 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
         folds=args.folds,
         seed=args.seed,
         batch_size=args.batch_size,
+        cache=args.cache,
     )
     parameters = dict(args.parameter)
     cut_offs = CutOffRequest(

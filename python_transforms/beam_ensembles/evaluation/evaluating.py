@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from beam_ensembles.errors import EnsembleError, nearest
 from beam_ensembles.evaluation import labels
+from beam_ensembles.evaluation.answer_cache import AnswerCache
 from beam_ensembles.evaluation.collecting import Collected, Without
 from beam_ensembles.evaluation.findings import findings_of
 from beam_ensembles.evaluation.labels import kinds_of
@@ -33,6 +34,7 @@ from beam_ensembles.evaluation.subjects import (
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.graph.class_meanings import Meaning
+from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows
 from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
@@ -74,11 +76,14 @@ def evaluate(request: Request, show: Progress = lambda _, __, ___: None) -> Eval
             raise EnsembleError(f"'{request.input}' has no field '{field}'{nearest(field, reader.fields)}")
     show("loading the models", None, 0)
     code = stage_of(graph, columns_of(graph))
-    stage = LoadedStage(code, this_machine())
+    cache = None if request.cache is None else AnswerCache(request.cache)
+    stage = LoadedStage(code, this_machine(), load=load_member if cache is None else cache.load)
     collected = prepared(request, graph, code, stage, first)
     for chunk in itertools.chain([first], chunks):
         collected.add(chunk, stage)
         show("scoring", reader, collected.rows)
+    if cache is not None:
+        cache.add_spared(collected.costs)
     show("comparing", reader, collected.rows)
     return findings_of(request, graph, collected)
 

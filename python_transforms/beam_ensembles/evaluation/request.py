@@ -26,6 +26,7 @@ class Request:
         parameters: Values of ``${name}`` in the ensemble file.
         trust: Folders whose pickles may be loaded unpinned, beside the ensemble file's own.
         batch_size: Rows at once, at most.
+        cache: The folder in which answers of models are kept, or None.
     """
 
     file: str
@@ -41,6 +42,7 @@ class Request:
     parameters: Mapping[str, str] = dataclasses.field(default_factory=dict)
     trust: Sequence[str] = ()
     batch_size: int = 1_024
+    cache: str | None = None
 
 
 Progress = Callable[[str, Reader | None, int], None]

@@ -72,7 +72,7 @@ def local_digests(graph: EnsembleGraph, files: CollectingFiles) -> Digests:
         path = local_path(place)
         try:
             if path is not None:
-                found[uri] = _digest(path, _beside(graph, uri, path))
+                found[uri] = digest_of_file(path, _beside(graph, uri, path))
         except (OSError, ValueError):
             continue
     return _split(graph, found)
@@ -89,7 +89,7 @@ def _split(graph: EnsembleGraph, found: Mapping[str, str]) -> Digests:
 def _loose(graph: EnsembleGraph, files: CollectingFiles) -> Iterator[tuple[str, str]]:
     with sources_of(graph, files, leave_remote=False) as sources:
         for source in sources:
-            yield source.uri, _digest(source.path, source.beside)
+            yield source.uri, digest_of_file(source.path, source.beside)
 
 
 def _packed(graph: EnsembleGraph, files: Files) -> Iterator[tuple[str, str]]:
@@ -97,7 +97,7 @@ def _packed(graph: EnsembleGraph, files: Files) -> Iterator[tuple[str, str]]:
         return
     for uri, name in files.bundle.places.items():
         path = os.path.join(files.bundle.root, name)
-        yield uri, _digest(path, _beside(graph, uri, path))
+        yield uri, digest_of_file(path, _beside(graph, uri, path))
 
 
 def _beside(graph: EnsembleGraph, uri: str, path: str) -> tuple[str, ...]:
@@ -107,7 +107,8 @@ def _beside(graph: EnsembleGraph, uri: str, path: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for node in nodes for name in node.kind.files_beside(path)))
 
 
-def _digest(path: str, beside: tuple[str, ...]) -> str:
+def digest_of_file(path: str, beside: tuple[str, ...]) -> str:
+    """Returns the SHA-256 of a file or folder of this machine, with those files beside it that belong to it."""
     if not beside:
         return sha256_of(path)
     return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *beside])

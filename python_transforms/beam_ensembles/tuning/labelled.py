@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from beam_ensembles.errors import EnsembleError, nearest
+from beam_ensembles.evaluation.answer_cache import AnswerCache
 from beam_ensembles.evaluation.collecting import Collected
 from beam_ensembles.evaluation.evaluating import prepared
 from beam_ensembles.evaluation.request import Progress, Request
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
 from beam_ensembles.execution.node_records import NodeRecorder
 from beam_ensembles.graph import EnsembleGraph
+from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.local.row_files import NOT_ADDED, chunks_of, open_rows
 from beam_ensembles.local.scoring import columns_of, stage_of
 from beam_ensembles.processes.machine import this_machine
@@ -37,6 +39,7 @@ class Rows:
         folds: In how many parts to hold out all rows in turn instead, or None.
         seed: Of the split.
         batch_size: Rows at once, at most.
+        cache: The folder in which answers of models are kept, or None.
     """
 
     input: str
@@ -47,6 +50,7 @@ class Rows:
     folds: int | None = None
     seed: int = 0
     batch_size: int = 1_024
+    cache: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,12 +104,15 @@ def score_rows(
         raise EnsembleError(f"'{rows.input}' has no field '{rows.label}'{nearest(rows.label, reader.fields)}")
     show("loading the models", None, 0)
     code = change(stage_of(graph, columns_of(graph)))
-    stage = LoadedStage(code, this_machine())
+    cache = None if rows.cache is None else AnswerCache(rows.cache)
+    stage = LoadedStage(code, this_machine(), load=load_member if cache is None else cache.load)
     request = Request(file="", input=rows.input, label=rows.label, answer=rows.answer)
     collected = prepared(request, graph, code, stage, first, leaves_out=False)
     for chunk in itertools.chain([first], chunks):
         keep(collected.add(chunk, stage), len(chunk))
         show("scoring", reader, collected.rows)
+    if cache is not None:
+        cache.add_spared(collected.costs)
     show("tuning", reader, collected.rows)
     return Scored(stage, collected)
 
