@@ -62,19 +62,24 @@ def title_of(kind: Kind, kinds: Sequence[Kind]) -> str:
 
 
 def _table(kinds: Iterable[Kind], every: Sequence[Kind]) -> str:
-    """Writes what ``inputs`` and ``outputs`` mean for each kind."""
-    head = ["| kind | `inputs` | `outputs` |", "|---|---|---|"]
+    """Writes one line per kind."""
+    head = ["| kind | what it does |", "|---|---|"]
     rows = []
     for kind in kinds:
         anchor = title_of(kind, every).replace(": ", "-")
-        rows.append(f"| [`{kind.name}`](#{anchor}) | {_cell(kind.takes)} | {_cell(kind.gives)} |")
+        rows.append(f"| [`{kind.name}`](#{anchor}) | {_cell(kind.summary)} |")
     return "\n".join([*head, *rows])
 
 
 def _section(kind: Kind, title: str, common: Sequence[Option]) -> str:
     own = [option for option in kind.keys if option not in common]
     shared = [f"`{option.name}`" for option in kind.keys if option in common]
-    lines = [f"### `{title}`\n", f"{kind.summary}\n"]
+    lines = [
+        f"### `{title}`\n",
+        f"{kind.summary}\n",
+        f"- **Inputs.** {kind.takes}",
+        f"- **Outputs.** {kind.gives}\n",
+    ]
     if kind.extra is not None:
         lines.append(f"Workers need `pip install 'beam-ensembles[{kind.extra}]'`.\n")
     if own:
@@ -85,15 +90,14 @@ def _section(kind: Kind, title: str, common: Sequence[Option]) -> str:
 
 
 def _options(options: Iterable[Option]) -> str:
-    return "\n".join(["| key | value | meaning |", "|---|---|---|", *_option_rows(options)])
+    return "\n".join(["| key | value | default | meaning |", "|---|---|---|---|", *_option_rows(options)])
 
 
 def _option_rows(options: Iterable[Option]) -> Iterator[str]:
     for option in options:
-        name = f"`{option.name}`, required" if option.required else f"`{option.name}`"
-        notes = [f"One of {', '.join(f'`{choice}`' for choice in option.choices)}."] if option.choices else []
-        notes += [f"Default: {option.default}."] if option.default else []
-        yield f"| {name} | {option.accepts} | {_cell(' '.join([option.description, *notes]))} |"
+        value = ", ".join(f"`{choice}`" for choice in option.choices) or option.accepts
+        default = "required" if option.required else option.default or ""
+        yield f"| `{option.name}` | {value} | {_cell(str(default))} | {_cell(option.description)} |"
 
 
 def _cell(text: str) -> str:

@@ -1,7 +1,7 @@
 """Answers of models, kept in a folder, so that an evaluation or a tuning of the same rows need not call them again.
 
-An answer is found by the SHA-256 of everything that it depends on: the node in the ensemble file, the files of its model,
-the versions of the libraries, and the values of the columns that it reads. A model is asked again after any change.
+An answer is found by the SHA-256 of everything that it depends on: the node in the ensemble file, the files of its
+model, the versions of the libraries, and the values of the columns that it reads. A model is asked again after any change.
 """
 
 from __future__ import annotations

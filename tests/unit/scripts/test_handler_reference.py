@@ -25,8 +25,8 @@ def test_each_kind_has_a_section_with_all_its_keys(kind: Kind) -> None:
     assert f"(#{title.replace(': ', '-')})" in page
     for option in kind.keys:
         assert f"`{option.name}`" in section
-    assert f"| {kind.takes} |" in page
-    assert f"| {kind.gives} |" in page
+    assert f"- **Inputs.** {kind.takes}\n" in section
+    assert f"- **Outputs.** {kind.gives}\n" in section
 
 
 @pytest.mark.parametrize("kind", ALL)
