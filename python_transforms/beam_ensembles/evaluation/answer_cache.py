@@ -1,7 +1,7 @@
 """Answers of models, kept in a folder, so that an evaluation or a tuning of the same rows need not call them again.
 
-An answer is found by the SHA-256 of everything that it depends on: the node in the ensemble file, the files of its
-model, the versions of the libraries, and the values of the columns that it reads. A model is asked again after any change.
+An answer is found by the SHA-256 of everything that it depends on: what the ensemble file says of the node, its model's
+files, the versions of the libraries, and the values of the columns that it reads. Whatever changes is asked again.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _question(key: bytes, columns: Columns) -> str | None:
         head = json.dumps([name, values.dtype.str, values.shape]).encode()
         digest.update(len(head).to_bytes(8, "big") + head)
         if not values.dtype.hasobject:
-            digest.update(np.ascontiguousarray(values).data)
+            digest.update(values.tobytes())
             continue
         for value in values.ravel().tolist():
             part = _bytes_of(value)
@@ -184,7 +184,7 @@ def _bytes_of(value: object) -> bytes | None:
     if isinstance(value, bytes):
         return b"data" + value
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return json.dumps([value.dtype.str, value.shape]).encode() + np.ascontiguousarray(value).tobytes()
+        return json.dumps([value.dtype.str, value.shape]).encode() + value.tobytes()
     return None
 
 
