@@ -23,7 +23,7 @@ from beam_ensembles.files.local_files import sha256_of, sha256_of_files
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
 from beam_ensembles.handlers.support.answered_rows import listening
 from beam_ensembles.handlers.support.cache_options import CacheOptions, rows_of, seconds_of
-from beam_ensembles.handlers.support.call_counts import CACHE_ERRORS, CACHE_HITS, CACHE_MISSES, count
+from beam_ensembles.handlers.support.call_counts import CACHE_ERRORS, CACHE_HITS, CACHE_MISSES, SHARED, count
 from beam_ensembles.handlers.support.library_versions import versions_of
 from beam_ensembles.handlers.support.member import not_installed
 from beam_ensembles.tables.json_text import to_json
@@ -80,7 +80,9 @@ class AnswerCache:
             ask: Asks the member; it is handed one that tells this cache what the member answers.
         """
         if self._worth is None:
-            return self._looked_up(member, columns, ask)
+            found = self._looked_up(member, columns, ask)
+            self.store.flush()  # what was paid for outlives a process that ends here
+            return found
         rows = len(next(iter(columns.values())))
         if self._worth.is_given_up:
             return ask(member, columns, rows)
@@ -101,6 +103,7 @@ class AnswerCache:
         hits = sum(key in kept for key in keys) if kept else 0
         count(CACHE_HITS, hits)
         count(CACHE_MISSES, len(keys) - hits)
+        count(SHARED, len(keys) - hits - len(firsts))
         made, faults = self._asked(member, keys, columns, list(firsts.values()), ask)
         count(CACHE_ERRORS, self.store.taken_errors())
         if len(firsts) == len(keys):

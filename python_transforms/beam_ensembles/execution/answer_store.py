@@ -63,8 +63,9 @@ class AnswerStore:
     def __init__(self, node: CheckedNode, uri: Any, max_age: float | None, max_rows: int | None) -> None:
         self._database = _Answers(_connections_of(node, uri), max_age, max_rows)
         self._waiting: queue.Queue[tuple[bytes, float, str] | threading.Event | None] = queue.Queue(_WAITING)
+        self._is_urgent = threading.Event()
         self._thread = threading.Thread(
-            target=_write, args=(self._waiting, self._database), daemon=True, name="answers"
+            target=_write, args=(self._waiting, self._is_urgent, self._database), daemon=True, name="answers"
         )
         self._thread.start()
         self._end = weakref.finalize(self, _finish, self._waiting, self._thread, self._database)
@@ -84,9 +85,10 @@ class AnswerStore:
                 return
 
     def flush(self) -> None:
-        """Waits until what came before is written."""
+        """Waits until what came before is written, or the database has failed."""
         written = threading.Event()
         self._waiting.put(written)
+        self._is_urgent.set()
         written.wait(_SECONDS)
 
     def close(self) -> None:
@@ -233,12 +235,13 @@ def _write_ahead(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-def _write(waiting: queue.Queue[Any], answers: _Answers) -> None:
+def _write(waiting: queue.Queue[Any], is_urgent: threading.Event, answers: _Answers) -> None:
     """Writes what comes until None does."""
     while True:
         taken = [waiting.get()]
         if isinstance(taken[0], tuple):
-            time.sleep(_PAUSE)
+            is_urgent.wait(_PAUSE)
+        is_urgent.clear()
         with contextlib.suppress(queue.Empty):
             while len(taken) < 10 * _TOGETHER:
                 taken.append(waiting.get_nowait())

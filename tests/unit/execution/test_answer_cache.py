@@ -89,7 +89,7 @@ def test_a_row_is_asked_once(cache: AnswerCache) -> None:
     expected = [(2.0, "it is 1.0"), (-2.0, None), (2.0, "it is 1.0")]
     with counting() as counts:
         assert answered(cache, member, 1, -1, 1) == expected
-    assert counts.counters == {"cache_misses": 3}
+    assert counts.counters == {"cache_misses": 3, "shared_rows": 1}
     with counting() as counts:
         assert answered(cache, member, 1, -1, 1, 4)[:3] == expected
     assert counts.counters == {"cache_hits": 3, "cache_misses": 1}
