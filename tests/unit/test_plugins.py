@@ -22,6 +22,8 @@ from beam_ensembles.processes.machine import this_machine
 from beam_ensembles.registry import KindTable
 from tests.support.plugins import copying, install
 
+NETWORK = Path(__file__).parents[1] / "golden" / "specs_invalid" / "models" / "network.onnx"
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -344,3 +346,22 @@ def test_the_schema_has_it(capsys: pytest.CaptureFixture[str]) -> None:
     named = [one.get("const") for one in schema["$defs"]["node"]["properties"]["model"]["anyOf"]]
     assert {"copy", "sklearn"} <= set(named)
     assert schema["$defs"]["model_copy"]["description"] == "Copies."
+
+
+def test_a_combiner_that_says_nothing_of_classes_does_not_mix_them(folder: Path) -> None:
+    code = copying("combine", "copy").replace("*node.inputs.values()", "next(iter(node.inputs.values()))")
+    install(folder, "acme-kinds", {"combine.copy": "acme_kinds:CopyKind"}, code=code)
+    network = {"model": "onnx", "uri": str(NETWORK), "inputs": ["x"]}
+
+    def vote(*orders: list[str]) -> None:
+        nodes: dict[str, Any] = {
+            f"m{at}": {**network, "labels": labels, "outputs": {f"p{at}": {"from": "probabilities"}}}
+            for at, labels in enumerate(orders)
+        }
+        nodes["vote"] = {"combine": "copy", "inputs": ["p0", "p1"], "outputs": {"y": None}}
+        text = json.dumps({"ensemble": "e", "inputs": {"x": "array<float>[4]"}, "nodes": nodes})
+        check_text(text, KindTable(additions), Files(trusted=(str(NETWORK.parent),)))
+
+    vote(["a", "b", "c"], ["a", "b", "c"])
+    with pytest.raises(InvalidEnsemble, match=r"\[label_mismatch\] nodes.vote.inputs\[1\]"):
+        vote(["a", "b", "c"], ["b", "a", "c"])

@@ -58,7 +58,7 @@ def items_in_order(row: tuple[Any, ...], names: Sequence[str]) -> list[Any] | No
     """
     if len(row) != len(names):
         return None
-    own = _names_of(type(row))
+    own = names_of(type(row))
     if own is None:
         return list(row)
     items = dict(zip(own, row, strict=True))
@@ -66,7 +66,7 @@ def items_in_order(row: tuple[Any, ...], names: Sequence[str]) -> list[Any] | No
 
 
 @functools.lru_cache(maxsize=1024)
-def _names_of(cls: type) -> tuple[str, ...] | None:
+def names_of(cls: type) -> tuple[str, ...] | None:
     """Returns the names of the fields of a class of tuples; None where its fields are known by position only.
 
     Args:

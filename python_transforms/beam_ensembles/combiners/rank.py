@@ -57,6 +57,9 @@ class RankKind(Kind[RankOptions]):
                 types[output.column] = _settled(node, output, columns)
         return types
 
+    def meanings(self, node: NodeView[RankOptions]) -> None:
+        """Compares nothing. Candidates and scores are lists of each row, not of classes."""
+
     def load(self, node: CheckedNode[RankOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         inputs = node.spec.inputs

@@ -52,6 +52,9 @@ class StackKind(Kind[StackOptions]):
         features = _features(node)
         return settle(node, "type_mismatch", dict.fromkeys(check_ports(node, [PORT]), features))
 
+    def meanings(self, node: NodeView[StackOptions]) -> None:
+        """Compares nothing. Members may know other classes: their scores are features, each by itself."""
+
     def load(self, node: CheckedNode[StackOptions]) -> Member:
         """Nothing is loaded: gives the function itself."""
         drops = tuple(_drops(node, at) for at in range(len(node.spec.columns)))

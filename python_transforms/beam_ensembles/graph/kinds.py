@@ -18,7 +18,7 @@ import numpy as np
 
 from beam_ensembles.errors import EnsembleError, Problem
 from beam_ensembles.files.ensemble_files import Files
-from beam_ensembles.graph.class_meanings import Meaning
+from beam_ensembles.graph.class_meanings import Meaning, check_positions
 from beam_ensembles.graph.options import Mistake, Option, Options, declared_options, read_options
 from beam_ensembles.graph.shared_options import NullOptions
 from beam_ensembles.spec.model import NodeSpec, OnError, OptionsOf
@@ -244,13 +244,15 @@ class Kind(abc.ABC, Generic[O_co]):
     def meanings(self, node: NodeView[O_co]) -> Mapping[str, Meaning] | None:
         """Compares what is known of a node's inputs, and returns what follows for its outputs.
 
-        Called when the ensemble is checked, and by workers with what the loaded models say. A kind that goes by the
-        position of scores compares the order of their classes (``class_meanings.check_positions``). Without that,
-        scores of different classes are mixed and nothing says so.
+        Called when the ensemble is checked, and by workers with what the loaded models say. Unless a combiner says
+        otherwise, it goes by the position of scores: inputs whose classes stand in different orders are reported
+        (``class_meanings.check_positions``), since it would mix scores of different classes.
 
         Returns:
             None: What the outputs mean does not follow from the inputs.
         """
+        if self.kind == "combine":
+            check_positions(node)
         return None
 
     def arms(self, node: NodeView[O_co]) -> Sequence[str]:

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 from apache_beam.portability.api import schema_pb2
 
-from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, RowType, names_of, row_class
+from beam_ensembles.beam_repairs.row_coder import PositionalRowCoder, RowType, row_class
 from beam_ensembles.columns.arrow_batch import ArrowReader
 from beam_ensembles.columns.arrow_types import EVENT_TIME, arrow_field
 from beam_ensembles.columns.batch import RowBatch
+from beam_ensembles.columns.nested_rows import names_of
 from beam_ensembles.columns.schemas import schema_of, wire_type_of
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.execution.loaded_stage import LoadedStage, StageCode
