@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import textwrap
@@ -13,6 +14,7 @@ from beam_ensembles.cli.main import main
 from scripts.layout import ROOT
 
 _YAML = re.compile(r"^( *)```yaml\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 ELSEWHERE = {"missing_file", "missing_parameter"}
 FILES = [
     pytest.param(text, id=f"{page.relative_to(ROOT / 'docs').with_suffix('')}-{number}")
@@ -29,6 +31,17 @@ def test_ensemble_files(text: str, tmp_path: Path, capsys: pytest.CaptureFixture
     main(["validate", str(file), "--json"])
     problems = json.loads(capsys.readouterr().out)
     assert [problem for problem in problems if problem["code"] not in ELSEWHERE] == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_text_after_a_table_is_not_a_row_of_it(page: Path) -> None:
+    lines = _FENCED.sub("", page.read_text(encoding="utf-8")).splitlines()
+    found = [
+        text
+        for before, text in itertools.pairwise(line.strip() for line in lines)
+        if before.startswith("|") and text and not text.startswith(("|", "<!--"))
+    ]
+    assert found == []
 
 
 def test_there_are_some() -> None:
