@@ -98,7 +98,7 @@ class LoadedNode:
             lines.append(f"answers {counted(self.metrics.num_inferences)} in {took:,.1f} ms")
         if self.classes:
             lines.append(f"knows the classes {', '.join(self.classes)}")
-        return [*lines, *(f"gives {column}: {what}" for column, what in self.gives.items())]
+        return [*lines, *(f"returns {column}: {what}" for column, what in self.gives.items())]
 
 
 @dataclasses.dataclass(slots=True)

@@ -60,7 +60,7 @@ def test_it_says_what_loads_with_what_and_how_long_it_takes(
         "  loads  temperature: sklearn"
     ]
     assert any(line.startswith("         answers made-up rows (1, 2, 5 at once), in ") for line in lines)
-    assert lines[-2:] == ["         knows the classes cold, warm", "         gives p: float64 [N, 2]"]
+    assert lines[-2:] == ["         knows the classes cold, warm", "         returns p: float64 [N, 2]"]
     assert not printed.err
 
 
