@@ -35,11 +35,11 @@ def postgres() -> Iterator[Postgres]:
 
 @dataclasses.dataclass
 class Relay:
-    """What is said to a client.
+    """A relay and its lie.
 
     Attributes:
         port: Where it connects.
-        lie: What becomes of a row of an answer: None passes it on; others are sent, the last one without an end.
+        lie: Makes of a row of an answer the bytes to send instead; None passes the row on.
         sent: Bytes of lies.
     """
 

@@ -229,6 +229,31 @@ def test_a_chain_of_redirects_is_checked_at_each_step_and_ends() -> None:
             open_web(requests.get, f"{server.url}/models/loop")
 
 
+def test_passwords_of_the_own_user_are_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """requests sends what ``~/.netrc`` has for a host by itself, for whoever names a file there."""
+    given: list[str | None] = []
+
+    def note(to: Any) -> None:
+        given.append(to.headers.get("Authorization"))
+        content(b"a\nb\n")(to)
+
+    (tmp_path / ".netrc").write_text(
+        "machine 127.0.0.1 login own password secret-1\ndefault login x password y\n"
+    )
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NETRC", raising=False)
+    with web_server({"/n.txt": note}) as server:
+        node = {"apply": "read", "under": [server.url], "inputs": ["place"], "outputs": {"data": "bytes"}}
+        text = json.dumps({"ensemble": "e", "inputs": {"place": "string"}, "nodes": {"a": node}})
+        (checked,) = check_text(text, KINDS, Files("/", hosts=(server.url,))).nodes
+        reader = KINDS["apply", "read"].load(checked).reader  # type: ignore[attr-defined]
+        assert [*reader.read_all([f"{server.url}/n.txt"]).values()] == [b"a\nb\n"]
+        with fetched(f"{server.url}/n.txt") as copy:
+            assert Path(copy).read_bytes() == b"a\nb\n"
+    assert given == [None, None]
+
+
 def test_a_file_behind_a_redirect_out_of_a_trusted_prefix_is_not_loaded() -> None:
     answers = {"/models/n.txt": status(302, Location="/uploads/n.txt"), "/uploads/n.txt": content(b"a\nb\n")}
     with web_server(answers) as server:

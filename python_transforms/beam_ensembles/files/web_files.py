@@ -70,7 +70,8 @@ def open_web(
     timeout = (min(_CONNECT_SECONDS, seconds), min(_SILENCE_SECONDS, seconds))
     for _ in range(_MOST_REDIRECTS):
         try:
-            ask = functools.partial(get, found, stream=True, timeout=timeout, allow_redirects=False)
+            options = {"stream": True, "timeout": timeout, "allow_redirects": False, "auth": _no_credentials}
+            ask = functools.partial(get, found, **options)
             answer = call_within(seconds, ask, f"waiting for an answer of '{found}'")  # headers may drip, too
         # requests parses where a redirect leads, though it is told not to follow it.
         except ValueError as exc:
@@ -84,6 +85,11 @@ def open_web(
         text = f"'{url}' cannot be read: the server says {answer.status_code} {answer.reason}"
         raise WebRefusal(text, answer.status_code)
     return answer
+
+
+def _no_credentials(request: Any) -> Any:
+    """Returns a request as it is: by itself, requests would send what this user's ``~/.netrc`` has for the host."""
+    return request
 
 
 def _followed(url: str, found: str, location: str, may_follow: Callable[[str], bool]) -> str:
