@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/agnivade/levenshtein"
 
@@ -193,27 +192,25 @@ func (b *binder) checkInput(name string, declared columnType) bool {
 		return false
 	}
 	if has, _ := typeOf(found.Type); !feeds(has, declared) {
-		rule := "numbers may only become wider"
-		if strings.Contains(declared.String(), "row<") {
-			rule = "rows in rows need the same fields, and " + rule
-		} else if withoutWidths(has) != withoutWidths(declared) {
-			rule = "convert the field before, or declare the type that it has"
-		}
 		b.refuse(ensemble.CodeFieldType, path, "the incoming rows have '%s' as %v, and the ensemble declares %v; %s",
-			field, has, declared, rule)
+			field, has, declared, ruleOf(has, declared))
 		return false
 	}
 	return true
 }
 
-var (
-	numbers        = regexp.MustCompile(`int32|int64|float|double`)
-	nullsAndShapes = regexp.MustCompile(`\?|\[[\d,]*\]`)
-)
-
-// withoutWidths returns a type's text without what widening may change.
-func withoutWidths(t columnType) string {
-	return nullsAndShapes.ReplaceAllString(numbers.ReplaceAllString(t.String(), "number"), "")
+// ruleOf returns what a field of another type than the declared one needs.
+func ruleOf(found, declared columnType) string {
+	for found.kind == arrayKind && declared.kind == arrayKind {
+		found, declared = found.of[0], declared.of[0]
+	}
+	switch {
+	case found.kind == rowKind && declared.kind == rowKind:
+		return "rows in rows need the same fields, and numbers may only become wider"
+	case slices.Contains(numbers, found.kind) && slices.Contains(numbers, declared.kind):
+		return "numbers may only become wider"
+	}
+	return "convert the field before, or declare the input as the field is"
 }
 
 // checkColumns compares the columns and fields that options name with those

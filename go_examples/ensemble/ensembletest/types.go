@@ -122,6 +122,9 @@ func typeWith(t reflect.Type, nilIsNull bool) (columnType, bool) {
 // wider are the scalars that hold all values of a scalar.
 var wider = map[string][]string{"int32": {"int64", "double"}, "int64": {"double"}, "float": {"double"}}
 
+// numbers are the types of numbers.
+var numbers = []string{"int32", "int64", "float", "double"}
+
 // feeds reports whether values of the type found may stand where wanted is
 // declared. Nulls and lengths are left to the rows.
 func feeds(found, wanted columnType) bool {

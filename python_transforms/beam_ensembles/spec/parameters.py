@@ -13,6 +13,7 @@ from typing import Any
 from beam_ensembles.errors import WHOLE_FILE, Problem, listed, nearest
 from beam_ensembles.limits import LONGEST_FILLED, LONGEST_PARAMETER, MOST_PARAMETERS
 from beam_ensembles.messages.printable import truncate
+from beam_ensembles.messages.wording import nearest_of
 from beam_ensembles.spec.language import EXPRESSION_KEYS, PARAMETERS
 from beam_ensembles.spec.mistakes import Mistakes
 from beam_ensembles.spec.places import below
@@ -175,5 +176,8 @@ class _Filler:
 
     def _missing(self, names: list[str]) -> str:
         what = f"the parameter{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}"
-        near = nearest(names[0], self._parameters) if len(names) == 1 else ""
-        return f"no value was given for {what}{near} (given: {listed(self._known)})"
+        near = nearest_of(names[0], self._parameters) if len(names) == 1 else None
+        how = "; pass it with the call, or write a default under 'parameters' in the file"
+        if near is not None:
+            how = f", but one for '{near}'; is one of them misspelled?"
+        return f"no value was given for {what}{how} (given: {listed(self._known)})"

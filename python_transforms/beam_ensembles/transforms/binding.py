@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,16 +30,15 @@ from beam_ensembles.runtime.refresh import Watch
 from beam_ensembles.spec.language import NAME_RULE, is_name
 from beam_ensembles.transforms.output_schema import positions_in
 from beam_ensembles.transforms.row_forms import InputRows, OutputRows, output_rows
-from beam_ensembles.types import Array, Map, Row, Type, same_order, widens
+from beam_ensembles.types import NUMPY_DTYPES, Array, Map, Row, Type, same_order, widens
 
 OPAQUE: Final = "__opaque"
 """The bytes column in which a client carries its key and the fields whose types cannot cross."""
 
 ONLY_WIDER: Final = "numbers may only become wider"
-CONVERT: Final = "convert the field before, or declare the type that it has"
-_NUMBERS: Final = re.compile(r"int32|int64|float|double")
-_NULLS_AND_SHAPES: Final = re.compile(r"\?|\[[\d,]*\]")
 ROWS_WITHIN: Final = "rows in rows need the same fields"
+NUMBERS: Final = frozenset(NUMPY_DTYPES) - {"boolean"}
+"""The names of the types of numbers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -190,18 +188,18 @@ def _input_problem(name: str, type_: Type, rows: InputRows, call: CallOptions) -
             where, "field_type", f"{text}, and write CAST({name} AS DOUBLE) in a node 'apply: sql'"
         )
     text = f"the incoming rows have '{field}' as {rows.describe(field)}, and the ensemble declares {type_}"
-    return Problem(where, "field_type", f"{text}; {_rule(rows.describe(field), str(type_))}")
+    return Problem(where, "field_type", f"{text}; {_rule(rows.type_of(field), type_)}")
 
 
-def _rule(found: str, declared: str) -> str:
-    """Returns what the caller can do about a field of another type."""
-    if "row<" in declared:
+def _rule(found: Type | None, declared: Type) -> str:
+    """Returns what a field of another type than the declared one needs."""
+    while isinstance(found, Array) and isinstance(declared, Array):
+        found, declared = found.element, declared.element
+    if isinstance(found, Row) and isinstance(declared, Row):
         return f"{ROWS_WITHIN}, and {ONLY_WIDER}"
-    return ONLY_WIDER if _without_widths(found) == _without_widths(declared) else CONVERT
-
-
-def _without_widths(type_: str) -> str:
-    return _NULLS_AND_SHAPES.sub("", _NUMBERS.sub("number", type_))
+    if found is not None and {str(found.required()), str(declared.required())} <= NUMBERS:
+        return ONLY_WIDER
+    return "convert the field before, or declare the input as the field is"
 
 
 def _is_any(found: schema_pb2.FieldType) -> bool:

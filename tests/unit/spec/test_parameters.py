@@ -70,8 +70,8 @@ def test_missing_ones_are_named_at_each_place() -> None:
         ("b[0]", "missing_parameter"),
         ("c", "missing_parameter"),
     ]
-    assert "'moodel'; did you mean 'model'?" in problems[0].message
-    assert "'x', 'y'" in problems[1].message
+    assert "the parameter 'moodel', but one for 'model'; is one of them misspelled?" in problems[0].message
+    assert "'x', 'y'; pass it with the call, or write a default under 'parameters'" in problems[1].message
     assert "given: model" in problems[1].message
 
 

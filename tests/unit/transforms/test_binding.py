@@ -93,8 +93,8 @@ def test_a_null_and_a_wider_number_are_fine_and_a_narrower_one_is_not(graph: Ens
 @pytest.mark.parametrize(
     ("found", "rule"),
     [
-        ("string", "convert the field before, or declare the type that it has"),
-        ("array<double>", "convert the field before, or declare the type that it has"),
+        ("string", "convert the field before, or declare the input as the field is"),
+        ("array<double>", "convert the field before, or declare the input as the field is"),
         ("double?", "numbers may only become wider"),
     ],
 )
@@ -127,6 +127,17 @@ def test_rows_in_rows_have_the_declared_fields_in_any_order(tmp_path: Path) -> N
     _names(graph, _only(stops="array<row<note: string, at: int64>>"))
     with pytest.raises(InvalidEnsemble, match="rows in rows need the same fields, and numbers may only"):
         _names(graph, _only(stops="array<row<notes: string, at: int64>>"))
+
+
+def test_a_type_that_is_not_a_number_is_not_told_to_become_wider(graph: EnsembleGraph) -> None:
+    with pytest.raises(
+        InvalidEnsemble, match="as string, and the ensemble declares double; convert the field before"
+    ):
+        _names(graph, _rows(a="string"))
+    with pytest.raises(
+        InvalidEnsemble, match="as array<double>, and the ensemble declares double; convert the field"
+    ):
+        _names(graph, _rows(a="array<double>"))
 
 
 def test_the_output_comes_under_the_callers_own_schema(graph: EnsembleGraph) -> None:

@@ -40,7 +40,6 @@ final class FakeModels {
           .build();
 
   /** The codes of problems of which the rows are the cause. */
-  private static final String ONLY_WIDER = "numbers may only become wider";
 
   private static final Set<String> OF_ROWS =
       Set.of(
@@ -275,23 +274,21 @@ final class FakeModels {
               + ", and the ensemble declares "
               + nameOf(input)
               + "; "
-              + ruleOf(PortableTypes.nameOf(sent.getField(field).getType()), nameOf(input)));
+              + rule(sent.getField(field).getType(), input.getType()));
     }
   }
 
-  private static String ruleOf(String found, String declared) {
-    if (declared.contains("row<")) {
-      return "rows in rows need the same fields, and " + ONLY_WIDER;
+  /** Returns what a field of another type than the declared one needs. */
+  private static String rule(FieldType found, FieldType declared) {
+    boolean areLists = found.getTypeName().isCollectionType();
+    if (areLists && declared.getTypeName().isCollectionType()) {
+      return rule(found.getCollectionElementType(), declared.getCollectionElementType());
+    } else if (found.getTypeName().isCompositeType() && declared.getTypeName().isCompositeType()) {
+      return "rows in rows need the same fields, and numbers may only become wider";
+    } else if (found.getTypeName().isNumericType() && declared.getTypeName().isNumericType()) {
+      return "numbers may only become wider";
     }
-    return withoutWidths(found).equals(withoutWidths(declared))
-        ? ONLY_WIDER
-        : "convert the field before, or declare the type that it has";
-  }
-
-  /** A type's name without what widening may change. */
-  private static String withoutWidths(String type) {
-    return type.replaceAll("int32|int64|float|double", "number")
-        .replaceAll("\\?|\\[[\\d,]*\\]", "");
+    return "convert the field before, or declare the input as the field is";
   }
 
   private void checkNames() {
