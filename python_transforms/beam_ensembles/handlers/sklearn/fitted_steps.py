@@ -134,10 +134,12 @@ class MissingMarks:
     Attributes:
         of_encoders: What its encoders know as a category: the training rows had it.
         of_imputers: What its imputers fill in.
+        of_objects: The features whose numbers were objects to an encoder, as a DataFrame's are beside None.
     """
 
     of_encoders: Mapping[int | None, set[float | None]]
     of_imputers: Mapping[int | None, set[float | None]]
+    of_objects: frozenset[int | None] = frozenset()
 
     def of(self, feature: int) -> float | None:
         """Returns the mark of a feature; NaN, as in pandas, where no part of the model has one.
@@ -165,13 +167,19 @@ def missing_marks(model: Any, parts: Sequence[Part], names: Sequence[str] | None
     """
     encoders: _Marks = {}
     imputers: _Marks = {}
+    objects: set[int | None] = set()
     for part in parts:
         _note(part.estimator, part.features, encoders, imputers)
+        objects.update(
+            at
+            for at, known in zip(part.features, _categories(part.estimator), strict=False)
+            if _are_objects(known)
+        )
     places = {name: at for at, name in enumerate(names or ())}
     for estimator in estimators_of(model):
         own = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
         _note(estimator, [places.get(name) for name in own], encoders, imputers)
-    return MissingMarks(encoders, imputers)
+    return MissingMarks(encoders, imputers, frozenset(objects))
 
 
 def _note(estimator: Any, features: Sequence[int | None], encoders: _Marks, imputers: _Marks) -> None:
@@ -190,6 +198,15 @@ def _note(estimator: Any, features: Sequence[int | None], encoders: _Marks, impu
                 imputers.setdefault(feature, set()).add(mark)
         if np.asarray(getattr(estimator, "statistics_", ())).dtype.kind == "O":
             imputers.setdefault(None, set()).add(mark)
+
+
+def _are_objects(known: Any) -> bool:
+    """Returns whether an encoder knows numbers as objects, which it compares with no array of numbers."""
+    values = np.asarray(known)
+    is_object = values.dtype == object
+    return is_object and any(
+        isinstance(value, int | float) and not is_missing(value) for value in values.tolist()
+    )
 
 
 def estimators_of(model: Any) -> Iterator[Any]:

@@ -52,7 +52,8 @@ def _marks(
 ) -> dict[str, float | None]:
     """Returns what stands for a null in columns of objects, None or NaN: what the model says, else NaN as in pandas.
 
-    So in text and bytes; and in truth values, where they are objects among others or in a DataFrame.
+    So in text and bytes; in truth values, where they are objects among others or in a DataFrame; and in numbers of a
+    DataFrame that an encoder knows as objects.
 
     Raises:
         InvalidEnsemble: ``signature_mismatch``: the model takes either, and nothing tells which a column needs.
@@ -61,7 +62,8 @@ def _marks(
     nullable, found = set(may_be_missing(node)), {}
     for at, column in enumerate(column_of_each(node.inputs, features.columns)):
         type_ = node.inputs[column].required()
-        if column in nullable and (dtype_of(type_) is None or (type_ == BOOLEAN and holds_objects)):
+        is_object = dtype_of(type_) is None or (type_ == BOOLEAN and holds_objects)
+        if (column in nullable and is_object) or (holds_objects and at in missing.of_objects):
             try:
                 found[column] = missing.of(at)
             except LookupError as exc:
