@@ -272,6 +272,7 @@ def row_class(names: tuple[str, ...]) -> Any:
     for index, name in enumerate(names):
         if name not in positional:
             setattr(cls, name, getattr(cls, positional[index]))
+    # Read by columns/nested_rows.py.
     cls.__row_names__ = names  # type: ignore[attr-defined]
     copyreg.pickle(cls, lambda row: (_restore_row, (names, tuple(row))))  # Made here: no module has it.
     return cls
