@@ -10,6 +10,8 @@ import numpy as np
 
 RESAMPLES: Final = 1_000
 CONFIDENCE: Final = 0.95
+_AT_ONCE: Final = 1 << 21
+"""Rows of resamples that are in memory together, 8 bytes each."""
 LEAST_ROWS: Final = 20
 """Slices of fewer rows are shown, but not judged."""
 
@@ -44,9 +46,13 @@ def bootstrap(differences: np.ndarray, seed: int) -> list[Difference]:
     count = len(differences)
     drawn = np.random.default_rng(seed)
     means = np.empty((RESAMPLES, differences.shape[1]))
-    for at in range(RESAMPLES):
-        often = np.bincount(drawn.integers(0, count, count), minlength=count)
-        means[at] = often @ differences / count
+    together = min(RESAMPLES, max(1, _AT_ONCE // count))
+    often = np.empty((together, count))  # of floats, and many at once: matrices are multiplied fast
+    for start in range(0, RESAMPLES, together):
+        some = often[: RESAMPLES - start]
+        for one in some:
+            one[:] = np.bincount(drawn.integers(0, count, count), minlength=count)
+        means[start : start + len(some)] = some @ differences / count
     tail = (1 - CONFIDENCE) / 2 * 100
     low, high = np.percentile(means, (tail, 100 - tail), axis=0)
     whole = differences.mean(axis=0)

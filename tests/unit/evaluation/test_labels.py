@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from beam_ensembles.cli.main import main
+from beam_ensembles.evaluation import comparisons
 from beam_ensembles.evaluation.comparisons import bootstrap
 from beam_ensembles.evaluation.evaluating import evaluate
 from beam_ensembles.evaluation.request import Request
@@ -273,6 +274,19 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert 50 <= inside <= 60
     values = drawn.normal(size=(50, 2))
     assert bootstrap(values, 3) == bootstrap(values, 3)
+
+
+@pytest.mark.parametrize("at_once", [1, 170, 1 << 21])
+def test_resamples_are_the_same_however_many_are_in_memory(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(1).normal(size=(50, 2))
+    drawn = np.random.default_rng(3)
+    means = [values[drawn.integers(0, 50, 50)].mean(axis=0) for _ in range(1_000)]
+    monkeypatch.setattr(comparisons, "_AT_ONCE", at_once)
+    found = bootstrap(values, 3)
+    np.testing.assert_allclose([one.low for one in found], np.percentile(means, 2.5, axis=0))
+    np.testing.assert_allclose([one.high for one in found], np.percentile(means, 97.5, axis=0))
 
 
 BAD: dict[str, tuple[Any, list[str], str]] = {
