@@ -46,19 +46,6 @@ def _items(value: Any, type_: Row) -> list[Any] | None:
     return [getattr(value, name) for name in names] if all(hasattr(value, name) for name in names) else None
 
 
-@functools.lru_cache(maxsize=1024)
-def names_of(cls: type) -> tuple[str, ...] | None:
-    """Returns the names of the fields of a class of tuples; None where its fields are known by position only.
-
-    Args:
-        cls: What ``row_coder.row_class`` made, a named tuple of anybody's, or ``tuple``.
-    """
-    if (own := getattr(cls, "__row_names__", None)) is not None:
-        return tuple(own)
-    names: tuple[str, ...] = getattr(cls, "_fields", ())
-    return None if names == tuple(f"f{at}" for at in range(len(names))) else names
-
-
 def items_in_order(row: tuple[Any, ...], names: Sequence[str]) -> list[Any] | None:
     """Returns a tuple's items in the order of some names, and as they are where the tuple has no names of its own.
 

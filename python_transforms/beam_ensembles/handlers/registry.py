@@ -17,6 +17,7 @@ MODEL_KINDS: Final[Mapping[str, str]] = {
     "catboost": "beam_ensembles.handlers.catboost.model:CatboostKind",
     "open_inference": "beam_ensembles.handlers.open_inference.model:OpenInferenceKind",
     "chat": "beam_ensembles.handlers.chat.model:ChatKind",
+    "decisions": "beam_ensembles.handlers.decisions.model:DecisionsKind",
     "embed": "beam_ensembles.handlers.embed.model:EmbedKind",
     "vertex_ai": "beam_ensembles.handlers.vertex_ai.model:VertexAIKind",
     "huggingface": "beam_ensembles.handlers.huggingface.model:HuggingFaceKind",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import openai
 
-from beam_ensembles.columns.nulls import nullable_column
-from beam_ensembles.errors import NodeError, SomeFailed
-from beam_ensembles.graph.kinds import CheckedNode, Columns, validity
+from beam_ensembles.errors import NodeError
+from beam_ensembles.graph.kinds import CheckedNode, Columns
 from beam_ensembles.handlers.chat.answer_schema import schema_of
 from beam_ensembles.handlers.chat.answers import Answers
 from beam_ensembles.handlers.chat.label_probabilities import ALTERNATIVES, probabilities_of, tokens_of
@@ -21,11 +18,11 @@ from beam_ensembles.handlers.chat.model import (
     probabilities_column,
     properties_of,
 )
-from beam_ensembles.handlers.chat.prompts import Prompts
 from beam_ensembles.handlers.openai_interface.calls import Calls, Session
 from beam_ensembles.handlers.openai_interface.loading import calls_of
-from beam_ensembles.handlers.support.answered_rows import listener
-from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, SHARED, count
+from beam_ensembles.handlers.openai_interface.prompts import Prompts
+from beam_ensembles.handlers.openai_interface.rows import Messages, Rows, size_of
+from beam_ensembles.handlers.support.call_counts import MALFORMED, REFUSALS, count
 from beam_ensembles.types import Type
 
 _AGAIN: Final = "Your answer cannot be used: {}. Answer once more, with nothing but the object in JSON."
@@ -42,19 +39,6 @@ def load_chat(node: CheckedNode[ChatOptions]) -> ChatMember:
     return ChatMember(node, calls_of(node, node.options.max_tokens))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Question:
-    """Messages that are sent.
-
-    Attributes:
-        messages: The messages.
-        rows: The positions of the rows that have them.
-    """
-
-    messages: list[dict[str, Any]]
-    rows: list[int]
-
-
 class ChatMember:
     """A node of a language model.
 
@@ -64,7 +48,8 @@ class ChatMember:
     """
 
     def __init__(self, node: CheckedNode[ChatOptions], calls: Calls) -> None:
-        self._node, self._calls = node, calls
+        self._node = node
+        self._rows = Rows(calls, node.outputs, dedupe=node.options.dedupe)
         self._prompts = Prompts(node, node.options.messages)
         self._columns = properties_of(node.spec, node.options)
         self._probabilities = probabilities_column(node.spec, node.options)
@@ -79,37 +64,19 @@ class ChatMember:
             SomeFailed: Some rows have no answer that can be used.
             NodeError: No row has one.
         """
-        prompts = self._prompts.of_rows(columns)
-        places: dict[Any, int] = {}
-        asked: list[_Question] = []
-        where: list[int | NodeError] = []
-        for at, prompt in enumerate(prompts):
-            if isinstance(prompt, NodeError):
-                where.append(prompt)
-                continue
-            key = json.dumps(prompt) if self._node.options.dedupe else at
-            if key not in places:
-                places[key] = len(asked)
-                asked.append(_Question(prompt, []))
-            asked[places[key]].rows.append(at)
-            where.append(places[key])
-        count(SHARED, len(where) - sum(isinstance(one, NodeError) for one in where) - len(asked))
-        answers = self._calls.all(self._ask, asked)
-        return self._columns_of([one if isinstance(one, NodeError) else answers[one] for one in where])
+        return self._rows.answers(self._prompts.of_rows(columns), self._ask)
 
-    async def _ask(self, session: Session, question: _Question) -> Any:
-        """Returns the values of an answer, and tells who listens."""
-        found = await self._answered(session, question.messages)
-        tell = listener()
-        if tell is not None:
-            rows = len(question.rows)
-            tell(question.rows, self._columns_of([found] * rows))
-        return found
+    async def _ask(self, session: Session, messages: Messages) -> Mapping[str, Any]:
+        found = await self._answered(session, messages)
+        values = {column: found[name] for name, column in self._columns.items()}
+        return (
+            values if self._probabilities is None else {**values, self._probabilities: found[PROBABILITIES]}
+        )
 
-    async def _answered(self, session: Session, messages: list[dict[str, Any]]) -> dict[str, Any]:
+    async def _answered(self, session: Session, messages: Messages) -> dict[str, Any]:
         """Returns the values of an answer; asks again, with what is wrong, as often as the node says."""
         for attempt in range(self._node.options.repair + 1):
-            answer = await session.call(self._completion(messages), _size(messages))
+            answer = await session.call(self._completion(messages), size_of(messages))
             text = _counted_text(answer)
             if self._node.options.text:
                 return {next(iter(self._columns)): text}
@@ -139,38 +106,13 @@ class ChatMember:
             raise NodeError("bad_output", text)
         return {**found, PROBABILITIES: said}
 
-    def _completion(self, messages: list[dict[str, Any]]) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
+    def _completion(self, messages: Messages) -> Callable[[openai.AsyncOpenAI], Awaitable[Any]]:
         def create(client: openai.AsyncOpenAI) -> Awaitable[Any]:
             make: Any = client.chat.completions.create
             found: Awaitable[Any] = make(messages=messages, **self._request)
             return found
 
         return create
-
-    def _columns_of(self, answers: Sequence[Any]) -> Columns:
-        faults = {at: answer for at, answer in enumerate(answers) if isinstance(answer, NodeError)}
-        good = [answer for answer in answers if not isinstance(answer, NodeError)]
-        if faults and not good and len(set(map(id, faults.values()))) == 1:
-            raise faults[0]
-        found: dict[str, Any] = {}
-        columns = self._columns
-        if self._probabilities is not None:
-            columns = {**columns, PROBABILITIES: self._probabilities}
-        for name, column in columns.items():
-            found |= _column([answer[name] for answer in good], self._node.outputs[column], column)
-        if faults:
-            raise SomeFailed(found, faults)
-        return found
-
-
-def _size(messages: list[dict[str, Any]]) -> int:
-    """Returns the bytes of the texts; a picture is many bytes and few tokens."""
-    parts = (part for one in messages for part in _texts(one["content"]))
-    return sum(len(part.encode(errors="surrogatepass")) for part in parts)
-
-
-def _texts(content: Any) -> list[str]:
-    return [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
 
 
 def _request_of(node: CheckedNode[ChatOptions], outputs: Mapping[str, Type]) -> dict[str, Any]:
@@ -220,8 +162,3 @@ def _text_of(answer: Any) -> str:
     if not isinstance(content, str):
         raise NodeError("bad_output", f"the server's answer has no text, but {type(content).__name__}")
     return content
-
-
-def _column(values: list[Any], type_: Type, name: str) -> dict[str, Any]:
-    found, present = nullable_column(values, type_, name)
-    return {name: found.values} if present is None else {name: found.values, validity(name): present}

@@ -11,8 +11,8 @@ from beam_ensembles.graph.kinds import CheckedNode, Kind, Member, NodeView, Work
 from beam_ensembles.graph.options import Mistake, option
 from beam_ensembles.graph.output_ports import settle
 from beam_ensembles.handlers.chat.answer_schema import is_answerable
-from beam_ensembles.handlers.chat.prompts import check_messages
 from beam_ensembles.handlers.openai_interface.options import ServerOptions, check_server
+from beam_ensembles.handlers.openai_interface.prompts import check_messages
 from beam_ensembles.spec.model import NodeSpec
 from beam_ensembles.spec.places import below
 from beam_ensembles.types import DOUBLE, STRING, Array, Type

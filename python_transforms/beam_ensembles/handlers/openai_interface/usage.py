@@ -8,6 +8,8 @@ from typing import Any, Final
 from beam_ensembles.handlers.support.call_counts import TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, count
 
 _MOST: Final = 1 << 40
+_NAMES: Final = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
+"""What interfaces call the tokens of a request and of an answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,9 +35,12 @@ class Usage:
 def usage_of(answer: Any) -> Usage:
     """Returns what an answer says; a server may say anything."""
     found = getattr(answer, "usage", None)
-    details = getattr(found, "prompt_tokens_details", None)
-    sent = _number(found, "prompt_tokens")
-    return Usage(sent, _number(found, "completion_tokens"), min(sent, _number(details, "cached_tokens")))
+    for sent_name, received_name in _NAMES:
+        sent, received = _number(found, sent_name), _number(found, received_name)
+        if sent or received:
+            details = getattr(found, f"{sent_name}_details", None)
+            return Usage(sent, received, min(sent, _number(details, "cached_tokens")))
+    return Usage()
 
 
 def count_usage(answer: Any) -> Usage:

@@ -73,7 +73,7 @@ def names_of(spec: NodeSpec) -> Sequence[str]:
 def check_messages(node: NodeView, messages: Sequence[Any]) -> None:
     """Reports messages that are not of the form, and names in them that are not those of the node's ``inputs``."""
     if node.spec.inputs is None:
-        text = "chat needs inputs: the columns of its messages, such as [ticket]"
+        text = f"{node.spec.target} needs inputs: the columns of its messages, such as [ticket]"
         node.problem("missing_key", "inputs", text)
         return
     names = names_of(node.spec)

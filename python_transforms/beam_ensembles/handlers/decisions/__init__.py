@@ -1,0 +1,1 @@
+"""``model: decisions``: typed questions about rows, answered with probabilities."""
