@@ -12,7 +12,7 @@ from scripts.layout import ROOT
 
 STEPS: Final = "ARCHITECTURE.md, 'A new kind', says where a kind is named"
 FAMILY_PAGES: Final = {"combine": "combiners.md", "route": "routes.md", "apply": "functions.md"}
-PYTHON_ALONE: Final = ("chat", "embed")
+PYTHON_ALONE: Final = ("chat", "decisions", "embed")
 """Model kinds that the tests of Go and Java do not score."""
 
 

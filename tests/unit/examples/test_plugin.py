@@ -91,4 +91,4 @@ def test_its_combiner_refuses_positions_of_classes_in_other_orders(installed: Pa
 def test_without_it_its_kinds_are_unknown() -> None:
     out = run(None, "validate", FILE, code=1)
     assert out.count("[unknown_kind]") == 4
-    assert "there is no model 'acme_scorecard' (allowed: catboost, chat, embed, huggingface, " in out
+    assert "there is no model 'acme_scorecard' (allowed: catboost, chat, decisions, embed, " in out
