@@ -54,6 +54,8 @@ def test_errors_cross_processes(error: EnsembleError) -> None:
 
 def test_a_failed_row_says_which_node_and_what_to_do() -> None:
     text = str(RowFailed("digits", "vote", "null_value", "pixels is null"))
+    for call in ("with_errors()", "RunWithErrors", "withErrors()", "error_handling"):
+        assert call in text
     assert "'digits'" in text
     assert "[null_value] nodes.vote: pixels is null" in text
     assert "error output" in text

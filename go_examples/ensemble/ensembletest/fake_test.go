@@ -404,6 +404,9 @@ func TestFakeRefusesWhatAServiceRefuses(t *testing.T) {
 			_, s := beam.NewPipelineWithRoot()
 			_, err := c.run(s, beam.Create(s, c.row), c.file, append(c.options, ensemble.WithExpansionAddr(fake.Addr()))...)
 			checkSays(t, err, c.says)
+			if c.code == ensemble.CodeOutputSchemaMismatch {
+				checkSays(t, err, "the caller's type does not fit the output of ensemble 'votes': 1 problem")
+			}
 			var refused *ensemble.Error
 			if !errors.As(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Code != c.code {
 				t.Errorf("gives %v, not one problem with the code %s", err, c.code)
