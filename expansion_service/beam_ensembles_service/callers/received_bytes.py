@@ -22,13 +22,12 @@ from typing import Final
 import grpc
 
 from beam_ensembles_service.callers.tcp_sockets import Endpoint, endpoint_of
+from beam_ensembles_service.requests.reading import MOST_READS, Trimmer
 
 MOST_BYTES: Final = 1 << 20
 """Bytes that a connection may receive between two of its calls; headers of a call are at most 16 KiB."""
 DEFAULT_MESSAGE_BYTES: Final = 4 << 20
 """gRPC's limit of a message."""
-_MOST_MESSAGES: Final = 16
-"""A server reads no more messages at one time (``requests/reading.py``)."""
 _LOOK_SECONDS: Final = 0.25
 _OWN: Final = Path("/proc/self/fd")
 _RECEIVED: Final = struct.Struct("=128xQ")
@@ -61,6 +60,7 @@ class ReceivedBytes:
 
     def __init__(self, message_bytes: int) -> None:
         self._message_bytes = message_bytes
+        self._trimmer = Trimmer()
         self._lock = threading.Lock()
         self._calls: dict[Endpoint, _Calls] = {}
         self._counted: dict[str, tuple[int, int]] = {}
@@ -109,9 +109,10 @@ class ReceivedBytes:
                     calls = dataclasses.replace(self._calls.get(peer, _Calls()))
                 events, before = self._counted.get(name, (0, 0))
                 counted[name] = (events, before) if events == calls.events else (calls.events, received)
-                room = MOST_BYTES + min(calls.open, _MOST_MESSAGES) * self._message_bytes
+                room = MOST_BYTES + min(calls.open, MOST_READS) * self._message_bytes
                 if received - counted[name][1] > room:
                     connection.shutdown(socket.SHUT_RDWR)
+                    self._trimmer.add(received - counted[name][1])
         self._counted = counted
         with self._lock:
             gone = [peer for peer, calls in self._calls.items() if peer not in peers and not calls.open]

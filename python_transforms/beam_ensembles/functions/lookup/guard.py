@@ -72,7 +72,7 @@ class _Watch:
 
     Args:
         most_seconds: How long one may take.
-        seconds: What is said of that.
+        seconds: The limit that the message names.
     """
 
     def __init__(self, most_seconds: float, seconds: float) -> None:
