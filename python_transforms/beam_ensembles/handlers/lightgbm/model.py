@@ -98,14 +98,16 @@ class LightgbmKind(Kind[LightgbmOptions]):
 
     def check(self, node: NodeView[LightgbmOptions]) -> Mapping[str, Type | None]:
         """Compares the node with the model's header, which is read where the file is local."""
-        node = view_of(node)
+        declared, node = node.inputs, view_of(node)
         place = check_file(node)
         check_config(node, HONOURED, CONFIG_REFUSED)
         check_arguments(node, ARGUMENTS)
         _check_method(node)
         check_ports(node, [node.options.method])
         path = None if place is None else local_path(place)
-        return _against_header(node, None if path is None else read_or_report(node, path, read_header))
+        return _against_header(
+            node, declared, None if path is None else read_or_report(node, path, read_header)
+        )
 
     def load(self, node: CheckedNode[LightgbmOptions]) -> Member:
         """Loads the model and compares it with the node again."""
@@ -168,7 +170,9 @@ def _check_method(node: NodeView[LightgbmOptions]) -> None:
         node.problem("bad_value", "method", text)
 
 
-def _against_header(node: NodeView[LightgbmOptions], header: Header | None) -> Mapping[str, Type | None]:
+def _against_header(
+    node: NodeView[LightgbmOptions], declared: Mapping[str, Type | None], header: Header | None
+) -> Mapping[str, Type | None]:
     """Compares a node with the model's header, where there is one, and settles its types."""
     for argument in feature_arguments(node).values():
         if not is_number(argument) and not (argument.element == "string" and (header is None or header.kept)):
@@ -181,7 +185,7 @@ def _against_header(node: NodeView[LightgbmOptions], header: Header | None) -> M
             node.tell(output.column, Meaning(refused=refused))
         return settle(node, "signature_mismatch", {})
     warn_of_order(node, header.names)
-    for place, text in _disagreements(node, header):
+    for place, text in _disagreements(node, declared, header):
         node.problem("signature_mismatch", place, text)
     if node.options.model_class == CLASSIFIER and header.objective not in CLASSIFICATIONS:
         what = f"for {header.objective}" if header.objective else "with an objective of its own"
@@ -195,9 +199,17 @@ def _against_header(node: NodeView[LightgbmOptions], header: Header | None) -> M
 
 
 def _disagreements(
-    node: NodeView[LightgbmOptions] | CheckedNode[LightgbmOptions], header: Header
+    node: NodeView[LightgbmOptions] | CheckedNode[LightgbmOptions],
+    declared: Mapping[str, Type | None],
+    header: Header,
 ) -> Iterator[tuple[str, str]]:
-    """Compares a model's features with its node; gives the place below the node and a sentence."""
+    """Compares a model's features with its node; gives the place below the node and a sentence.
+
+    Args:
+        node: The node.
+        declared: The types of its inputs as they are declared: a category that may be missing is not a fraction.
+        header: What the model's file says.
+    """
     if header.kept and not header.are_placed:
         yield (
             "uri",
@@ -215,7 +227,8 @@ def _disagreements(
     if width != header.features:
         yield "inputs", f"the model takes {header.features} features, the columns of the node hold {width}"
         return
-    yield from uncategorised(node, features, _kept(node, header, features), _HOW_KEPT)
+    names = columns_and_names(node, features)
+    yield from uncategorised(names, declared, _kept(node, header, features), _HOW_KEPT)
 
 
 def _kept(
@@ -232,7 +245,7 @@ def _features(
     """Compares a loaded model's features with the node; gives them, and those that are categories of the model's."""
     features, _ = match(node, header.names)
     log_order(node, header.names)
-    raise_disagreements(node, _disagreements(node, header))
+    raise_disagreements(node, _disagreements(node, node.inputs, header))
     return features, categories_of(node, features, _kept(node, header, features), pandas)
 
 

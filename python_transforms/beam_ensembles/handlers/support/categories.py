@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,18 +97,21 @@ def columns_and_names(node: NodeView | CheckedNode, features: Features) -> Itera
 
 
 def uncategorised(
-    node: NodeView | CheckedNode, features: Features, kept: Mapping[str, Sequence[Any]], how: str
+    features: Iterable[tuple[str, str]],
+    declared: Mapping[str, Type | None],
+    kept: Mapping[str, Sequence[Any]],
+    how: str,
 ) -> Iterator[tuple[str, str]]:
     """Finds columns whose values are none that the model's categories can be; gives the place and a sentence.
 
     Args:
-        node: The node.
-        features: Its features.
+        features: The column and the name of each feature, of ``columns_and_names``.
+        declared: The types of the columns, as they are declared.
         kept: The categories that the model keeps, by the feature's name.
         how: How a model is trained and saved that keeps the categories of texts.
     """
-    for column, name in columns_and_names(node, features):
-        type_ = node.inputs.get(column)
+    for column, name in features:
+        type_ = declared.get(column)
         if type_ is None:
             continue
         is_text = isinstance(type_, Scalar) and type_.name == "string"

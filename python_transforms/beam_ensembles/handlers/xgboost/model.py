@@ -32,7 +32,12 @@ from beam_ensembles.handlers.support.beam_config import (
     CallOptions,
     check_config,
 )
-from beam_ensembles.handlers.support.categories import Category, categories_of, uncategorised
+from beam_ensembles.handlers.support.categories import (
+    Category,
+    categories_of,
+    columns_and_names,
+    uncategorised,
+)
 from beam_ensembles.handlers.support.features import Features, log_order, match
 from beam_ensembles.handlers.support.missing_values import view_of
 from beam_ensembles.handlers.support.model_file import FileOptions, check_file
@@ -321,5 +326,5 @@ def _features(
     features, _ = match(node, names, (MARGIN,), WHOLE)
     log_order(node, names)
     raise_disagreements(node, disagreements(node, booster.num_features(), names, booster.feature_types))
-    raise_disagreements(node, uncategorised(node, features, kept, HOW_KEPT))
+    raise_disagreements(node, uncategorised(columns_and_names(node, features), node.inputs, kept, HOW_KEPT))
     return features, categories_of(node, features, kept, pandas)
