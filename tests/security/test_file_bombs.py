@@ -111,7 +111,7 @@ def validated(folder: Path, nodes: dict[str, dict[str, Any]], most_bytes: int = 
     path.write_text(json.dumps({"ensemble": "e", "inputs": inputs, "nodes": nodes}))
     answer, peak = verb("validate", str(path), "--json", most_bytes=most_bytes)
     assert peak < _PEAK, peak
-    found = json.loads(answer.stdout)
+    found = json.loads(answer.stdout)["problems"]
     assert all(len(one["message"]) < 1_000 for one in found)
     return {one["path"].split(".")[1] for one in found if one["code"] == "bad_model_file"}
 
@@ -474,7 +474,7 @@ def test_a_large_ensemble_file_is_not_read_to_its_end(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 30)
     answer, peak = verb("validate", str(path), "--json")
-    assert [one["code"] for one in json.loads(answer.stdout)] == ["too_large"]
+    assert [one["code"] for one in json.loads(answer.stdout)["problems"]] == ["too_large"]
     assert peak < _PEAK // 2, peak
 
 

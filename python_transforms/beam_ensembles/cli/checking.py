@@ -1,4 +1,4 @@
-"""Checks an ensemble file as the person who named it on the command line trusts it."""
+"""Checks an ensemble file as the person who named it on the command line trusts it, and says what is in it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from beam_ensembles.cli.ensemble_file import warn, wrong
 from beam_ensembles.errors import InvalidEnsemble
 from beam_ensembles.files.lock_names import lock_of
 from beam_ensembles.graph import EnsembleGraph, check_text
+from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
 from beam_ensembles.registry import KINDS
 from beam_ensembles.runtime.loading import ensemble_of_file, with_own_folder
 
@@ -65,3 +67,26 @@ def checked_or_told(args: argparse.Namespace) -> EnsembleGraph | None:
         return None
     warn(args.file, graph.warnings)
     return graph
+
+
+def contents(graph: EnsembleGraph) -> dict[str, Any]:
+    """Returns what a caller needs to know of an ensemble, as plain data: its columns, classes and parameters."""
+    return {
+        "ensemble": graph.spec.name,
+        "description": graph.spec.description,
+        "inputs": {column: str(type_) for column, type_ in graph.spec.inputs},
+        "outputs": {column: str(type_) for column, type_ in graph.outputs},
+        "labels": _labels(graph),
+        "parameters": list(graph.spec.parameters),
+    }
+
+
+def _labels(graph: EnsembleGraph) -> dict[str, list[str | int]]:
+    """Returns the classes of each output that holds one of them, or a score for each in this order."""
+    known = {
+        column: meaning.classes
+        for node in graph.nodes
+        for column, meaning in declared(node.spec, node.told).items()
+        if meaning.classes is not None and meaning.holds in (LABELS, SCORES)
+    }
+    return {column: list(known[column]) for column, _ in graph.outputs if column in known}

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from beam_ensembles.cli import capacity
-from beam_ensembles.cli.checking import checked_or_told
+from beam_ensembles.cli.checking import checked_or_told, contents
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file
 from beam_ensembles.cli.output import print_json, say
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.graph import EnsembleGraph, Plan, Stage, plan
-from beam_ensembles.graph.class_meanings import LABELS, SCORES, declared
 from beam_ensembles.graph.kinds import CheckedNode
 from beam_ensembles.graph.planning import alive_between
 from beam_ensembles.messages.printable import printable
@@ -82,27 +81,11 @@ def described(graph: EnsembleGraph, found: Plan) -> dict[str, Any]:
     outputs = tuple(column for column, _ in graph.outputs)
     carried = (*alive_between(graph, found), outputs)
     return {
-        "ensemble": graph.spec.name,
-        "description": graph.spec.description,
-        "inputs": {column: str(type_) for column, type_ in graph.spec.inputs},
-        "outputs": {column: str(type_) for column, type_ in graph.outputs},
-        "labels": _labels(graph),
-        "parameters": list(graph.spec.parameters),
+        **contents(graph),
         "stages": [
             _stage(stage, columns, graph) for stage, columns in zip(found.stages, carried, strict=True)
         ],
     }
-
-
-def _labels(graph: EnsembleGraph) -> dict[str, list[str | int]]:
-    """Returns the classes of each output that holds one of them, or a score for each in this order."""
-    known = {
-        column: meaning.classes
-        for node in graph.nodes
-        for column, meaning in declared(node.spec, node.told).items()
-        if meaning.classes is not None and meaning.holds in (LABELS, SCORES)
-    }
-    return {column: list(known[column]) for column, _ in graph.outputs if column in known}
 
 
 def _stage(stage: Stage, columns: Sequence[str], graph: EnsembleGraph) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from beam_ensembles.cli.checking import checked_with_lock
+from beam_ensembles.cli.checking import checked_with_lock, contents
 from beam_ensembles.cli.ensemble_file import (
     GREEN,
     add_file_arguments,
@@ -51,8 +51,8 @@ examples:
   beam-ensembles validate flowers.yaml --load --rows few.parquet --json
   beam-ensembles validate flowers.yaml --load --code src/
 
-With --json, a valid file is an empty list. 'beam-ensembles plan flowers.yaml --json' prints its inputs, outputs, labels
-and parameters.
+With --json, print an object with the 'problems'. Of a valid file, which has none, it also has the 'inputs' and
+'outputs' with their types, the 'labels' of outputs whose classes are known, and the 'parameters'.
 
 exit code: 0 the file is valid; 1 it is not, or with --load a model cannot be loaded or a row fails; 2 wrong usage
 (there is no such file, for example); 130 interrupted
@@ -76,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print a JSON list of {code, path, message}; with --load an object that has this list as 'problems', and "
-        "the findings as 'warnings', 'nodes' and 'rows'",
+        help="print a JSON object: 'problems' is a list of {code, path, message}; of a valid file also 'inputs', "
+        "'outputs', 'labels' and 'parameters'; with --load also 'warnings', 'nodes' and 'rows'",
     )
 
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         import_from(args.code)
         return _load(args, graph)
     if args.json:
-        print_json([])
+        print_json({"problems": [], **contents(graph)})
     else:
         print(_right(args.file, graph))
     return _RIGHT
@@ -118,12 +118,9 @@ def _misuse(args: argparse.Namespace) -> str | None:
 def _wrong(args: argparse.Namespace, path: str, error: InvalidEnsemble, report: Report | None = None) -> int:
     if not args.json:
         print(wrong(path, error.problems, sys.stdout))
-    elif args.load:
-        print_json(
-            report.as_data(as_data(error.problems)) if report else {"problems": as_data(error.problems)}
-        )
     else:
-        print_json(as_data(error.problems))
+        problems = as_data(error.problems)
+        print_json({"problems": problems} if report is None else report.as_data(problems))
     return _WRONG
 
 
@@ -147,7 +144,7 @@ def _load(args: argparse.Namespace, graph: EnsembleGraph) -> int:
     if report.problems:
         return _wrong(args, args.file, InvalidEnsemble(report.problems), report)
     if args.json:
-        print_json(report.as_data([]))
+        print_json({**report.as_data([]), **contents(graph)})
     else:
         head = (
             _right(args.file, graph)

@@ -58,19 +58,27 @@ def test_what_could_not_be_checked_is_a_warning(
         )
         assert main(["validate", str(path), "--json"]) == 0
     printed = capsys.readouterr()
-    assert printed.out == "[]\n"
+    assert json.loads(printed.out)["problems"] == []
     assert printed.err.startswith(f"warning {path}: [server_unreachable] nodes.dense.uri: ")
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     path = INVALID / "all_together.yaml"
     assert main(["validate", str(path), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    wrong = json.loads(capsys.readouterr().out)
+    assert list(wrong) == ["problems"]
+    found = wrong["problems"]
     assert all(set(problem) == {"code", "path", "message"} for problem in found)
     wanted = json.loads(path.with_suffix(".expected.json").read_text(encoding="utf-8"))["problems"]
     assert [{"code": problem["code"], "path": problem["path"]} for problem in found] == wanted
     assert main(["validate", str(GOLDEN / "specs" / "votes.yaml"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == []
+    right = json.loads(capsys.readouterr().out)
+    assert main(["plan", str(GOLDEN / "specs" / "votes.yaml"), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    del plan["stages"]
+    assert right == {"problems": [], **plan}
+    assert list(plan) == ["ensemble", "description", "inputs", "outputs", "labels", "parameters"]
+    assert all(plan[key] for key in ("inputs", "outputs", "labels"))
 
 
 def test_parameters(capsys: pytest.CaptureFixture[str]) -> None:

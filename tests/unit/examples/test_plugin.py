@@ -62,7 +62,7 @@ def test_its_checks_are_made(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "cards").mkdir()
     (tmp_path / "cards" / "young.json").write_text('{"start": "much"}', encoding="utf-8")
     (tmp_path / "cards" / "both.json").write_text('{"start": 1, "points": {"age": 1}}', encoding="utf-8")
-    problems = json.loads(run(installed, "validate", str(file), "--json", code=1))
+    problems = json.loads(run(installed, "validate", str(file), "--json", code=1))["problems"]
     assert [(problem["path"], problem["code"]) for problem in problems] == [
         ("nodes.young.uri", "bad_model_file"),
         ("nodes.rich.uri", "missing_file"),

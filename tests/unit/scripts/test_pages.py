@@ -29,7 +29,7 @@ def test_ensemble_files(text: str, tmp_path: Path, capsys: pytest.CaptureFixture
     file = tmp_path / "page.yaml"
     file.write_text(text, encoding="utf-8")
     main(["validate", str(file), "--json"])
-    problems = json.loads(capsys.readouterr().out)
+    problems = json.loads(capsys.readouterr().out)["problems"]
     assert [problem for problem in problems if problem["code"] not in ELSEWHERE] == []
 
 
