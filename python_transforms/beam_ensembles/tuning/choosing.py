@@ -9,6 +9,7 @@ https://arxiv.org/abs/2210.07913).
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -82,15 +83,29 @@ class Choice:
 
 
 def grid(values: np.ndarray, most: int) -> list[float]:
-    """Returns candidates for a cut-off: quantiles of what it is compared with, and one beyond each end."""
-    finite = values[np.isfinite(values)]
+    """Returns candidates for a cut-off: values that it is compared with, and one beyond each end.
+
+    They are rounded down, so that one lies between every two values that differ in their first digits.
+
+    Args:
+        values: What the cut-off is compared with, ``[N]``.
+        most: How many of them are candidates at most; where there are more different ones, quantiles are.
+    """
+    finite = np.unique(values[np.isfinite(values)])
     if not len(finite):
         return []
-    levels = np.quantile(finite, np.linspace(0, 1, most), method="lower")
-    low, high = float(levels[0]), float(levels[-1])
+    low, high = float(finite[0]), float(finite[-1])
+    if len(finite) > most:
+        finite = np.quantile(values[np.isfinite(values)], np.linspace(0, 1, most), method="lower")
     room = max(abs(low), abs(high), 1e-3) * 1e-3
-    rounded = {float(f"{value:.{_DIGITS}g}") for value in levels.tolist()}
+    rounded = {_rounded_down(value) for value in finite.tolist()}
     return sorted({float(f"{low - room:.3g}"), *rounded, float(f"{high + room:.4g}")})
+
+
+def _rounded_down(value: float) -> float:
+    """Returns a number of few digits that is no greater than a value."""
+    with decimal.localcontext(decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)):
+        return float(+decimal.Decimal(value))
 
 
 def candidates(axes: Sequence[Sequence[float]]) -> list[tuple[float, ...]]:

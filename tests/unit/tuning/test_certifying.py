@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from beam_ensembles.tuning.certifying import lower_bound, p_values, passed, rows_needed, rows_without_a_miss
+from beam_ensembles.tuning.choosing import grid
 from beam_ensembles.tuning.targets import AGREEMENT, Target
 from tests.benchmarks.certified import Pool, Sums, least_sent, measure
 
@@ -51,6 +52,16 @@ def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
     assert found.limit is not None
     assert found.limit < found.sent
     assert found.hindsight < found.sent < 1.2 * found.hindsight
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_candidates_part_all_values_where_these_are_few(sign: int) -> None:
+    """Shares of a tree's leaves, such as 2/3, have no last digit."""
+    values = sign * np.array([one / 30 for one in range(1, 30)] * 100 + [np.nan])
+    found = grid(values, 201)
+    parted = {int(np.count_nonzero(values < cut)) for cut in found}
+    assert parted == {100 * at for at in range(30)}
+    assert all(len(f"{abs(cut):.12g}".lstrip("0.")) <= 6 for cut in found), "short enough for a file"
 
 
 def test_the_limit_is_the_mean_of_the_most_powerful_test() -> None:
