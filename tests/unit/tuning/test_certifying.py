@@ -55,12 +55,12 @@ def test_certified_cut_offs_miss_no_more_often_than_they_say() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_candidates_part_all_values_where_these_are_few(sign: int) -> None:
+def test_candidates_separate_all_values_where_these_are_few(sign: int) -> None:
     """Shares of a tree's leaves, such as 2/3, have no last digit."""
     values = sign * np.array([one / 30 for one in range(1, 30)] * 100 + [np.nan])
     found = grid(values, 201)
-    parted = {int(np.count_nonzero(values < cut)) for cut in found}
-    assert parted == {100 * at for at in range(30)}
+    below = {int(np.count_nonzero(values < cut)) for cut in found}
+    assert below == {100 * at for at in range(30)}
     assert all(len(f"{abs(cut):.12g}".lstrip("0.")) <= 6 for cut in found), "short enough for a file"
 
 
