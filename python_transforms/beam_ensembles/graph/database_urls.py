@@ -79,6 +79,12 @@ def _file_of(url: str) -> str:
 
 def _check_file(node: NodeView, key: str, url: str, is_written: bool) -> None:
     file = _file_of(url)
+    if is_written and node.files.bundle is not None:
+        text = (
+            f"'{file}' would be among the files of a bundle, which are only read; keep answers in postgresql"
+        )
+        node.problem("not_in_bundle", key, text)
+        return
     found = node.files.resolve(file) if is_written else node.files.check(file)
     if local_path(found) is None:
         node.problem("bad_value", key, f"an SQLite file is one of this machine, not '{found}'")

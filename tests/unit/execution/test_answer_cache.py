@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from beam_ensembles.cli.main import main
 from beam_ensembles.columns.convert import to_column
 from beam_ensembles.errors import BatchFailed, NodeError, SomeFailed
 from beam_ensembles.execution.answer_cache import AnswerCache, cache_of
@@ -376,3 +377,18 @@ def test_a_model_that_is_faster_than_its_cache_is_asked_at_once(
     cache.answer(slow, xs(*values), ask)
     assert len(member.rows) == (2_500 if seconds else 3_000)
     assert ("faster than its cache" in caplog.text) == (not seconds)
+
+
+def test_a_bundle_is_not_written_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "e.yaml"
+    chat = {
+        "model": "chat", "url": "http://localhost/v1", "name": "m", "inputs": ["word"], "outputs": {"said": {}},
+        "messages": [{"role": "user", "content": "{word}"}], "text": True, "cache": {"uri": "sqlite:///a.db"},
+    }  # fmt: skip
+    file.write_text(json.dumps({"ensemble": "e", "inputs": {"word": "string"}, "nodes": {"chat": chat}}))
+    assert main(["pack", str(file), "--output", str(tmp_path / "e.ensemble.zip")]) == 1
+    said = capsys.readouterr()
+    assert (
+        "[not_in_bundle] nodes.chat.cache.uri: 'a.db' would be among the files of a bundle"
+        in said.out + said.err
+    )
