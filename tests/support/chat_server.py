@@ -112,7 +112,10 @@ def chat_server(answer: Callable[[dict[str, Any]], Reply]) -> Iterator[ChatServe
         def log_message(self, *_: object) -> None:
             """Logs nothing."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 256
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         found = ChatServer(f"http://127.0.0.1:{server.server_port}/v1")
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -60,7 +60,9 @@ class _BoundedClient(httpx2.AsyncClient):
     """Sends a server's own headers, and reads a whole answer within its time, up to ``LARGEST_ANSWER`` bytes."""
 
     def __init__(self, server: Server) -> None:
-        super().__init__(timeout=server.seconds, follow_redirects=False)
+        most = server.concurrency
+        limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most)
+        super().__init__(timeout=server.seconds, follow_redirects=False, limits=limits)
         self._server = server
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:

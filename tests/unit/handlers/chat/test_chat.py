@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -517,3 +518,18 @@ def test_a_server_may_say_no_probabilities(said: object) -> None:
         outputs = {"mood": "string", "probabilities": "array<double>[2]"}
         with pytest.raises(NodeError, match="declare 'probabilities' nullable"):
             loaded(server, outputs=outputs, **MOODS)(tickets("a"))
+
+
+def test_as_many_calls_are_under_way_as_the_node_says() -> None:
+    """No call is answered before the last one is there; the client's own limit is 100."""
+    calls = 110
+    together = threading.Barrier(calls)
+
+    def answer(request: Mapping[str, Any]) -> Reply:
+        together.wait(60)
+        return mood(request)
+
+    with chat_server(answer) as server:
+        found = loaded(server, concurrency=calls, timeout=100)(tickets(*map(str, range(calls))))
+    assert found["mood"].tolist() == list(map(str, range(calls)))
+    assert server.most == calls
