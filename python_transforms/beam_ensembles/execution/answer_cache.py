@@ -16,6 +16,7 @@ from beam_ensembles.columns.batch import concatenated
 from beam_ensembles.errors import NodeError, SomeFailed
 from beam_ensembles.execution.cache_worth import CacheWorth
 from beam_ensembles.execution.kept_answers import BadAnswer, from_texts, to_texts
+from beam_ensembles.execution.named_code import digest_of_code
 from beam_ensembles.execution.row_keys import row_keys
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.file_changes import state_of
@@ -96,11 +97,12 @@ class AnswerCache:
     def _looked_up(self, member: Member, columns: Columns, ask: Ask) -> tuple[Columns, dict[int, NodeError]]:
         keys = row_keys(self._digest, columns, self._types)
         kept, answers = self._kept(keys)
+        known = frozenset(kept)
         firsts: dict[bytes, int] = {}
         for at, key in enumerate(keys):
-            if key not in kept:
+            if key not in known:
                 firsts.setdefault(key, at)
-        hits = sum(key in kept for key in keys) if kept else 0
+        hits = sum(key in known for key in keys) if known else 0
         count(CACHE_HITS, hits)
         count(CACHE_MISSES, len(keys) - hits)
         count(SHARED, len(keys) - hits - len(firsts))
@@ -235,6 +237,7 @@ def _digest(node: CheckedNode) -> bytes:
         ],
         "versions": None if node.kind.work is Work.ELSEWHERE else versions_of(node),
         "file": _file_digest(node),
+        "code": digest_of_code(options),
     }
     return hashlib.sha256(to_json(said).encode("utf-8", "surrogatepass")).digest()
 
