@@ -147,7 +147,7 @@ def test_a_type_has_limits(type_: str) -> None:
 def test_an_expression_makes_no_large_text_of_its_constants(expression: str, tmp_path: Path) -> None:
     answer = in_child(ensemble(f'{{apply: sql, select: {{y: "{expression}"}}}}', "{t: string}"), tmp_path)
     assert answer.returncode == 1, answer.stderr[-2000:]
-    (found,) = json.loads(answer.stdout)
+    (found,) = json.loads(answer.stdout)["problems"]
     assert found["code"] == "bad_expression"
     assert "of its constants" in found["message"]
 

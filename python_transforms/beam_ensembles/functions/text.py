@@ -26,7 +26,7 @@ class TextOptions(Options):
 
     template: str | None = option(
         None,
-        "The text; {name} stands for a column's value and {{ for a brace. Nothing is evaluated.",
+        "The text; {name} stands for a column's value, {{ for a brace, and nothing is evaluated.",
         required=True,
     )
     separator: str = option(", ", "The text between the items of a list.", shown='", "')

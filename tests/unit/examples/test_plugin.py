@@ -82,7 +82,7 @@ def test_its_combiner_refuses_positions_of_classes_in_other_orders(installed: Pa
     spec = {"ensemble": "orders", "inputs": {"x": "array<double>[4]"}, "nodes": nodes}
     file = tmp_path / "orders.yaml"
     file.write_text(json.dumps(spec), encoding="utf-8")
-    problems = json.loads(run(installed, "validate", str(file), "--json", code=1))
+    problems = json.loads(run(installed, "validate", str(file), "--json", code=1))["problems"]
     assert [(problem["path"], problem["code"]) for problem in problems] == [
         ("nodes.middle.inputs[1]", "label_mismatch"),
     ]

@@ -23,16 +23,16 @@ class LookupOptions(BatchOptions, AttemptOptions):
 
     url: Any = option(
         None,
-        "The database, as SQLAlchemy writes it: postgresql+psycopg://HOST/DATABASE, sqlite:///FILE. One with a "
-        "password is a secret.",
+        "The database as SQLAlchemy's URL (postgresql+psycopg://HOST/DATABASE, sqlite:///FILE), a secret if it has a "
+        "password.",
         required=True,
         accepts="string or secret",
     )
     table: str = option("", "The table, or SCHEMA.TABLE.", required=True)
     key: Any = option(
         None,
-        "The column whose value is looked up, or a list of them; a mapping, {column: column of the table}, where "
-        "they are called otherwise there. No two rows of the table have the same.",
+        "The column whose value is looked up, which no two rows of the table share, or a list of them; a mapping, "
+        "{column: column of the table}, where the table has other names.",
         required=True,
         accepts="columns",
     )
@@ -43,7 +43,7 @@ class LookupOptions(BatchOptions, AttemptOptions):
     )
     cache: Mapping[str, Any] | None = option(
         None,
-        "{max_rows: N, max_age: SECONDS}: how many rows of the table a worker keeps, and for how long. Without it "
+        "{max_rows: N, max_age: SECONDS}: how many rows of the table a worker keeps, and for how long; without it "
         "every batch asks the database.",
     )
     timeout: float | None = option(

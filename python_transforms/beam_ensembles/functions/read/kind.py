@@ -30,8 +30,8 @@ class ReadOptions(BatchOptions, AttemptOptions):
 
     under: list[Any] | None = option(
         None,
-        "The folders and URIs below which rows may name files; relative names are relative to the first. Without "
-        "it rows may name web addresses only, of the hosts that the service allows.",
+        "The folders and URIs below which rows may name files; relative names are relative to the first; without "
+        "it rows may name only web addresses, of the hosts that the service allows.",
     )
     max_bytes: int = option(64 << 20, "The largest file that is read.", least=1, most=2 << 30)
     concurrency: int = option(16, "How many files are read at once.", least=1, most=256)

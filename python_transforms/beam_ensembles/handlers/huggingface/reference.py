@@ -35,10 +35,10 @@ def rewritten(page: str) -> str:
 def _task(name: str, task: Task) -> Iterator[str]:
     by = "a pipeline" if task.model_class is None else f"`{task.model_class}`"
     yield f"### `{name}`\n\n{task.summary} By {by}.\n"
-    yield "| input | what it is | |\n|---|---|---|"
+    yield "| input | meaning | value | |\n|---|---|---|---|"
     for port, given in task.inputs.items():
         need = "" if given.required else "optional"
-        yield f"| `{port}` | {given.description} {_sentence(given.media.wanted)} | {need} |"
+        yield f"| `{port}` | {given.description} | {_cell(given.media.wanted)} | {need} |"
     yield "\n| output | type | |\n|---|---|---|"
     for port, found in task.outputs.items():
         yield f"| `{port}` | `{found.type}` | {found.description} |"
@@ -48,5 +48,5 @@ def _task(name: str, task: Task) -> Iterator[str]:
     yield f"\n`inference_args`: {', '.join(f'`{one}`' for one in (BATCH_SIZE, *own))}{more}.\n"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}.".replace("<", "\\<")
+def _cell(text: str) -> str:
+    return text.replace("<", "\\<")
