@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from beam_ensembles.local.explanation import Explanation
 
 DESCRIPTION: Final = """\
-Explain what an ensemble does with one row of a file: from top to bottom what each node read and added, which condition
-let it run or skipped it, which arm a route chose, where a null began, which error came and what its policy made of it,
-and the milliseconds that the node took with this row alone.
+Explain what an ensemble does with one row of a file. From top to bottom, print what each node read and added, the
+condition that let it run or skipped it, and the arm that a route chose. Print where a null began, the error and what the
+node's policy made of it, and the milliseconds that the node took with this row alone.
 
 examples:
   beam-ensembles explain fraud.yaml --input rows.jsonl --row 3
