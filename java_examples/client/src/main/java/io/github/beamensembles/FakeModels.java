@@ -40,7 +40,6 @@ final class FakeModels {
           .build();
 
   /** The codes of problems of which the rows are the cause. */
-
   private static final Set<String> OF_ROWS =
       Set.of(
           "missing_field",
