@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from beam_ensembles.cli import labelled_rows
 from beam_ensembles.cli.ensemble_file import add_file_arguments
 from beam_ensembles.cli.output import counted, print_json
-from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
-    from beam_ensembles.evaluation.request import Progress, Request
+    from beam_ensembles.evaluation.request import Request
     from beam_ensembles.evaluation.results import Evaluation
     from beam_ensembles.graph.profile import Profile
-    from beam_ensembles.tables.chunk import Reader
 
 DESCRIPTION: Final = """\
 Evaluate an ensemble on rows whose answer is known: the ensemble, and every model and combiner in it on its own. It says
@@ -65,23 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     add = parser.add_argument
-    add(
-        "--input",
-        metavar="ROWS",
-        required=True,
-        help="read labelled rows from this file (.csv, .jsonl, .parquet)",
-    )
+    labelled_rows.add_input(parser)
     add("--label", metavar="FIELD", help="compare the answers with this field")
     add(
         "--profile",
         metavar="PATH",
         help="also write what the inputs are like to this file (.json); without --label nothing else is done",
     )
-    add(
-        "--answer",
-        metavar="COLUMN",
-        help="judge this output of the ensemble (default: the first that can be)",
-    )
+    labelled_rows.add_answer(parser)
     add(
         "--positive",
         metavar="CLASS",
@@ -114,19 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--report", metavar="PAGE", help="also write the results and diagrams as one HTML page to this file")
     add("--json", action="store_true", help="print the results as a JSON object")
-    add(
-        "--batch-size",
-        metavar="N",
-        type=whole_number(1),
-        default=1_024,
-        help="score at most this many rows at once (default: 1024)",
-    )
-    add(
-        "--cache",
-        metavar="DIR",
-        help="keep answers of models in this folder, and find them there where nothing has changed that they depend on",
-    )
-    add_code_argument(parser)
+    labelled_rows.add_scoring(parser)
 
 
 def _quantile(text: str) -> float:
@@ -189,7 +167,7 @@ def _profile(args: argparse.Namespace, show: Show) -> tuple[Profile, str]:
     from beam_ensembles.evaluation.profiling import learn_profile
     from beam_ensembles.graph.profile import as_text
 
-    profile = learn_profile(_request(args), _telling(show))
+    profile = learn_profile(_request(args), labelled_rows.telling(show))
     return profile, as_text(profile)
 
 
@@ -201,18 +179,11 @@ def _tell_profile(args: argparse.Namespace, profile: Profile, text: str) -> int:
     return _DONE
 
 
-def _telling(show: Show) -> Progress:
-    def tell(doing: str, reader: Reader | None, rows: int) -> None:
-        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
-
-    return tell
-
-
 def _found(args: argparse.Namespace, show: Show) -> Evaluation:
     # Imports Beam: two seconds that --help and a wrong call need not wait for.
     from beam_ensembles.evaluation.evaluating import evaluate
 
-    return evaluate(_request(args), _telling(show))
+    return evaluate(_request(args), labelled_rows.telling(show))
 
 
 def _request(args: argparse.Namespace) -> Request:

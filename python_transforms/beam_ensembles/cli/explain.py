@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION: Final = """\
 Explain what an ensemble does with one row of a file. From top to bottom, print what each node read and added, the
-condition that let it run or skipped it, and the arm that a route chose. Print where a null began, the error and what the
-node's policy made of it, and the milliseconds that the node took with this row alone.
+condition that let it run or skipped it, and the arm that a route chose. Print where a null began, the error and what
+the node's policy made of it, and the milliseconds that the node took with this row alone.
 
 examples:
   beam-ensembles explain fraud.yaml --input rows.jsonl --row 3

@@ -6,15 +6,14 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Final
 
+from beam_ensembles.cli import labelled_rows
 from beam_ensembles.cli.ensemble_file import add_file_arguments
 from beam_ensembles.cli.output import print_json
-from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.whole_numbers import whole_number
 
 if TYPE_CHECKING:
-    from beam_ensembles.tables.chunk import Reader
     from beam_ensembles.tuning.results import Tuned
 
 DESCRIPTION: Final = """\
@@ -58,12 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the verb's arguments."""
     add_file_arguments(parser)
     add = parser.add_argument
-    add(
-        "--input",
-        metavar="ROWS",
-        required=True,
-        help="read labelled rows from this file (.csv, .jsonl, .parquet)",
-    )
+    labelled_rows.add_input(parser)
     add("--label", metavar="FIELD", required=True, help="compare the answers with this field")
     add(
         "--target",
@@ -126,11 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="split the rows with this seed (default: 0)",
     )
-    add(
-        "--answer",
-        metavar="COLUMN",
-        help="judge this output of the ensemble (default: the first that can be)",
-    )
+    labelled_rows.add_answer(parser)
     add(
         "--positive",
         metavar="CLASS",
@@ -149,19 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also write what was found, and cost against quality, as one HTML page",
     )
     add("--json", action="store_true", help="print what was found as a JSON object")
-    add(
-        "--batch-size",
-        metavar="N",
-        type=whole_number(1),
-        default=1_024,
-        help="score at most this many rows at once (default: 1024)",
-    )
-    add(
-        "--cache",
-        metavar="DIR",
-        help="keep answers of models in this folder, and find them there where nothing has changed that they depend on",
-    )
-    add_code_argument(parser)
+    labelled_rows.add_scoring(parser)
 
 
 def _target(text: str) -> object:
@@ -241,9 +219,6 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
     from beam_ensembles.tuning.request import Request, tune
     from beam_ensembles.tuning.tuning_cut_offs import CutOffRequest
 
-    def tell(doing: str, reader: Reader | None, rows: int) -> None:
-        show(doing, done=reader.done if reader else 0, total=reader.total if reader else None, rows=rows)
-
     rows = Rows(
         input=args.input,
         label=args.label,
@@ -274,7 +249,7 @@ def _found(args: argparse.Namespace, show: Show) -> Tuned:
         parameters=parameters,
         trust=args.trust,
     )
-    return tune(request, tell)
+    return tune(request, labelled_rows.telling(show))
 
 
 def _write(found: Tuned, path: str) -> None:
