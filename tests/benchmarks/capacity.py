@@ -118,6 +118,7 @@ def main() -> None:
     """Measures both, and prints what was predicted."""
     os.environ[PROCESSES_VARIABLE] = "1"
     train()
+    workload.load("digits").write_values()
     with tempfile.TemporaryDirectory() as folder:
         file = make_ensemble(Path(folder))
         one = measured(file, 1)

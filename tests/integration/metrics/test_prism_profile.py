@@ -51,7 +51,9 @@ def file(tmp_path: Path) -> Path:
 def test_metrics_count_and_a_worker_warns(
     shift: float, prism: str, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.WARNING, input_watch.__name__)  # 'run' in this process, of another test, hides it
+    caplog.set_level(
+        logging.WARNING, input_watch.__name__
+    )  # 'run' in this process, of another test, hides it
     flags = ["--runner=PortableRunner", f"--job_endpoint={prism}", "--environment_type=LOOPBACK"]
     rows = payments(1)
     rows["amount"] += shift
