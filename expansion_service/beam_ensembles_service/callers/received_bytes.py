@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import os
 import socket
-import struct
 import threading
 import time
 import weakref
@@ -21,6 +20,7 @@ from typing import Final
 
 import grpc
 
+from beam_ensembles.processes.tcp_bytes import received_bytes
 from beam_ensembles_service.callers.tcp_sockets import Endpoint, endpoint_of
 from beam_ensembles_service.requests.reading import MOST_READS, Trimmer
 
@@ -30,8 +30,6 @@ DEFAULT_MESSAGE_BYTES: Final = 4 << 20
 """gRPC's limit of a message."""
 _LOOK_SECONDS: Final = 0.25
 _OWN: Final = Path("/proc/self/fd")
-_RECEIVED: Final = struct.Struct("=128xQ")
-"""``tcpi_bytes_received`` of Linux's ``struct tcp_info``."""
 _FAMILIES: Final = (socket.AF_INET, socket.AF_INET6)
 
 
@@ -101,7 +99,7 @@ class ReceivedBytes:
         peers = set()
         for name, connection in _connections(port):
             with contextlib.suppress(OSError):
-                received, peer = _received(connection), _peer(connection)
+                received, peer = received_bytes(connection), _peer(connection)
                 if received is None or peer is None:
                     continue
                 peers.add(peer)
@@ -125,11 +123,6 @@ def _watch(port: int, reference: weakref.ref[ReceivedBytes]) -> None:
         found.look(port)
         del found
         time.sleep(_LOOK_SECONDS)
-
-
-def _received(connection: socket.socket) -> int | None:
-    said = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.size)
-    return int(_RECEIVED.unpack(said)[0]) if len(said) == _RECEIVED.size else None
 
 
 def _peer(connection: socket.socket) -> Endpoint | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from beam_ensembles.cli.output import counted, print_json
-from beam_ensembles.errors import EnsembleError
+from beam_ensembles.errors import EnsembleError, ModelFormatError
+from beam_ensembles.files.bounded_json import load_json
 from beam_ensembles.messages.printable import printable
 
 if TYPE_CHECKING:
@@ -88,14 +88,10 @@ def show(args: argparse.Namespace, ensemble: str) -> None:
 def _read(path: str) -> Any:
     try:
         with open(path, "rb") as file:
-            data = file.read(_LARGEST_FILE + 1)
+            return load_json(file, most_bytes=_LARGEST_FILE)
     except OSError as error:
         raise EnsembleError(f"'{printable(path)}' cannot be read: {error.strerror}") from error
-    try:
-        if len(data) > _LARGEST_FILE:
-            raise ValueError("it is too large")
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except ModelFormatError as error:
         raise EnsembleError(f"'{printable(path)}' is not a JSON file of metrics: {error}") from error
 
 

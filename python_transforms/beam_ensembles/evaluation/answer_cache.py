@@ -21,10 +21,10 @@ import numpy as np
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.evaluation.collecting import NodeCost
 from beam_ensembles.files.ensemble_files import local_path
+from beam_ensembles.files.local_files import sha256_with
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
 from beam_ensembles.handlers.support.library_versions import versions_of
 from beam_ensembles.handlers.support.shared_members import load_member
-from beam_ensembles.locks.digests import digest_of_file
 from beam_ensembles.locks.making import environment
 from beam_ensembles.processes.machine import Machine
 from beam_ensembles.tables.whole_file import whole_file
@@ -155,7 +155,7 @@ def _node_key(node: CheckedNode) -> bytes | None:
         return None
     beside = () if os.path.isdir(path) else tuple(node.kind.files_beside(path))
     said = {key: value for key, value in dataclasses.asdict(node.spec).items() if key not in _SETTLES_ROWS}
-    known = [_FORM, said, digest_of_file(path, beside), versions_of(node), environment()]
+    known = [_FORM, said, sha256_with(path, beside), versions_of(node), environment()]
     return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).digest()
 
 

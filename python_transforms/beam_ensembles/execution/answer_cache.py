@@ -20,7 +20,7 @@ from beam_ensembles.execution.named_code import digest_of_code
 from beam_ensembles.execution.row_keys import row_keys
 from beam_ensembles.files.ensemble_files import local_path
 from beam_ensembles.files.file_changes import state_of
-from beam_ensembles.files.local_files import sha256_of, sha256_of_files
+from beam_ensembles.files.local_files import sha256_with
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
 from beam_ensembles.handlers.support.answered_rows import listening
 from beam_ensembles.handlers.support.cache_options import CacheOptions, rows_of, seconds_of
@@ -248,8 +248,4 @@ def _file_digest(node: CheckedNode) -> Any:
     path = local_path(node.uri)
     if path is None:
         return repr(state_of(node.uri, node.kind.files_beside))
-    beside = node.kind.files_beside(path)
-    if not beside:
-        return sha256_of(path)
-    folder, _, name = path.rpartition("/")
-    return sha256_of_files(folder, [name, *beside])
+    return sha256_with(path, node.kind.files_beside(path))

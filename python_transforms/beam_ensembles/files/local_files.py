@@ -251,6 +251,24 @@ def sha256_of(path: str, budget: Budget | None = None) -> str:
     return sha256_of_files(path, found, budget)
 
 
+def sha256_with(path: str, beside: Iterable[str], budget: Budget | None = None) -> str:
+    """Computes the SHA-256 of a local file or folder, or of a file and those beside it that belong to it.
+
+    Args:
+        path: The file or folder.
+        beside: Names of the files beside it, relative to its folder.
+        budget: What that may take; without it, as long as it takes.
+
+    Raises:
+        OSError: It cannot be read, or holds something else than regular files.
+        TooMuch: It takes more than ``budget`` allows.
+    """
+    names = tuple(beside)
+    if not names:
+        return sha256_of(path, budget)
+    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names], budget)
+
+
 def sha256_of_files(folder: str, names: Iterable[str], budget: Budget | None = None) -> str:
     """Computes the SHA-256 of some files of a local folder, as that of a folder which holds nothing else."""
     listing = hashlib.sha256()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from beam_ensembles.bundles.collecting import CollectingFiles, sources_of
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.files.ensemble_files import Files, local_path
-from beam_ensembles.files.local_files import sha256_of, sha256_of_files
+from beam_ensembles.files.local_files import sha256_with
 from beam_ensembles.graph import EnsembleGraph
 from beam_ensembles.spec.document import read_document
 
@@ -72,7 +72,7 @@ def local_digests(graph: EnsembleGraph, files: CollectingFiles) -> Digests:
         path = local_path(place)
         try:
             if path is not None:
-                found[uri] = digest_of_file(path, _beside(graph, uri, path))
+                found[uri] = sha256_with(path, _beside(graph, uri, path))
         except (OSError, ValueError):
             continue
     return _split(graph, found)
@@ -89,7 +89,7 @@ def _split(graph: EnsembleGraph, found: Mapping[str, str]) -> Digests:
 def _loose(graph: EnsembleGraph, files: CollectingFiles) -> Iterator[tuple[str, str]]:
     with sources_of(graph, files, leave_remote=False) as sources:
         for source in sources:
-            yield source.uri, digest_of_file(source.path, source.beside)
+            yield source.uri, sha256_with(source.path, source.beside)
 
 
 def _packed(graph: EnsembleGraph, files: Files) -> Iterator[tuple[str, str]]:
@@ -97,7 +97,7 @@ def _packed(graph: EnsembleGraph, files: Files) -> Iterator[tuple[str, str]]:
         return
     for uri, name in files.bundle.places.items():
         path = os.path.join(files.bundle.root, name)
-        yield uri, digest_of_file(path, _beside(graph, uri, path))
+        yield uri, sha256_with(path, _beside(graph, uri, path))
 
 
 def _beside(graph: EnsembleGraph, uri: str, path: str) -> tuple[str, ...]:
@@ -105,10 +105,3 @@ def _beside(graph: EnsembleGraph, uri: str, path: str) -> tuple[str, ...]:
         return ()
     nodes = [node for node in graph.nodes if node.spec.file == uri]
     return tuple(dict.fromkeys(name for node in nodes for name in node.kind.files_beside(path)))
-
-
-def digest_of_file(path: str, beside: tuple[str, ...]) -> str:
-    """Returns the SHA-256 of a file or folder of this machine, with those files beside it that belong to it."""
-    if not beside:
-        return sha256_of(path)
-    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *beside])

@@ -31,7 +31,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes a stage look for idle cores after its first batch, and compare after one more."""
+    """Forces a stage to look for idle cores after its first batch, and to compare after one more."""
     for name in ("FIRST_SECONDS", "LOADS", "WARM_SECONDS", "TRIAL_SECONDS"):
         monkeypatch.setattr(growing_stage, name, 0)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -19,13 +18,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from beam_ensembles.limits import LARGEST_ANSWER
+from beam_ensembles.processes.tcp_bytes import received_bytes
 
 _MOST_BYTES = LARGEST_ANSWER
 _GRACE_SECONDS = 5.0
 """How much longer than the node's time a query may take: a server that keeps the limit itself says more about it."""
 _LOOK_SECONDS: Final = 0.2
-_RECEIVED: Final = struct.Struct("=128xQ")
-"""``tcpi_bytes_received`` of Linux's ``struct tcp_info``."""
 
 
 class Guard:
@@ -128,11 +126,4 @@ class _Watch:
 
 def _received(connection: socket.socket) -> int:
     """Returns how many bytes a connection has received; 0 where the system does not count them."""
-    option = getattr(socket, "TCP_INFO", None)
-    if option is None:
-        return 0
-    try:
-        said = connection.getsockopt(socket.IPPROTO_TCP, option, _RECEIVED.size)
-    except OSError:  # no TCP
-        return 0
-    return int(_RECEIVED.unpack(said)[0]) if len(said) == _RECEIVED.size else 0
+    return received_bytes(connection) or 0

@@ -23,7 +23,7 @@ from beam_ensembles.files.local_files import (
     is_made_up,
     is_regular,
     sha256_of,
-    sha256_of_files,
+    sha256_with,
 )
 from beam_ensembles.files.own_network import refuse_own_network
 from beam_ensembles.files.private_copy import out_of_reach
@@ -121,7 +121,7 @@ def check_file(
 
 def _compare(node: NodeView, key: str, place: str, path: str, pin: str, names: Sequence[str]) -> None:
     try:
-        found = _digest(path, names)
+        found = sha256_with(path, names)
     except OSError as exc:
         node.problem("unreadable_file", key, f"'{place}' cannot be read: {exc.strerror or exc}")
         return
@@ -140,7 +140,7 @@ def _pinned(
             names: Sequence[str] = ()
             with contextlib.suppress(ModelFormatError, OSError):
                 names = beside(path)
-            if _digest(path, names, budget) == pin:
+            if sha256_with(path, names, budget) == pin:
                 return path
     if pin_is_good:
         node.problem("sha256_mismatch", "sha256", _not_that(uri, pin))
@@ -201,7 +201,7 @@ def verified(node: CheckedNode[PinOptions], *, folders: bool = False) -> Iterato
             copy = path
         if pin is not None:
             names = beside(copy)
-            found = _digest(copy, names)
+            found = sha256_with(copy, names)
             if found != str(pin).lower():
                 text = _mismatch(place, str(pin), found, copy, names)
                 raise InvalidEnsemble([Problem(node.spec.path("sha256"), "sha256_mismatch", text)])
@@ -228,13 +228,6 @@ def _names_this_machine(node: CheckedNode) -> bool:
 
 def _neighbour(path: str, name: str) -> str:
     return os.path.join(os.path.dirname(path), name)
-
-
-def _digest(path: str, names: Sequence[str], budget: Budget | None = None) -> str:
-    """Returns the SHA-256 of a model: of its file or folder, or of the file and those that belong to it."""
-    if not names:
-        return sha256_of(path, budget)
-    return sha256_of_files(os.path.dirname(path), [os.path.basename(path), *names], budget)
 
 
 def _mismatch(place: str, pin: str, found: str | None, path: str, names: Sequence[str]) -> str:
