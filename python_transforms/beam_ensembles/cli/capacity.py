@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from beam_ensembles.cli.number_arguments import number, whole_number
 from beam_ensembles.cli.output import counted, print_json
 from beam_ensembles.errors import EnsembleError, ModelFormatError
 from beam_ensembles.files.bounded_json import load_json
@@ -15,7 +15,7 @@ from beam_ensembles.messages.printable import printable
 if TYPE_CHECKING:
     from beam_ensembles.metrics.capacity import Capacity
 
-_MOST: Final = 1e15
+_MOST: Final = 10**15
 _LARGEST_FILE: Final = 64 << 20
 _MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
 
@@ -31,22 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers",
         metavar="N",
-        type=_number(1, is_whole=True),
+        type=whole_number(1, _MOST),
         help="how many workers there will be, each like the one of that run (default: 1)",
     )
     group.add_argument(
         "--rows",
         metavar="N",
-        type=_number(1, is_whole=True),
+        type=whole_number(1, _MOST),
         help="how many rows they shall score, such as 1e9 (default: predict rates alone)",
     )
     group.add_argument(
-        "--price", metavar="X", type=_number(0), help="what a worker costs an hour, in any currency"
+        "--price", metavar="X", type=number(0), help="what a worker costs an hour, in any currency"
     )
     group.add_argument(
         "--around-micros",
         metavar="US",
-        type=_number(0),
+        type=number(0),
         help="microseconds that a worker spends on a row around its nodes (default: 6; with Arrow batches about 1)",
     )
 
@@ -148,19 +148,3 @@ def _duration(seconds: float) -> str:
         if seconds >= unit:
             return f"{int(seconds // unit)} {name} {int(seconds % unit // part)} {of_part}"
     return f"{int(seconds // _MINUTE)} min {int(seconds % _MINUTE)} s"
-
-
-def _number(least: float, *, is_whole: bool = False) -> Callable[[str], Any]:
-    """Returns the ``type`` of an argument that is a number, also one such as ``1e9``."""
-
-    def read(text: str) -> int | float:
-        try:
-            found = float(text)
-        except ValueError:
-            found = math.nan
-        if not least <= found <= _MOST or (is_whole and found != int(found)):
-            kind = "a whole number" if is_whole else "a number"
-            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not {kind} from {least:g} to {_MOST:g}")
-        return int(found) if is_whole else found
-
-    return read

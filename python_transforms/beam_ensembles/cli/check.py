@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments, no_file, rows_misuse
+from beam_ensembles.cli.number_arguments import number
 from beam_ensembles.cli.output import print_json
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import run_verb
@@ -56,21 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--atol",
         metavar="X",
-        type=_amount,
+        type=number(0),
         help="with --expect: numbers may differ by this much (default: by 1e-6 of their size)",
     )
     parser.add_argument("--json", action="store_true", help="print what differs as a JSON object")
     add_code_argument(parser)
-
-
-def _amount(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of 0 or more")
-    return found
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_parameter_arguments, no_file, rows_misuse
+from beam_ensembles.cli.number_arguments import finite, not_allowed
 from beam_ensembles.cli.output import print_json
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import run_verb
@@ -87,34 +89,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    number, of = (text[:-1], 100.0) if text.endswith("%") else (text, 1.0)
-    found = _number(number, text, "a share, such as 1% or 0.01") / of
+    found = finite(text[:-1]) / 100 if text.endswith("%") else finite(text)
     if not 0 <= found <= 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a share from 0% to 100%")
+        raise not_allowed(text, "a share from 0% to 100%, such as 1% or 0.01")
     return found
 
 
 def _shift(text: str) -> tuple[str, float]:
-    column, separator, number = text.partition("=")
-    if not column or not separator:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not COLUMN=X, as in score=0.05")
-    found = _number(number, text, "COLUMN=X, as in score=0.05")
-    if found < 0:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a shift is 0 or more")
+    column, _, shift = text.partition("=")
+    found = finite(shift)
+    if not column or not found >= 0:
+        raise not_allowed(text, "COLUMN=X with a shift X of 0 or more, as in score=0.05")
     return column, found
 
 
 def _growth(text: str) -> float:
-    return _number(text.removeprefix("+"), text, "by how much it may grow, as in +0.005")
-
-
-def _number(number: str, text: str, wanted: str) -> float:
-    try:
-        found = float(number)
-    except ValueError:
-        found = float("nan")
-    if found != found or found in (float("inf"), float("-inf")):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not {wanted}")
+    found = finite(text.removeprefix("+"))
+    if math.isnan(found):
+        raise not_allowed(text, "by how much it may grow, as in +0.005")
     return found
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli import labelled_rows
 from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.number_arguments import finite, not_allowed, whole_number
 from beam_ensembles.cli.output import counted, print_json
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
-from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import naming
 
 if TYPE_CHECKING:
@@ -108,12 +108,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _quantile(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
+    found = finite(text)
     if not 0 < found < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number between 0 and 1")
+        raise not_allowed(text, "a number between 0 and 1")
     return found
 
 

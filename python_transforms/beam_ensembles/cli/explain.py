@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.number_arguments import whole_number
 from beam_ensembles.cli.output import print_json, print_lines, say
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input", metavar="ROWS", required=True, help="take the row from this file (.csv, .jsonl, .parquet)"
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--row", metavar="N", type=_number, help="explain the row of this number, from 1")
+    which.add_argument("--row", metavar="N", type=whole_number(1, 10**15), help="explain this row, from 1")
     which.add_argument(
         "--where",
         metavar="FIELD=VALUE",
@@ -56,12 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--svg", metavar="PICTURE", help="also draw the ensemble with the row's values to this file (.svg)"
     )
     add_code_argument(parser)
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not the number of a row, which is 1 or more")
-    return int(text)
 
 
 def _condition(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from beam_ensembles.cli import connecting
+from beam_ensembles.cli.number_arguments import number
 from beam_ensembles.cli.output import say
 from beam_ensembles_service.settings import DEFAULT_PORT
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=number(0.001, 86_400),
         default=5.0,
         metavar="SECONDS",
         help="wait at most this long (default: %(default)g s)",

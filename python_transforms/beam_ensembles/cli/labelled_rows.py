@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from beam_ensembles.cli.number_arguments import whole_number
 from beam_ensembles.cli.own_code import add_code_argument
-from beam_ensembles.cli.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from beam_ensembles.cli.run_progress import Show

@@ -7,11 +7,11 @@ import os
 from typing import Final
 
 from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.number_arguments import whole_number
 from beam_ensembles.cli.output import counted, print_json, print_lines
 from beam_ensembles.cli.own_code import add_code_argument
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import progress
-from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.files.lock_names import LOCK, golden_of, lock_of
 
 DESCRIPTION: Final = """\
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most-rows",
         metavar="N",
-        type=whole_number(1, 6),
+        type=whole_number(1, 999_999),
         default=_MOST_ROWS,
         help="take at most this many, drawn from all rows (default: 1000)",
     )

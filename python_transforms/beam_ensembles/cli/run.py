@@ -20,11 +20,11 @@ from beam_ensembles.cli.ensemble_file import (
     wrong,
 )
 from beam_ensembles.cli.metrics import show_metrics
+from beam_ensembles.cli.number_arguments import whole_number
 from beam_ensembles.cli.output import counted, print_json, say
 from beam_ensembles.cli.own_code import add_code_argument, import_from
 from beam_ensembles.cli.run_progress import Show, progress
 from beam_ensembles.cli.terminable import terminable
-from beam_ensembles.cli.whole_numbers import whole_number
 from beam_ensembles.cli.write_errors import STANDARD_OUTPUT, naming, said_of
 from beam_ensembles.errors import EnsembleError, InvalidEnsemble, InvalidRows
 from beam_ensembles.logs import QUIET_VARIABLE

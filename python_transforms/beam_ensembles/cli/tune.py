@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from beam_ensembles.cli import labelled_rows
 from beam_ensembles.cli.ensemble_file import add_file_arguments
+from beam_ensembles.cli.number_arguments import number, whole_number
 from beam_ensembles.cli.output import print_json
 from beam_ensembles.cli.reading_rows import files_misuse, run_verb
 from beam_ensembles.cli.run_progress import Show, progress
-from beam_ensembles.cli.whole_numbers import whole_number
 
 if TYPE_CHECKING:
     from beam_ensembles.tuning.results import Tuned
@@ -91,14 +91,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--confidence",
         metavar="C",
-        type=_confidence,
+        type=number(0.5, 1 - 1e-9),
         default=0.95,
         help="how certain the targets must be, between 0.5 and 1 (default: 0.95)",
     )
     add(
         "--holdout",
         metavar="SHARE",
-        type=_holdout,
+        type=number(0.05, 0.9),
         help="hold out this share of the rows and report on them, from 0.05 to 0.9 (default: 0.3)",
     )
     add(
@@ -149,24 +149,6 @@ def _target(text: str) -> object:
         return read_target(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _confidence(text: str) -> float:
-    return _between(text, 0.5, 1 - 1e-9)
-
-
-def _holdout(text: str) -> float:
-    return _between(text, 0.05, 0.9)
-
-
-def _between(text: str, low: float, high: float) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not low <= found <= high:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from {low:g} to {high:g}")
-    return found
 
 
 def run(args: argparse.Namespace) -> int:

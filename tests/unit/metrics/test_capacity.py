@@ -109,7 +109,7 @@ def test_rows_are_whole_numbers(value: str, capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit) as ended:
         main(["plan", VOTES, "--capacity", "metrics.json", f"--rows={value}"])
     assert ended.value.code == 2
-    assert "is not a whole number from 1 to 1e+15" in capsys.readouterr().err
+    assert "is not a whole number from 1 to 1000000000000000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\xff"])
