@@ -6,7 +6,6 @@ files, the versions of the libraries, and the values of the columns that it read
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import logging
@@ -20,10 +19,9 @@ import numpy as np
 
 from beam_ensembles.errors import EnsembleError
 from beam_ensembles.evaluation.collecting import NodeCost
+from beam_ensembles.execution.answer_digest import answer_digest
 from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.files.local_files import sha256_with
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
-from beam_ensembles.handlers.support.library_versions import versions_of
 from beam_ensembles.handlers.support.shared_members import load_member
 from beam_ensembles.locks.making import environment
 from beam_ensembles.processes.machine import Machine
@@ -32,8 +30,6 @@ from beam_ensembles.tables.whole_file import whole_file
 _LOGGER: Final = logging.getLogger(__name__)
 _FORM: Final = 1
 """Of the files; another one is not read."""
-_SETTLES_ROWS: Final = ("when", "when_columns", "on_error")
-"""Keys of a node that choose its rows, or say how their failures are handled: its answers do not depend on them."""
 
 
 class AnswerCache:
@@ -153,9 +149,7 @@ def _node_key(node: CheckedNode) -> bytes | None:
     path = None if node.uri is None else local_path(node.uri)
     if not is_model or node.kind.work in (Work.LIGHT, Work.ELSEWHERE) or path is None:
         return None
-    beside = () if os.path.isdir(path) else tuple(node.kind.files_beside(path))
-    said = {key: value for key, value in dataclasses.asdict(node.spec).items() if key not in _SETTLES_ROWS}
-    known = [_FORM, said, sha256_with(path, beside), versions_of(node), environment()]
+    known = [_FORM, answer_digest(node).hex(), environment()]
     return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).digest()
 
 

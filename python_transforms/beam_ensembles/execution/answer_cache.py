@@ -2,57 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from beam_ensembles.columns.batch import concatenated
 from beam_ensembles.errors import NodeError, SomeFailed
+from beam_ensembles.execution.answer_digest import answer_digest
 from beam_ensembles.execution.cache_worth import CacheWorth
 from beam_ensembles.execution.kept_answers import BadAnswer, from_texts, to_texts
-from beam_ensembles.execution.named_code import digest_of_code
 from beam_ensembles.execution.row_keys import row_keys
-from beam_ensembles.files.ensemble_files import local_path
-from beam_ensembles.files.file_changes import state_of
-from beam_ensembles.files.local_files import sha256_with
 from beam_ensembles.graph.kinds import CheckedNode, Columns, Member, Work
 from beam_ensembles.handlers.support.answered_rows import listening
 from beam_ensembles.handlers.support.cache_options import CacheOptions, rows_of, seconds_of
 from beam_ensembles.handlers.support.call_counts import CACHE_ERRORS, CACHE_HITS, CACHE_MISSES, SHARED, count
-from beam_ensembles.handlers.support.library_versions import versions_of
 from beam_ensembles.handlers.support.member import not_installed
-from beam_ensembles.tables.json_text import to_json
 
 if TYPE_CHECKING:
     from beam_ensembles.execution.answer_store import AnswerStore
 
 _LOGGER: Final = logging.getLogger(__name__)
-_FORMAT: Final = 1
-"""Changes when what is kept, or what it is kept by, means something else."""
 _KEY: Final = "key!"
 """The column that says which row is which while the member runs; never a column's name."""
-_HOW_IT_IS_CALLED: Final = frozenset(
-    (
-        "api_key",
-        "batch",
-        "budget",
-        "cache",
-        "concurrency",
-        "dedupe",
-        "price",
-        "rate",
-        "retries",
-        "timeout",
-        "trial",
-    )
-)
-"""Options that no answer depends on."""
 Ask = Callable[[Member, Columns, int], tuple[Columns, dict[int, NodeError]]]
 """Asks a member about some rows, and returns the columns of those that went well and the others' errors."""
 
@@ -68,7 +43,7 @@ class AnswerCache:
     def __init__(self, node: CheckedNode, store: AnswerStore) -> None:
         self._types = tuple(sorted(node.inputs.items()))
         self._outputs = node.outputs
-        self._digest = _digest(node)
+        self._digest = answer_digest(node)
         self._worth = None if node.kind.work is Work.ELSEWHERE else CacheWorth()
         self.store = store
 
@@ -216,36 +191,3 @@ def cache_of(node: CheckedNode) -> AnswerCache | None:
     cache = options.cache
     age, rows = seconds_of(cache.get("max_age")), rows_of(cache.get("max_rows"))
     return AnswerCache(node, AnswerStore(node, cache["uri"], age, rows))
-
-
-def _digest(node: CheckedNode) -> bytes:
-    """Returns what changes with everything that the node's answers depend on, besides the row."""
-    options = {
-        name: value
-        for name, value in dataclasses.asdict(node.options).items()
-        if name not in _HOW_IT_IS_CALLED
-    }
-    spec = node.spec
-    said = {
-        "format": _FORMAT,
-        "kind": (spec.kind, spec.target),
-        "options": options,
-        "inputs": [(name, str(type_)) for name, type_ in node.inputs.items()],
-        "ports": None if spec.inputs is None else spec.inputs.ports,
-        "outputs": [
-            (output.column, output.port, str(node.outputs[output.column])) for output in spec.outputs
-        ],
-        "versions": None if node.kind.work is Work.ELSEWHERE else versions_of(node),
-        "file": _file_digest(node),
-        "code": digest_of_code(options),
-    }
-    return hashlib.sha256(to_json(said).encode("utf-8", "surrogatepass")).digest()
-
-
-def _file_digest(node: CheckedNode) -> Any:
-    if node.uri is None:
-        return None
-    path = local_path(node.uri)
-    if path is None:
-        return repr(state_of(node.uri, node.kind.files_beside))
-    return sha256_with(path, node.kind.files_beside(path))

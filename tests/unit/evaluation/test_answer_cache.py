@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from beam_ensembles.cli.main import main
 from beam_ensembles.evaluation import answer_cache
 from beam_ensembles.evaluation.answer_cache import AnswerCache
+from beam_ensembles.execution import answer_digest
 from beam_ensembles.handlers.support.shared_members import load_member
 
 SECONDS = 0.02
@@ -152,7 +153,7 @@ def test_other_rows_and_libraries_are_asked_again(
     run(folder, capsys)
     assert calls.count("linear") == 1, "only the last part has changed"
     calls.clear()
-    monkeypatch.setattr(answer_cache, "versions_of", lambda node: {"sklearn": "0.1"})
+    monkeypatch.setattr(answer_digest, "versions_of", lambda node: {"sklearn": "0.1"})
     run(folder, capsys)
     assert calls.count("linear") == 3
 
