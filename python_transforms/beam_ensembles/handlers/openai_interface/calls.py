@@ -24,8 +24,8 @@ from beam_ensembles.handlers.openai_interface.usage import count_usage
 from beam_ensembles.handlers.remote.breaker import Breaker
 from beam_ensembles.handlers.remote.places import Places
 from beam_ensembles.handlers.remote.quota import QuotaQueue
-from beam_ensembles.handlers.remote.waits import wait_before
 from beam_ensembles.handlers.support.call_counts import RETRIES, call_took, count
+from beam_ensembles.handlers.support.waits import wait_before
 
 Make = Callable[[openai.AsyncOpenAI], Awaitable[Any]]
 Ask = Callable[["Session", Any], Awaitable[Any]]

@@ -8,7 +8,7 @@ import openai
 
 from beam_ensembles.errors import BatchFailed, NodeError
 from beam_ensembles.handlers.openai_interface.client import Server
-from beam_ensembles.handlers.remote.waits import LONGEST_ASKED, asked_wait
+from beam_ensembles.handlers.support.waits import LONGEST_ASKED, asked_wait
 from beam_ensembles.messages.foreign_errors import described, text_of
 
 _PASSING: Final = (

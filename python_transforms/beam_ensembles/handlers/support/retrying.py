@@ -12,11 +12,8 @@ from apache_beam.utils import retry
 
 from beam_ensembles import logs
 from beam_ensembles.handlers.support.call_counts import RETRIES, count
+from beam_ensembles.handlers.support.waits import FIRST_WAIT, LONGEST_WAIT
 
-FIRST_WAIT: Final = 0.25
-"""Seconds before the first retry; each further wait is twice as long, less a random part of up to half."""
-
-_LONGEST_WAIT: Final = 30.0
 _LOGGER: Final = logging.getLogger(__name__)
 _STATUSES: Final = "|".join(status.name for status in grpc.StatusCode)
 _WITHOUT_VALUES: Final = re.compile(rf"(?:\w+\.)*(\w+(?:: (?:{_STATUSES})(?=:|$))?)")
@@ -36,7 +33,7 @@ def tried_again(
     decorate = retry.with_exponential_backoff(
         num_retries=retries,
         initial_delay_secs=FIRST_WAIT,
-        max_delay_secs=_LONGEST_WAIT,
+        max_delay_secs=LONGEST_WAIT,
         retry_filter=may_pass,
         logger=_log,
     )

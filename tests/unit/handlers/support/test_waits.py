@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_ensembles.handlers.remote.waits import FIRST_WAIT, LONGEST_WAIT, asked_wait, wait_before
+from beam_ensembles.handlers.support.waits import FIRST_WAIT, LONGEST_WAIT, asked_wait, wait_before
 
 
 @given(st.integers(0, 10_000))
