@@ -58,7 +58,7 @@ def _of_worker(workload: Workload) -> Line:
     workload.write_values()
     command: Command = [PYTHON, "-m", "tests.benchmarks.memory", workload.name]
     alone = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
-    with servers.service(workload.models, flags=ways.SERVICE_FLAGS) as service, servers.prism() as prism:
+    with servers.service(workload.models) as service, servers.prism() as prism:
         process = process_on(service)
         assert process is not None
         score = ways.on_go(workload, "ensemble", service, prism)

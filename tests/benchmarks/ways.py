@@ -19,7 +19,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from beam_ensembles.processes.process_count import PROCESSES_VARIABLE
 from scripts import servers
 from scripts.environments import locked_environment
 from scripts.flink.cluster import Options, cluster
@@ -66,10 +65,6 @@ _BUNDLE_ROWS: Final = {"image": 8_192}
 bundle in one message, and a step begins with what the step before has ended. Those of pictures have 57 MB."""
 _MANY_ROWS: Final = 65_536
 
-STAGE_PROCESSES: Final = 2
-"""Processes in which an ensemble's workers run it on Prism and in Python: as many as Spark and Ray have here."""
-SERVICE_FLAGS: Final = (f"--stage-processes={STAGE_PROCESSES}",)
-
 SLOTS: Final = 2
 """Flink has one task manager with so many; each job is cut in as many parts."""
 _PART_ROWS: Final = 16_384
@@ -79,14 +74,10 @@ _BUNDLE: Final = 64
 
 
 def isolated(stack: contextlib.ExitStack, run: Callable[[int], Result]) -> Callable[[int], Result]:
-    """Returns what runs in a process of its own, which ends with the stack; ensembles in it, in several more."""
+    """Returns what runs in a process of its own, which ends with the stack."""
     spawn = multiprocessing.get_context("spawn")
-    process = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn, initializer=_set_processes))
+    process = stack.enter_context(ProcessPoolExecutor(1, mp_context=spawn))
     return lambda count: process.submit(run, count).result()
-
-
-def _set_processes() -> None:
-    os.environ[PROCESSES_VARIABLE] = str(STAGE_PROCESSES)
 
 
 def on_go(workload: Workload, mode: str, service: str, runner: str, *flags: str) -> Score:
@@ -146,7 +137,7 @@ def _prism(workload: Workload, stack: contextlib.ExitStack, _: object) -> dict[s
 
 
 def _go(workload: Workload, stack: contextlib.ExitStack, callers: Collection[str]) -> dict[str, Any]:
-    ours = stack.enter_context(servers.service(workload.models, flags=SERVICE_FLAGS))
+    ours = stack.enter_context(servers.service(workload.models))
     stock = stack.enter_context(running_stock_service())
     prism = stack.enter_context(servers.prism())
     both = {"go-prism": ("ensemble", ours), "go-prism hand-wired": ("handwired", stock)}
@@ -154,7 +145,7 @@ def _go(workload: Workload, stack: contextlib.ExitStack, callers: Collection[str
 
 
 def _java(workload: Workload, stack: contextlib.ExitStack, _: object) -> dict[str, Any]:
-    ours = stack.enter_context(servers.service(workload.models, flags=SERVICE_FLAGS))
+    ours = stack.enter_context(servers.service(workload.models))
     prism = stack.enter_context(servers.prism())
     bundles = f"--bundleRows={_BUNDLE_ROWS.get(workload.name, _MANY_ROWS)}"
     return {"java-prism": _on_java(stack, workload, ours, prism, bundles)}
