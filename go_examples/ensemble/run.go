@@ -60,7 +60,7 @@ const addrVariable = "BEAM_ENSEMBLES_ADDR"
 // {type: timestamp, nanoseconds: truncate}. A time.Time that passes through
 // keeps its nanoseconds and its offset.
 //
-// A field of any other type (uint, uint64, [N]byte, logical types of Beam,
+// A field of any other type (uint, uint64, [N]byte, time.Duration, logical types of Beam,
 // structs with unexported fields) passes through untouched, in Beam's own coder
 // for Go, to the field of the same name and type of Scored; an ensemble that
 // reads it is refused. Unexported fields are lost, as they are

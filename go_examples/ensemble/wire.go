@@ -26,7 +26,10 @@ const timeURN = "time.Time"
 // uint8URN tells the service that bytes have no sign, unlike Beam's BYTE.
 const uint8URN = "uint8"
 
-var timeType = reflect.TypeFor[time.Time]()
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+)
 
 // errOpaque is the reason why a type cannot cross: nothing on the other side
 // reads it. Its fields travel in the opaque column.
@@ -97,8 +100,11 @@ func wireFieldType(field reflect.StructField) (*pipepb.FieldType, error) {
 
 // wireType describes the bytes of a value of type t, or fails with errOpaque.
 func wireType(t reflect.Type) (*pipepb.FieldType, error) {
-	if t == timeType {
+	switch t {
+	case timeType:
 		return wireTime(), nil
+	case durationType:
+		return nil, errOpaque // An int64 to Go. Which unit a model was trained on, only the caller knows.
 	}
 	if atomic, ok := wireAtomics[t.Kind()]; ok {
 		return atomicType(atomic), nil

@@ -106,6 +106,7 @@ func TestWireTypeRefusesWhatOthersCannotRead(t *testing.T) {
 		reflect.TypeFor[map[uint8]string](), reflect.TypeFor[uint](), reflect.TypeFor[uint64](), reflect.TypeFor[map[time.Time]string](),
 		reflect.TypeFor[[4]byte](), reflect.TypeFor[map[point]string](), reflect.TypeFor[map[*string]string](),
 		reflect.TypeFor[**string](), reflect.TypeFor[stamp](), reflect.TypeFor[[]uint64](), reflect.TypeFor[hidden](),
+		reflect.TypeFor[time.Duration](), reflect.TypeFor[*time.Duration](), reflect.TypeFor[map[string]time.Duration](),
 	} {
 		if wire, err := wireType(opaque); !errors.Is(err, errOpaque) {
 			t.Errorf("%v crosses as %v (%v)", opaque, describeType(wire), err)
