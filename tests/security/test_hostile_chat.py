@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from beam_ensembles.errors import NodeError
 from beam_ensembles.handlers.chat.answers import Answers
+from beam_ensembles.handlers.chat.label_probabilities import probabilities_of, tokens_of
 from beam_ensembles.types import parse_type
 from tests.support.chat_server import Reply, chat_server
 from tests.unit.handlers.chat.test_chat import loaded
@@ -56,3 +60,49 @@ def test_an_escaped_answer_that_is_costly_to_read_is_not_read() -> None:
     """The server's own answer holds it as a text, whose marks need not be visible there."""
     with pytest.raises(NodeError, match="would take up to"):
         Answers({"a": parse_type("double")}, {}).read("[" + "{}," * _MANY + "{}]")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [(400, "model_error", "refuses the request"), (200, "bad_output", "no 'choices'")],
+)
+@pytest.mark.parametrize("encoding", ["punycode", "zlib", "rot13", "idna", "undefined"])
+def test_a_server_does_not_choose_how_its_answer_is_decoded(
+    encoding: str, status: int, code: str, said: str
+) -> None:
+    """Punycode takes the square of the time: an answer of 80 kB took ten seconds, whatever the node's timeout."""
+    headers = {"Content-Type": f"text/plain; charset={encoding}"}
+    body = b"a-" + b"b" * 500_000
+    begin = time.monotonic()
+    with (
+        chat_server(lambda _: Reply(status=status, headers=headers, body=body)) as server,
+        pytest.raises(NodeError, match=said) as raised,
+    ):
+        loaded(server)({"ticket": np.array(["t"], object)})
+    assert raised.value.code == code
+    assert time.monotonic() - begin < 20.0
+
+
+def token(text: bytes, others: Sequence[bytes] = ()) -> Any:
+    """Returns a token as the client reads it."""
+    alternatives = [SimpleNamespace(bytes=list(other), logprob=-1.0) for other in others]
+    return SimpleNamespace(bytes=list(text), logprob=0.0, top_logprobs=alternatives)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [[token(b"")] * 40_000, [token(b"", [b"g", b"u"] * 10)] * 10_000, [token(b"g", [b"u"] * 200_000)]],
+)
+def test_tokens_without_an_end_are_read_in_linear_time(between: Sequence[Any]) -> None:
+    """8,000 empty tokens took ten seconds, and time grew with their square."""
+    content = [token(b'{"mood": "'), token(b"ne"), *between, token(b'utral"}')]
+    if between[-1].bytes:
+        content[-1] = token(b'ative"}')
+    value = "negative" if between[-1].bytes else "neutral"
+    labels = ["negative", "neutral", *(f"neutral {at}" for at in range(500))]
+    begin = time.monotonic()
+    tokens = tokens_of(SimpleNamespace(logprobs=SimpleNamespace(content=content)))
+    found = probabilities_of(tokens, "mood", value, labels)
+    assert found is not None
+    assert max(found) == found[labels.index(value)]
+    assert time.monotonic() - begin < 20.0

@@ -151,17 +151,17 @@ def test_an_answer_that_lies_is_one_error(
     monkeypatch.setattr(guard, "_MOST_BYTES", 64 << 20)
     monkeypatch.setattr(guard, "_GRACE_SECONDS", 1.0)
     relay.lie = lie
-    begin, before = time.monotonic(), _resident_bytes()
+    begin, before = time.monotonic(), resident_bytes()
     with pytest.raises(NodeError) as raised:
         member({"n": np.array([3])})
     error = raised.value.faults[0] if isinstance(raised.value, SomeFailed) else raised.value
     assert time.monotonic() - begin < 60.0
     assert (error.code, said in error.message) == (code, True), error.message
-    assert _resident_bytes() < before + (700 << 20)
+    assert resident_bytes() < before + (700 << 20)
     relay.lie = None
     assert member({"n": np.array([4])})["twice"].tolist() == [8]
 
 
-def _resident_bytes() -> int:
+def resident_bytes() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")

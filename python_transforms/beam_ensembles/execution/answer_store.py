@@ -167,7 +167,7 @@ class _Answers:
         except _LeftAlone:
             with self._lock:
                 self._errors += 1
-        except (SQLAlchemyError, OSError, UnicodeError, ValueError) as error:
+        except Exception as error:  # a database, or its driver, may say anything
             cause = getattr(error, "orig", None) or error
             self.failed(f"{type(cause).__name__}: {quoted(without_secrets(str(cause), self.engine))}")
 

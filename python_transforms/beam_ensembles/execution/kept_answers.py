@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from beam_ensembles.columns.batch import concatenated
 from beam_ensembles.columns.nulls import nullable_column
+from beam_ensembles.files.bounded_json import JsonError, check_memory
 from beam_ensembles.graph.kinds import Columns, validity
 from beam_ensembles.tables.json_text import to_json, values_from_json
 from beam_ensembles.types import Type
+
+_TOGETHER: Final = 500
+"""Texts whose values are in memory at one time."""
 
 
 class BadAnswer(Exception):
@@ -37,10 +42,20 @@ def from_texts(texts: Sequence[str], types: Mapping[str, Type]) -> dict[str, Any
         types: The columns.
 
     Raises:
-        BadAnswer: A text is something else.
+        BadAnswer: A text is something else, or its values would take too much memory.
     """
+    parts = range(0, max(1, len(texts)), _TOGETHER)
+    return concatenated([_columns(texts[at : at + _TOGETHER], types) for at in parts])
+
+
+def _columns(texts: Sequence[str], types: Mapping[str, Type]) -> dict[str, Any]:
+    if not all(isinstance(text, str) for text in texts):
+        raise BadAnswer("an answer in it is not a text")
     try:
+        check_memory("".join(texts).encode("utf-8", "surrogatepass"))
         rows = [json.loads(text) for text in texts]
+    except JsonError as error:
+        raise BadAnswer(f"an answer in it is too large: {error}") from None
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"an answer in it is not JSON: {error}") from None
     if any(not isinstance(row, list) or len(row) != len(types) for row in rows):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 ALTERNATIVES = 20
-"""How many tokens a server is asked for at each place; more are refused by some."""
+"""How many tokens a server is asked for at each place; more are refused by some, and none of those is read."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def tokens_of(choice: Any) -> list[Token]:
 
 def _token(found: Any) -> Token:
     text = _bytes(found)
-    others = [(_bytes(one), _probability(one)) for one in found.top_logprobs or ()]
+    others = [(_bytes(one), _probability(one)) for one in (found.top_logprobs or ())[:ALTERNATIVES]]
     return Token(text, _probability(found), [one for one in others if one[0] != text])
 
 
@@ -75,7 +75,8 @@ def probabilities_of(
         value: Its value, one of the labels.
         labels: All labels.
     """
-    begin = _begin(b"".join(token.text for token in tokens), name, value)
+    whole = b"".join(token.text for token in tokens)
+    begin = _begin(whole, name, value)
     if begin is None:
         return None
     written = [_in_json(label) for label in labels]
@@ -83,10 +84,10 @@ def probabilities_of(
     own = labels.index(value)
     for token in tokens:
         start, at = at, at + len(token.text)
-        if at <= begin:
+        if at <= begin or not token.text:  # a server may send any number of empty ones
             continue
         before = token.text[: max(0, begin - start)]
-        done = b"" if start <= begin else _said(tokens, begin, start)
+        done = whole[begin:start]
         for text, probability in token.others:
             if text.startswith(before) and len(text) > len(before):
                 _add(masses, written, done + text[len(before) :], path * probability)
@@ -94,8 +95,8 @@ def probabilities_of(
         if _leads_to(written, done + token.text[len(before) :]) == [own]:
             break
     masses[own] += path
-    whole = sum(masses)
-    return [mass / whole for mass in masses] if whole > 0 else None
+    total = sum(masses)
+    return [mass / total for mass in masses] if total > 0 else None
 
 
 def _begin(text: bytes, name: str, value: str) -> int | None:
@@ -105,10 +106,6 @@ def _begin(text: bytes, name: str, value: str) -> int | None:
         if text.startswith(_in_json(value), found.end()):
             return found.end()
     return None
-
-
-def _said(tokens: Sequence[Token], begin: int, end: int) -> bytes:
-    return b"".join(token.text for token in tokens)[begin:end]
 
 
 def _in_json(label: str) -> bytes:

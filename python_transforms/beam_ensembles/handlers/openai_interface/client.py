@@ -96,9 +96,10 @@ class _BoundedClient(httpx2.AsyncClient):
             raise Unreadable(f"the answer is too large: {error}") from None
         finally:
             await response.aclose()
-        headers = [
-            (name, text) for name, text in response.headers.multi_items() if name != "transfer-encoding"
-        ]
+        headers = response.headers.copy()
+        headers.pop("transfer-encoding", None)
+        # What is read is UTF-8. The server could name any encoding of Python's, and some take the square of the time.
+        headers["content-type"] = headers.get("content-type", "").partition(";")[0]
         return httpx2.Response(
             response.status_code, headers=headers, content=bytes(content), request=response.request
         )
